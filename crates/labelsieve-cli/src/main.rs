@@ -1,0 +1,2 @@
+//! The `labelsieve` command.
+fn main() {}

@@ -1,0 +1,117 @@
+//! Files that appear whole or not at all.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::{DataError, Result};
+
+/// A file under construction. It lives beside its final name and takes that name only in [`AtomicFile::commit`];
+/// dropped before that, it vanishes and whatever stood under the final name stays.
+pub struct AtomicFile {
+    writer: BufWriter<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that will be called `path`. Fails at once when the folder is missing or not writable.
+    pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile> {
+        let path = path.as_ref().to_path_buf();
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if path.is_dir() {
+            return Err(DataError::malformed(&path, "output", "a file name", "a folder"));
+        }
+        let temporary = tempfile::Builder::new()
+            .prefix(".labelsieve-")
+            .tempfile_in(folder)
+            .map_err(DataError::io("write", &path))?;
+        Ok(AtomicFile { writer: BufWriter::with_capacity(1 << 20, temporary), path })
+    }
+
+    /// Flushes everything to disk and gives the file its name.
+    pub fn commit(mut self) -> Result<()> {
+        let failed = || DataError::io("write", &self.path);
+        self.writer.flush().map_err(failed())?;
+        let temporary = self
+            .writer
+            .into_inner()
+            .map_err(|e| e.into_error())
+            .map_err(DataError::io("write", &self.path))?;
+        temporary.as_file().sync_all().map_err(DataError::io("write", &self.path))?;
+        make_readable(temporary.as_file()).map_err(DataError::io("write", &self.path))?;
+        temporary.persist(&self.path).map_err(|e| e.error).map_err(DataError::io("write", &self.path))?;
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Temporary files are private to their owner; a finished result is readable like any other file.
+#[cfg(unix)]
+fn make_readable(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_file: &File) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_committed_file_has_its_name_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"whole").unwrap();
+        file.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names_in(folder.path()), ["out.bin"]);
+    }
+
+    #[test]
+    fn a_dropped_file_leaves_the_old_one_untouched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        std::fs::write(&path, b"old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(names_in(folder.path()), ["out.bin"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named_in_the_error() {
+        let Err(error) = AtomicFile::create("/no/such/folder/out.bin") else {
+            panic!("created a file in nowhere")
+        };
+        assert!(error.to_string().starts_with("cannot write `/no/such/folder/out.bin`"), "{error}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Relevance of web-collected examples from a few verified ones.

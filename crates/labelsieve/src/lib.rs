@@ -20,6 +20,7 @@
 //! [`Classifier`] in `model.rs` are the centre.
 
 pub mod classifier;
+pub mod engine;
 mod error;
 pub mod evaluation;
 mod features;

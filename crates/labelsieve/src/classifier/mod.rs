@@ -1,1 +1,45 @@
+//! Learning from weighted examples: prototypes and the cosine classifier.
 
+mod cosine;
+mod prototype;
+mod weight_matrix;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+
+pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
+pub use prototype::{prototype, prototypes};
+pub use weight_matrix::WeightMatrix;
+
+/// The examples one class is learned from: the extended set of clean and noisy ones, each with its relevance.
+#[derive(Clone, Copy)]
+pub struct WeightedClass<'a> {
+    clean: &'a Features,
+    noisy: &'a Features,
+    relevance: &'a [f32],
+}
+
+impl<'a> WeightedClass<'a> {
+    /// `clean` examples count 1, `noisy` ones by their `relevance`.
+    pub fn new(clean: &'a Features, noisy: &'a Features, relevance: &'a [f32]) -> Result<WeightedClass<'a>> {
+        if clean.is_empty() {
+            return Err(Error::NoCleanExample);
+        }
+        clean.check_width("the noisy set", noisy, "the clean set")?;
+        if relevance.len() != noisy.len() {
+            return Err(Error::Length { what: "relevance", expected: noisy.len(), found: relevance.len() });
+        }
+        Ok(WeightedClass { clean, noisy, relevance })
+    }
+
+    /// All examples, clean first, with their weights.
+    fn examples(&self) -> impl Iterator<Item = (&'a [f32], f32)> + use<'a> {
+        let noisy = self.noisy.rows().zip(self.relevance.iter().copied());
+        self.clean.rows().map(|row| (row, 1.0)).chain(noisy)
+    }
+
+    /// r(X): the sum of all weights.
+    fn total(&self) -> f64 {
+        self.clean.len() as f64 + self.relevance.iter().map(|&r| f64::from(r)).sum::<f64>()
+    }
+}

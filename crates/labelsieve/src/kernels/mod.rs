@@ -7,7 +7,7 @@ mod bfloat;
 mod product;
 mod screen;
 
-pub(crate) use product::{add_transposed_product, product};
+pub(crate) use product::{add_transposed_product, product, product_with_transposed};
 pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile};
 
 /// Compiles the loops inside `work` for the best vector instructions of this machine (found once, at run time).

@@ -1,7 +1,22 @@
 //! Every file that Labelsieve reads or writes. This crate knows formats, not the method.
+//!
+//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and what is
+//! wrong is reported with its place. Output appears whole or not at all.
 
+mod array_file;
 mod atomic;
+mod byte_source;
 mod error;
+mod matrix;
+mod npy;
+mod npy_dictionary;
+mod npy_write;
+mod npz;
 
+pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
 pub use error::{DataError, Result};
+pub use matrix::Matrix;
+pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
+pub use npy_write::{write_npy_f32, write_npy_i64};
+pub use npz::{Npz, NpzWriter};

@@ -6,17 +6,24 @@
 mod array_file;
 mod atomic;
 mod byte_source;
+mod clip_retrieval;
 mod error;
+mod labels;
 mod matrix;
 mod npy;
 mod npy_dictionary;
 mod npy_write;
 mod npz;
+mod parquet_columns;
+mod parquet_table;
+mod table;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
 pub use error::{DataError, Result};
+pub use labels::{Ids, Labels};
 pub use matrix::Matrix;
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
+pub use table::{ExampleTable, TableColumns};

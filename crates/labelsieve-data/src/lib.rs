@@ -6,6 +6,8 @@
 mod array_file;
 mod atomic;
 mod byte_source;
+mod candidates_file;
+mod classifier_file;
 mod clip_retrieval;
 mod error;
 mod labels;
@@ -16,14 +18,19 @@ mod npy_write;
 mod npz;
 mod parquet_columns;
 mod parquet_table;
+mod parquet_write;
+mod relevance_file;
 mod table;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
+pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, read_candidates};
+pub use classifier_file::SavedClassifier;
 pub use error::{DataError, Result};
 pub use labels::{Ids, Labels};
 pub use matrix::Matrix;
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
+pub use relevance_file::{RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance};
 pub use table::{ExampleTable, TableColumns};

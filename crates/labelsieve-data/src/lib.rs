@@ -11,6 +11,7 @@ mod classifier_file;
 mod clip_retrieval;
 mod error;
 mod labels;
+mod legacy_numpy;
 mod matrix;
 mod npy;
 mod npy_dictionary;
@@ -20,6 +21,7 @@ mod parquet_columns;
 mod parquet_table;
 mod parquet_write;
 mod relevance_file;
+mod splits;
 mod table;
 
 pub use array_file::{ArrayFile, read_ints};
@@ -28,9 +30,11 @@ pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, read_ca
 pub use classifier_file::SavedClassifier;
 pub use error::{DataError, Result};
 pub use labels::{Ids, Labels};
+pub use legacy_numpy::LegacyNumpyRandom;
 pub use matrix::Matrix;
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
 pub use relevance_file::{RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance};
+pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};

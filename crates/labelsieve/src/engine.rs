@@ -1,7 +1,8 @@
 //! Who does the work: an engine scores the pools of many classes, in whatever order and on whatever device suits it.
 
 use crate::error::Result;
-use crate::model::{ClassProblem, Relevance};
+use crate::features::Features;
+use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::relevance::Method;
 use crate::schedule::map_classes;
 
@@ -16,6 +17,9 @@ pub struct Job<'a> {
 
 /// Scores many classes at once.
 pub trait Engine: Send + Sync {
+    /// Candidates that several jobs will share, with whatever this engine wants to make of them in advance.
+    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool>;
+
     /// The relevance of each job's pool, in order. `finished` is told a job's position and result as soon as it is
     /// done, from any thread, so that nothing finished is lost when the rest is not.
     fn relevance(
@@ -30,6 +34,11 @@ pub trait Engine: Send + Sync {
 pub struct Cpu;
 
 impl Engine for Cpu {
+    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool> {
+        let uses_graph = method.build()?.uses_graph();
+        Ok(if uses_graph { NoisyPool::with_graph(features) } else { NoisyPool::new(features) })
+    }
+
     fn relevance(
         &self,
         method: &Method,

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 /// From this many examples on, a class has work enough for all threads by itself.
-const LARGE: usize = 8192;
+pub const LARGE: usize = 8192;
 
 /// Does `work(class)` for every class and returns the results in class order.
 ///

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::{WeightMatrix, WeightedClass};
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::{add_scaled, vectorized};
 
 /// **Eq. (5)**: the prototype of a class.
 ///
@@ -16,18 +15,8 @@ use crate::kernels::{add_scaled, vectorized};
 /// X: the class's clean and noisy examples; r: their relevance, 1 for clean ones; g(x): their features. Returned as
 /// the mean itself; a [`WeightMatrix`] scales it to unit length.
 pub fn prototype(class: &WeightedClass) -> Vec<f32> {
-    const CHUNK: usize = 512; // f32 inside a chunk, f64 across: exact enough for a million rows, and fast
-    let dim = class.clean.dim();
-    let mut sum = vec![0f64; dim];
-    let mut part = vec![0f32; dim];
-    let examples: Vec<(&[f32], f32)> = class.examples().filter(|(_, weight)| *weight > 0.0).collect();
-    for examples in examples.chunks(CHUNK) {
-        part.fill(0.0);
-        vectorized(|| examples.iter().for_each(|(row, weight)| add_scaled(&mut part, *weight, row)));
-        sum.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += f64::from(part));
-    }
     let total = class.total();
-    sum.iter().map(|sum| (sum / total) as f32).collect()
+    class.weighted_sum(|relevance| relevance).iter().map(|&sum| (f64::from(sum) / total) as f32).collect()
 }
 
 /// The classifier of all prototypes, in the order of `classes`.

@@ -3,6 +3,7 @@
 mod accuracy;
 mod few_shot;
 mod interval;
+mod leave_one_out;
 mod pool_size;
 mod relevance_analysis;
 mod tuning;
@@ -10,6 +11,7 @@ mod tuning;
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
 pub use few_shot::{BaseClasses, ClassifierKind, FewShot, Learned, Shot, others};
 pub use interval::Interval;
+pub use leave_one_out::{LeaveOneOut, leave_one_out};
 pub use pool_size::{SizeGroup, group_by_pool_size};
 pub use relevance_analysis::{RelevanceAnalysis, average_precision, roc_auc};
 pub use tuning::{BETAS, LAMBDAS, Trial, best};

@@ -1,0 +1,58 @@
+//! One file per command.
+
+mod bench_class;
+mod bench_paper;
+mod bench_sanity;
+mod clean;
+mod demo;
+mod evaluate;
+mod method;
+mod predict;
+mod train;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::printer::Printer;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Score the relevance of every candidate to its class
+    Clean(clean::Clean),
+    /// Learn a classifier in which every candidate counts by its relevance
+    Train(train::Train),
+    /// Name the classes of new examples
+    Predict(predict::Predict),
+    /// Measure a classifier on labelled examples, or relevance against known truth
+    Evaluate(evaluate::Evaluate),
+    /// Measure the method itself
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Run the whole pipeline on generated features
+    Demo(demo::Demo),
+}
+
+#[derive(Subcommand)]
+pub enum Bench {
+    /// The paper's tables from its released features
+    Paper(bench_paper::Paper),
+    /// Time one class: search, graph, training
+    Class(bench_class::Class),
+    /// Every method on generated pools with known truth
+    Sanity(bench_sanity::Sanity),
+}
+
+impl Command {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        match self {
+            Command::Clean(command) => command.run(printer),
+            Command::Train(command) => command.run(printer),
+            Command::Predict(command) => command.run(printer),
+            Command::Evaluate(command) => command.run(printer),
+            Command::Bench(Bench::Paper(command)) => command.run(printer),
+            Command::Bench(Bench::Class(command)) => command.run(printer),
+            Command::Bench(Bench::Sanity(command)) => command.run(printer),
+            Command::Demo(command) => command.run(printer),
+        }
+    }
+}

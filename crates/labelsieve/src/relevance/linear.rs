@@ -49,6 +49,20 @@ impl RelevanceModel for Linear {
     }
 }
 
+/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`.
+pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
+    const MOST: usize = 1000;
+    let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
+    let places: Vec<(usize, usize)> =
+        sets.flat_map(|(c, set)| (0..set.len()).map(move |row| (c, row))).collect();
+    let mut chosen = Features::empty(clean[class].dim());
+    for place in stream.choose(places.len(), MOST) {
+        let (c, row) = places[place];
+        chosen.push(clean[c].row(row));
+    }
+    chosen
+}
+
 /// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (each mean
 /// adds at most ¼‖(v, 1)‖² ≤ ½), so the step 1/L and the momentum of Nesterov need no tuning.
 fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32) {

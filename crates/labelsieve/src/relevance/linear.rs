@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::kernels::{add_scaled, dot, vectorized};
+use crate::kernels::{add_scaled, dot};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::random::Stream;
 
@@ -45,7 +45,7 @@ impl RelevanceModel for Linear {
         let (weights, bias) = fit(problem.clean, &negatives, self.decay);
         let rows = problem.noisy.features().rows();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
-        Relevance::new(vectorized(|| rows.map(probability).collect()))
+        Relevance::new(rows.map(probability).collect())
     }
 }
 
@@ -77,10 +77,8 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     for _ in 0..MOST_ITERATIONS {
         let mut slope = vec![0f32; dim + 1];
         add_scaled(&mut slope[..dim], decay, &ahead[..dim]);
-        vectorized(|| {
-            add_slope(positives, 1.0, &ahead, &mut slope);
-            add_slope(negatives, 0.0, &ahead, &mut slope);
-        });
+        add_slope(positives, 1.0, &ahead, &mut slope);
+        add_slope(negatives, 0.0, &ahead, &mut slope);
         if slope.iter().all(|s| s.abs() < FLAT) {
             break;
         }
@@ -95,7 +93,6 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     (point, bias)
 }
 
-#[inline(always)]
 fn add_slope(rows: &Features, target: f32, at: &[f32], slope: &mut [f32]) {
     let dim = rows.dim();
     for row in rows.rows() {
@@ -105,7 +102,6 @@ fn add_slope(rows: &Features, target: f32, at: &[f32], slope: &mut [f32]) {
     }
 }
 
-#[inline(always)]
 fn sigmoid(a: f32) -> f32 {
     1.0 / (1.0 + (-a).exp())
 }

@@ -326,13 +326,7 @@ impl Report {
         let rows: Vec<Vec<String>> = self
             .gain_by_pool_size
             .iter()
-            .map(|g| {
-                vec![
-                    format!("{}–{}", g.from, g.to),
-                    g.n_classes.to_string(),
-                    format!("{:+.1}", 100.0 * g.mean_gain),
-                ]
-            })
+            .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
             .collect();
         layout(&["candidates", "classes", "gain"], &rows).iter().try_for_each(|line| printer.data(line))
     }

@@ -112,6 +112,14 @@ impl Clean {
                         _ => Features::empty(clean[c].dim()),
                     };
                     let pool = NoisyPool::new(load(&pools.noisy, &class.noisy)?);
+                    if pool.features().n_zero() > 0 {
+                        printer.warning(&format!(
+                            "{} of {} candidates of `{}` are rows of zeros, similar to nothing",
+                            pool.features().n_zero(),
+                            pool.features().len(),
+                            class.name
+                        ));
+                    }
                     Ok((c, pool, others, stream.bits(0)))
                 })
                 .collect::<Result<Vec<_>>>()?;

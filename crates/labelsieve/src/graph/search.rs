@@ -165,7 +165,7 @@ impl Pool {
     #[cold]
     fn make_room(&mut self, features: &Features, i: usize) {
         let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
-        slots.select_nth_unstable_by(self.width - 1, Entry::order);
+        slots.select_nth_unstable_by(self.width - 1, by_score);
         let mut floor = slots[self.width - 1].similarity - self.margin;
         let mut count = self.width;
         for slot in self.width..self.capacity {
@@ -189,7 +189,7 @@ impl Pool {
         let slots = &self.entries[i * self.capacity..][..self.counts[i] as usize];
         let mut best: Vec<Entry> = slots.to_vec();
         if best.len() > self.width {
-            best.select_nth_unstable_by(self.width - 1, Entry::order);
+            best.select_nth_unstable_by(self.width - 1, by_score);
             let floor = best[self.width - 1].similarity - self.margin;
             best.retain(|entry| entry.similarity >= floor);
         }
@@ -197,6 +197,11 @@ impl Pool {
         keep_first(&mut best, self.width);
         best
     }
+}
+
+/// Higher scores first. Scores are not exact, so ties among them mean nothing.
+fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
+    b.similarity.total_cmp(&a.similarity)
 }
 
 /// Replaces scores by exact similarities to `row`.

@@ -5,3 +5,5 @@ mod error;
 
 pub use atomic::AtomicFile;
 pub use error::{DataError, Result};
+
+pub mod text;

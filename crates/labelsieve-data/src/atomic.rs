@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -56,6 +56,13 @@ impl Write for AtomicFile {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// Archives and tables go back to fill in lengths.
+impl Seek for AtomicFile {
+    fn seek(&mut self, position: SeekFrom) -> std::io::Result<u64> {
+        self.writer.seek(position)
     }
 }
 

@@ -1,9 +1,43 @@
 //! Every file that Labelsieve reads or writes. This crate knows formats, not the method.
+//!
+//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and what is
+//! wrong is reported with its place. Output appears whole or not at all.
 
+mod array_file;
 mod atomic;
+mod byte_source;
+mod candidates_file;
+mod classifier_file;
+mod clip_retrieval;
 mod error;
-
-pub use atomic::AtomicFile;
-pub use error::{DataError, Result};
-
+mod journal;
+mod labels;
+mod legacy_numpy;
+mod matrix;
+mod npy;
+mod npy_dictionary;
+mod npy_write;
+mod npz;
+mod parquet_columns;
+mod parquet_table;
+mod parquet_write;
+mod relevance_file;
+mod splits;
+mod table;
 pub mod text;
+
+pub use array_file::{ArrayFile, read_ints};
+pub use atomic::AtomicFile;
+pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, read_candidates};
+pub use classifier_file::SavedClassifier;
+pub use error::{DataError, Result};
+pub use journal::{Journal, JournalRecord, JournalStart};
+pub use labels::{Ids, Labels};
+pub use legacy_numpy::LegacyNumpyRandom;
+pub use matrix::Matrix;
+pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
+pub use npy_write::{write_npy_f32, write_npy_i64};
+pub use npz::{Npz, NpzWriter};
+pub use relevance_file::{RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance};
+pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
+pub use table::{ExampleTable, TableColumns};

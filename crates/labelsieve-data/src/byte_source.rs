@@ -1,0 +1,74 @@
+//! Bytes that can be read at any offset by many threads at once.
+
+use std::fs::File;
+use std::io;
+
+/// A stretch of an open file, or bytes in memory.
+#[derive(Debug)]
+pub(crate) enum ByteSource {
+    File { file: File, start: u64, len: u64 },
+    Memory(Vec<u8>),
+}
+
+impl ByteSource {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            ByteSource::File { len, .. } => *len,
+            ByteSource::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Fills `out` from `offset` on, or fails.
+    pub(crate) fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(out.len() as u64).filter(|&end| end <= self.len());
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        match self {
+            ByteSource::File { file, start, .. } => read_file_at(file, start + offset, out),
+            ByteSource::Memory(bytes) => {
+                out.copy_from_slice(&bytes[offset as usize..end as usize]);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn read_file_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    file.read_exact_at(out, offset)
+}
+
+#[cfg(windows)]
+fn read_file_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !out.is_empty() {
+        match file.seek_read(out, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => {
+                out = &mut out[n..];
+                offset += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_past_the_end_fails_without_touching_the_file_behind() {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, b"..inside..").unwrap();
+        for source in [ByteSource::File { file, start: 2, len: 6 }, ByteSource::Memory(b"inside".to_vec())] {
+            let mut out = [0; 4];
+            source.read_exact_at(2, &mut out).unwrap();
+            assert_eq!(&out, b"side");
+            assert!(source.read_exact_at(3, &mut out).is_err());
+            assert!(source.read_exact_at(u64::MAX, &mut out).is_err());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which examples mention which class: written by the matching stage, joined to the features by id later.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::labels::LabelsBuilder;
+use crate::parquet_columns::ParquetFile;
+use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
+use crate::{Labels, Result};
+
+/// One example whose text mentions a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidateRow {
+    /// The example.
+    pub id: String,
+    /// The class that its text mentions.
+    pub class: String,
+    /// The name of the class as it was found.
+    pub matched_name: String,
+    /// The part of the text where it was found, e.g. `title`.
+    pub field: String,
+}
+
+/// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
+pub struct CandidateWriter {
+    writer: ParquetWriter,
+}
+
+impl CandidateWriter {
+    /// Starts a file that will be called `path`. `metadata` is kept in it as key-value pairs.
+    pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<CandidateWriter> {
+        let schema = Schema::new(vec![
+            Field::new("id", DataType::Utf8, false),
+            Field::new("class", dictionary_type(), false),
+            Field::new("matched_name", DataType::Utf8, false),
+            Field::new("field", DataType::Utf8, false),
+        ]);
+        Ok(CandidateWriter { writer: ParquetWriter::create(path.as_ref(), schema, metadata)? })
+    }
+
+    /// Adds rows.
+    pub fn write(&mut self, rows: &[CandidateRow]) -> Result<()> {
+        self.writer.write(vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
+            dictionary_column(rows.iter().map(|row| row.class.as_str())),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.matched_name))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.field))),
+        ])
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
+}
+
+/// A file of candidates; all vectors have one entry per row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidateTable {
+    /// The file.
+    pub path: PathBuf,
+    /// The examples.
+    pub ids: Vec<String>,
+    /// The classes that they mention.
+    pub classes: Labels,
+    /// The names by which they mention them.
+    pub matched_names: Vec<String>,
+}
+
+/// Reads a file of candidates.
+pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
+    let path = path.as_ref();
+    let (mut ids, mut classes, mut matched_names) = (Vec::new(), LabelsBuilder::default(), Vec::new());
+    ParquetFile::open(path)?.for_each_batch(&["id", "class", "matched_name"], |columns| {
+        let [id, class, matched_name] = columns else { unreachable!("as many columns as names") };
+        id.for_each_text(&mut |text| ids.push(text.to_owned()))?;
+        class.for_each_text(&mut |text| classes.push(text))?;
+        matched_name.for_each_text(&mut |text| matched_names.push(text.to_owned()))
+    })?;
+    Ok(CandidateTable { path: path.to_path_buf(), ids, classes: classes.finish(), matched_names })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RelevanceWriter;
+
+    fn row(id: &str, class: &str, matched_name: &str) -> CandidateRow {
+        let [id, class, matched_name, field] = [id, class, matched_name, "title"].map(str::to_owned);
+        CandidateRow { id, class, matched_name, field }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.parquet");
+        let mut writer = CandidateWriter::create(&path, &[]).unwrap();
+        writer.write(&[row("7", "n2", "barn owl"), row("8", "n1", "cat")]).unwrap();
+        writer.write(&[]).unwrap();
+        writer.write(&[row("7", "n1", "tabby")]).unwrap();
+        writer.finish().unwrap();
+        let table = read_candidates(&path).unwrap();
+        assert_eq!(table.ids, ["7", "8", "7"]);
+        assert_eq!(table.classes, ["n2", "n1", "n1"].iter().collect());
+        assert_eq!(table.matched_names, ["barn owl", "cat", "tabby"]);
+    }
+
+    #[test]
+    fn a_file_without_candidates_is_a_valid_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.parquet");
+        CandidateWriter::create(&path, &[]).unwrap().finish().unwrap();
+        assert_eq!(read_candidates(&path).unwrap().ids.len(), 0);
+    }
+
+    #[test]
+    fn an_unfinished_file_vanishes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = CandidateWriter::create(folder.path().join("c.parquet"), &[]).unwrap();
+        writer.write(&[row("7", "n2", "barn owl")]).unwrap();
+        drop(writer);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn rows_without_a_matched_name_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.parquet");
+        let row = crate::RelevanceRow {
+            id: "a".into(),
+            class: "b".into(),
+            relevance: 0.5,
+            is_clean: false,
+            matched_name: None,
+            best_clean: None,
+            best_clean_similarity: None,
+            reciprocal_neighbours: None,
+        };
+        let mut writer = RelevanceWriter::create(&path, &[]).unwrap();
+        writer.write(&[row]).unwrap();
+        writer.finish().unwrap();
+        let error = read_candidates(&path).unwrap_err().to_string();
+        assert!(error.ends_with("column `matched_name`, row 0: expected a value, found null"), "{error}");
+    }
+}

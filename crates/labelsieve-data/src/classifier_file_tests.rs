@@ -1,0 +1,123 @@
+//! Saved classifiers, good and bad.
+
+use super::*;
+
+fn classifier() -> SavedClassifier {
+    SavedClassifier {
+        classes: vec!["owl".into(), "cat".into()],
+        dim: 3,
+        weight: vec![1.0, 0.0, 0.0, 0.0, 0.6, 0.8],
+        scale: 10.0,
+        backbone: Some("resnet10".into()),
+        n_base: 1,
+        settings: serde_json::json!({"epochs": 100, "rate": 0.1}),
+    }
+}
+
+fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
+}
+
+fn check_load(bytes: &[u8], message: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    std::fs::write(&path, bytes).unwrap();
+    let error = SavedClassifier::load(&path).unwrap_err().to_string();
+    assert!(error.contains("c.safetensors`") && error.contains(message), "{error}");
+}
+
+fn saved() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    classifier().save(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    classifier().save(&path).unwrap();
+    assert_eq!(SavedClassifier::load(&path).unwrap(), classifier());
+    assert_eq!(saved(), std::fs::read(&path).unwrap(), "the same classifier gives the same bytes");
+}
+
+#[test]
+fn a_classifier_that_is_no_classifier_is_neither_saved_nor_left_half_written() {
+    let good = classifier();
+    for (bad, message) in [
+        (
+            SavedClassifier { dim: 4, ..good.clone() },
+            "weight: expected 2 classes × 4 features, at least one of each, found 6 numbers",
+        ),
+        (
+            SavedClassifier { n_base: 3, ..good.clone() },
+            "n_base: expected at most 2, the number of classes, found 3",
+        ),
+        (SavedClassifier { scale: f32::NAN, ..good.clone() }, "scale: expected a finite number, found NaN"),
+        (
+            SavedClassifier { weight: vec![0.0, 0.0, 0.0, 0.0, f32::INFINITY, 0.0], ..good.clone() },
+            "weight, row 1, column 1: expected a finite number, found inf",
+        ),
+        (
+            SavedClassifier { classes: vec!["owl".into(), "owl".into()], ..good.clone() },
+            "classes: expected distinct names, found `owl` twice",
+        ),
+        (SavedClassifier { classes: vec![], weight: vec![], ..good.clone() }, "at least one of each"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let error = bad.save(folder.path().join("c.safetensors")).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+    let error = good.save("/no/such/folder/c.safetensors").unwrap_err().to_string();
+    assert!(error.starts_with("cannot write `/no/such/folder/c.safetensors`"), "{error}");
+}
+
+#[test]
+fn a_cut_file_is_refused_at_every_length() {
+    let whole = saved();
+    for length in 0..whole.len() {
+        check_load(&whole[..length], "");
+    }
+    check_load(
+        &whole[..5],
+        "safetensors header: expected a length and as many bytes, found a file of 5 bytes",
+    );
+    check_load(&whole[..whole.len() - 1], "expected data within 27 bytes, found");
+}
+
+#[test]
+fn lengths_that_overflow_when_summed_are_refused() {
+    // Eight tensors, each as long as a length in bits can say, end at 2^64 - 8: one header length away from overflow.
+    const LONGEST: u64 = (1 << 61) - 1;
+    let entry = |i: u64| {
+        let (start, end) = (i * LONGEST, (i + 1) * LONGEST);
+        format!(r#""t{i}":{{"dtype":"U8","shape":[{LONGEST}],"data_offsets":[{start},{end}]}}"#)
+    };
+    let header = format!("{{{}}}", (0..8).map(entry).collect::<Vec<_>>().join(","));
+    check_load(&with_header(&header, &[0; 16]), "expected data within 16 bytes");
+    check_load(&[[0xff; 8], [0; 8]].concat(), "expected a length and as many bytes");
+}
+
+#[test]
+fn tensors_of_another_kind_are_named() {
+    let plain = r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    check_load(
+        &with_header(plain, &[0; 4]),
+        "expected metadata `labelsieve` of a saved classifier, found none",
+    );
+    let text = String::from_utf8_lossy(&saved()).into_owned();
+    let header = &text[8..text.rfind("}}").unwrap() + 2];
+    let data = [0; 28];
+    check_load(
+        &with_header(&header.replace("[2,3]", "[3,2]"), &data),
+        "tensor `weight`: expected [2, 3] of F32",
+    );
+    check_load(&with_header(&header.replace("F32", "I32"), &data), "found [2, 3] of I32");
+    check_load(&with_header(&header.replace("\"scale\"", "\"scald\""), &data), "`scale` not found");
+    check_load(
+        &with_header(&header.replace(r#"\"n_base\":1"#, r#"\"n_base\":-1"#), &data),
+        "description of a classifier",
+    );
+}

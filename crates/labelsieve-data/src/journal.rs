@@ -1,0 +1,278 @@
+//! A diary of finished work, so that a killed run can go on where it stopped.
+//!
+//! The file is an opening line and then records: key length and payload length (four bytes each, little-endian), the
+//! CRC-32 of everything else in the record, key, payload. The first record holds the fingerprint of the run. Reading
+//! stops at the first record that is incomplete or damaged; what follows it is cut off and done again.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::{DataError, Result};
+
+const OPENING: &[u8] = b"labelsieve journal 1\n";
+const FINGERPRINT_KEY: &str = "fingerprint";
+const PREFIX_LEN: usize = 12;
+
+/// How a journal began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalStart {
+    /// There was none, or an empty one.
+    New,
+    /// An earlier run with the same fingerprint had begun; its records were returned.
+    Resumed,
+    /// There was one of a run with another fingerprint; it was discarded.
+    Replaced,
+}
+
+/// A key with what was computed for it.
+pub type JournalRecord = (String, Vec<u8>);
+
+/// An open journal. No other process can open it meanwhile.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    start: JournalStart,
+    tail: Mutex<Tail>,
+}
+
+/// The file and the end of its last whole record.
+#[derive(Debug)]
+struct Tail {
+    file: File,
+    end: u64,
+}
+
+impl Journal {
+    /// Opens or starts the journal of a run, and returns what the same run, by its fingerprint, finished earlier.
+    ///
+    /// A file that is no journal is refused, not overwritten.
+    pub fn open(path: impl AsRef<Path>, fingerprint: &str) -> Result<(Journal, Vec<JournalRecord>)> {
+        let path = path.as_ref().to_path_buf();
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(DataError::io("open", &path))?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                DataError::malformed(&path, "journal", "no other run at work on it", "one that is")
+            }
+            TryLockError::Error(error) => DataError::io("lock", &path)(error),
+        })?;
+        let (mut records, end) = read_records(&path, &file)?;
+        let same =
+            |(key, payload): &JournalRecord| key == FINGERPRINT_KEY && payload == fingerprint.as_bytes();
+        let start = match records.first() {
+            None => JournalStart::New,
+            Some(first) if same(first) => JournalStart::Resumed,
+            Some(_) => JournalStart::Replaced,
+        };
+        let resumed = start == JournalStart::Resumed;
+        let journal =
+            Journal { path, start, tail: Mutex::new(Tail { file, end: if resumed { end } else { 0 } }) };
+        if resumed {
+            journal.write(&[])?; // cuts off a torn tail
+            records.remove(0);
+        } else {
+            records.clear();
+            journal.write(OPENING)?;
+            journal.append(FINGERPRINT_KEY, fingerprint.as_bytes())?;
+        }
+        Ok((journal, records))
+    }
+
+    /// How this journal began.
+    pub fn start(&self) -> JournalStart {
+        self.start
+    }
+
+    /// Records finished work. When this returns, a kill of the process no longer loses it.
+    pub fn append(&self, key: &str, payload: &[u8]) -> Result<()> {
+        let (Ok(key_len), Ok(payload_len)) = (u32::try_from(key.len()), u32::try_from(payload.len())) else {
+            let found = format!("{} and {} bytes", key.len(), payload.len());
+            return Err(DataError::malformed(&self.path, "record", "less than 4 GiB", found));
+        };
+        let mut lengths = [0; 8];
+        lengths[..4].copy_from_slice(&key_len.to_le_bytes());
+        lengths[4..].copy_from_slice(&payload_len.to_le_bytes());
+        let checksum = checksum(&[&lengths, key.as_bytes(), payload]).to_le_bytes();
+        self.write(&[&lengths, &checksum[..], key.as_bytes(), payload].concat())
+    }
+
+    /// Deletes the journal, once the final output has been written.
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path).map_err(DataError::io("remove", &self.path))
+    }
+
+    /// Puts `bytes` after the last whole record, and nothing behind them. A failed write is undone by the next one.
+    fn write(&self, bytes: &[u8]) -> Result<()> {
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = tail.end;
+        let written = tail.file.set_len(end).and_then(|()| {
+            tail.file.seek(SeekFrom::Start(end))?;
+            tail.file.write_all(bytes)
+        });
+        written.map_err(DataError::io("write", &self.path))?;
+        tail.end += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// All whole records from the start, and where the last of them ends.
+fn read_records(path: &Path, file: &File) -> Result<(Vec<JournalRecord>, u64)> {
+    let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut opening = Vec::new();
+    let longest = OPENING.len() as u64;
+    reader.by_ref().take(longest).read_to_end(&mut opening).map_err(DataError::io("read", path))?;
+    if !OPENING.starts_with(&opening) {
+        return Err(DataError::malformed(path, "journal", "a journal of an earlier run", "another file"));
+    }
+    let (mut records, mut end) = (Vec::new(), opening.len() as u64);
+    while let Some(record) = read_record(&mut reader, file_len - end).map_err(DataError::io("read", path))? {
+        end += (PREFIX_LEN + record.0.len() + record.1.len()) as u64;
+        records.push(record);
+    }
+    Ok((records, end))
+}
+
+/// The next record, or nothing when the `remaining` bytes do not hold a whole and sound one.
+fn read_record(reader: &mut impl Read, remaining: u64) -> std::io::Result<Option<JournalRecord>> {
+    if remaining < PREFIX_LEN as u64 {
+        return Ok(None);
+    }
+    let (mut lengths, mut expected) = ([0; 8], [0; 4]);
+    reader.read_exact(&mut lengths)?;
+    reader.read_exact(&mut expected)?;
+    let both = u64::from_le_bytes(lengths);
+    let (key_len, payload_len) = (both & u64::from(u32::MAX), both >> 32);
+    if key_len + payload_len > remaining - PREFIX_LEN as u64 {
+        return Ok(None);
+    }
+    let mut key = vec![0; key_len as usize];
+    let mut payload = vec![0; payload_len as usize];
+    reader.read_exact(&mut key)?;
+    reader.read_exact(&mut payload)?;
+    if checksum(&[&lengths, &key, &payload]) != u32::from_le_bytes(expected) {
+        return Ok(None);
+    }
+    Ok(String::from_utf8(key).ok().map(|key| (key, payload)))
+}
+
+fn checksum(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path, fingerprint: &str) -> (JournalStart, Vec<JournalRecord>) {
+        let (journal, records) = Journal::open(path, fingerprint).unwrap();
+        (journal.start(), records)
+    }
+
+    fn record(key: &str, payload: &[u8]) -> JournalRecord {
+        (key.to_owned(), payload.to_vec())
+    }
+
+    fn two_records(path: &Path) {
+        let (journal, earlier) = Journal::open(path, "run 1").unwrap();
+        assert_eq!((journal.start(), earlier), (JournalStart::New, vec![]));
+        journal.append("owl", b"0.5").unwrap();
+        journal.append("cat", b"").unwrap();
+    }
+
+    #[test]
+    fn the_same_run_goes_on_and_another_starts_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        two_records(&path);
+        let both = vec![record("owl", b"0.5"), record("cat", b"")];
+        assert_eq!(open(&path, "run 1"), (JournalStart::Resumed, both));
+        assert_eq!(open(&path, "run 2"), (JournalStart::Replaced, vec![]));
+        assert_eq!(open(&path, "run 2"), (JournalStart::Resumed, vec![]));
+        Journal::open(&path, "run 2").unwrap().0.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_journal_cut_at_any_length_gives_its_whole_records_and_can_be_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        two_records(&path);
+        let whole = std::fs::read(&path).unwrap();
+        let mut counts = Vec::new();
+        for length in 0..=whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let (journal, earlier) = Journal::open(&path, "run 1").unwrap();
+            assert!([record("owl", b"0.5"), record("cat", b"")].starts_with(&earlier));
+            journal.append("dog", b"1").unwrap();
+            counts.push(earlier.len());
+            drop(journal);
+            assert_eq!(open(&path, "run 1").1.len(), earlier.len() + 1);
+        }
+        assert!(counts.is_sorted());
+        assert_eq!((counts[0], counts[whole.len()]), (0, 2));
+    }
+
+    #[test]
+    fn a_damaged_record_ends_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        two_records(&path);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(3).position(|window| window == b"0.5").unwrap();
+        bytes[at] = b'9';
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(open(&path, "run 1"), (JournalStart::Resumed, vec![]));
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_is_left_alone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "my thesis").unwrap();
+        let error = Journal::open(file.path(), "run 1").unwrap_err().to_string();
+        assert!(
+            error.ends_with("journal: expected a journal of an earlier run, found another file"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"my thesis");
+    }
+
+    #[test]
+    fn a_second_run_on_the_same_journal_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        let (_held, _) = Journal::open(&path, "run 1").unwrap();
+        let error = Journal::open(&path, "run 1").unwrap_err().to_string();
+        assert!(
+            error.ends_with("journal: expected no other run at work on it, found one that is"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn many_threads_may_append() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        let (journal, _) = Journal::open(&path, "run 1").unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let journal = &journal;
+                scope.spawn(move || {
+                    (0..50).for_each(|i| journal.append(&format!("{thread}-{i}"), &[i; 100]).unwrap())
+                });
+            }
+        });
+        drop(journal);
+        assert_eq!(open(&path, "run 1").1.len(), 200);
+    }
+
+    #[test]
+    fn an_unwritable_place_is_named() {
+        let error = Journal::open("/no/such/folder/j", "run 1").unwrap_err().to_string();
+        assert!(error.starts_with("cannot open `/no/such/folder/j`"), "{error}");
+    }
+}

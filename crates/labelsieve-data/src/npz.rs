@@ -1,0 +1,272 @@
+//! NumPy `.npz` archives: a zip of `.npy` members.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::array_file::ArrayFile;
+use crate::byte_source::ByteSource;
+use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
+use crate::npy_write::{write_npy_f32, write_npy_i64};
+use crate::{AtomicFile, DataError, Result};
+
+/// Deflate cannot shrink anything further than this; a member that claims more is lying about its size.
+const MAX_DEFLATE_RATIO: u64 = 1032;
+
+/// A compressed member is held in memory, so there is a point where it should be saved uncompressed instead.
+const MAX_INFLATED_BYTES: u64 = 32 << 30;
+
+/// An open archive.
+pub struct Npz {
+    path: PathBuf,
+    archive: ZipArchive<BufReader<File>>,
+    file_len: u64,
+}
+
+impl Npz {
+    /// Opens the archive and reads its list of members.
+    pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
+        let path = path.as_ref().to_path_buf();
+        let file = File::open(&path).map_err(DataError::io("open", &path))?;
+        let file_len = file.metadata().map_err(DataError::io("read", &path))?.len();
+        let archive = ZipArchive::new(BufReader::new(file)).map_err(undecodable(&path))?;
+        Ok(Npz { path, archive, file_len })
+    }
+
+    /// The names of the arrays, without `.npy`, in the order of the archive.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.archive.file_names().filter_map(|name| name.ok());
+        names.filter_map(|name| name.strip_suffix(".npy").map(str::to_owned)).collect()
+    }
+
+    /// Whether there is an array of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.archive.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    /// One array. A stored member is read in place, its checksum unseen; a deflated one is unpacked to memory and checked.
+    pub fn array(&mut self, name: &str) -> Result<ArrayFile> {
+        let member = format!("{name}.npy");
+        let Some(index) = self.archive.index_for_name(&member) else {
+            let found = format!("the arrays {}", self.names().join(", "));
+            return Err(DataError::malformed(&self.path, "archive", format!("an array `{name}`"), found));
+        };
+        let member_path = self.path.join(member);
+        let mut entry = self.archive.by_index(index).map_err(undecodable(&self.path))?;
+        let (size, packed) = (entry.size(), entry.compressed_size());
+        match entry.compression() {
+            CompressionMethod::Stored => {
+                let start = entry.data_start().unwrap_or(u64::MAX);
+                let fits = start.checked_add(size).is_some_and(|end| end <= self.file_len);
+                if !fits || packed != size {
+                    let expected = format!("{size} bytes inside a file of {}", self.file_len);
+                    let found = format!("{packed} bytes at {start}");
+                    return Err(DataError::malformed(member_path, "archive member", expected, found));
+                }
+                drop(entry);
+                let file = File::open(&self.path).map_err(DataError::io("open", &self.path))?;
+                ArrayFile::new(member_path, ByteSource::File { file, start, len: size })
+            }
+            CompressionMethod::Deflated => {
+                let limit = packed.saturating_mul(MAX_DEFLATE_RATIO).min(MAX_INFLATED_BYTES);
+                if packed > self.file_len || size > limit {
+                    let expected = format!("at most {limit} bytes from {packed} compressed ones");
+                    return Err(DataError::malformed(
+                        member_path,
+                        "archive member",
+                        expected,
+                        size.to_string(),
+                    ));
+                }
+                let bytes = inflate(&member_path, &mut entry, size)?;
+                ArrayFile::new(member_path, ByteSource::Memory(bytes))
+            }
+            method => {
+                let found = format!("{method:?}");
+                Err(DataError::malformed(member_path, "archive member", "stored or deflated data", found))
+            }
+        }
+    }
+}
+
+/// Unpacks `size` bytes, after the array's own header has confirmed that it is that large.
+fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<Vec<u8>> {
+    let failed = |error| DataError::undecodable(path, "npz", error);
+    let mut bytes = Vec::new();
+    let head_len = size.min(NPY_HEAD_LIMIT as u64);
+    entry.by_ref().take(head_len).read_to_end(&mut bytes).map_err(failed)?;
+    NpyHeader::parse(path, &bytes, size)?;
+    if bytes.try_reserve_exact(size as usize - bytes.len().min(size as usize)).is_err() {
+        return Err(DataError::malformed(
+            path,
+            "archive member",
+            "an array that fits in memory",
+            size.to_string(),
+        ));
+    }
+    // One byte more than promised: reaching the end is what makes the checksum be compared.
+    entry.by_ref().take(size + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 != size {
+        let found = format!("{} bytes", bytes.len());
+        return Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found));
+    }
+    Ok(bytes)
+}
+
+/// Writes an uncompressed archive, as `np.savez` does, that appears only when finished.
+pub struct NpzWriter {
+    path: PathBuf,
+    archive: ZipWriter<AtomicFile>,
+}
+
+impl NpzWriter {
+    /// Starts an archive that will be called `path`.
+    pub fn create(path: impl AsRef<Path>) -> Result<NpzWriter> {
+        let path = path.as_ref().to_path_buf();
+        let archive = ZipWriter::new(AtomicFile::create(&path)?);
+        Ok(NpzWriter { path, archive })
+    }
+
+    /// Adds an array of `f32`.
+    ///
+    /// # Panics
+    /// When `shape` does not multiply to the number of values.
+    pub fn f32(mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<NpzWriter> {
+        self.start(name, size_of_val(values))?;
+        write_npy_f32(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
+        Ok(self)
+    }
+
+    /// Adds an array of `i64`.
+    ///
+    /// # Panics
+    /// When `shape` does not multiply to the number of values.
+    pub fn i64(mut self, name: &str, shape: &[usize], values: &[i64]) -> Result<NpzWriter> {
+        self.start(name, size_of_val(values))?;
+        write_npy_i64(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
+        Ok(self)
+    }
+
+    /// Completes the archive and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        self.archive.finish().map_err(undecodable(&self.path))?.commit()
+    }
+
+    fn start(&mut self, name: &str, n_bytes: usize) -> Result<()> {
+        let needs_64_bits = n_bytes as u64 + NPY_HEAD_LIMIT as u64 > u64::from(u32::MAX);
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .large_file(needs_64_bits);
+        self.archive.start_file(format!("{name}.npy"), options).map_err(undecodable(&self.path))
+    }
+}
+
+fn undecodable(path: &Path) -> impl FnOnce(zip::result::ZipError) -> DataError {
+    move |error| match error {
+        zip::result::ZipError::Io(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            DataError::Io { action: "access", path: path.to_path_buf(), source }
+        }
+        error => DataError::undecodable(path, "npz", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::Matrix;
+
+    fn deflated(path: &Path, member: &[u8]) {
+        let mut archive = ZipWriter::new(File::create(path).unwrap());
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        archive.start_file("x.npy", options).unwrap();
+        archive.write_all(member).unwrap();
+        archive.finish().unwrap();
+    }
+
+    fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_npy_f32(&mut bytes, shape, values).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn stored_and_deflated_members_read_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let values: Vec<f32> = (0..60_000).map(|i| i as f32).collect();
+        let writer = NpzWriter::create(&path).unwrap().i64("y", &[2], &[3, 4]).unwrap();
+        writer.f32("x", &[20_000, 3], &values).unwrap().finish().unwrap();
+        let mut stored = Npz::open(&path).unwrap();
+        assert_eq!(stored.names(), ["y", "x"]);
+        assert_eq!(stored.array("y").unwrap().read_ints().unwrap(), [3, 4]);
+        let packed_path = folder.path().join("b.npz");
+        deflated(&packed_path, &npy(&[20_000, 3], &values));
+        for mut archive in [stored, Npz::open(&packed_path).unwrap()] {
+            let matrix = Matrix::from_array(archive.array("x").unwrap()).unwrap();
+            let mut out = [0.0; 6];
+            matrix.read_rows(&[19_999, 0], &mut out).unwrap();
+            assert_eq!(out, [59_997.0, 59_998.0, 59_999.0, 0.0, 1.0, 2.0]);
+        }
+    }
+
+    #[test]
+    fn a_missing_array_is_answered_with_those_present() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        NpzWriter::create(&path).unwrap().f32("x", &[0, 1], &[]).unwrap().finish().unwrap();
+        let error = Npz::open(&path).unwrap().array("features").unwrap_err().to_string();
+        assert!(
+            error.ends_with("a.npz`: archive: expected an array `features`, found the arrays x"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_cut_archive_is_refused_at_every_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        NpzWriter::create(&path).unwrap().f32("x", &[4, 2], &[0.5; 8]).unwrap().finish().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let error = Npz::open(&path).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("a.npz` is not a readable npz file: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_member_smaller_than_its_array_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let member = npy(&[4, 2], &[0.5; 8]);
+        deflated(&path, &member[..member.len() - 1]);
+        let error = Npz::open(&path).unwrap().array("x").unwrap_err().to_string();
+        assert!(error.contains("a.npz/x.npy`: npy elements: expected 32 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_flipped_bit_in_compressed_data_does_not_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        deflated(&path, &npy(&[100, 2], &(0..200).map(|i| i as f32).collect::<Vec<_>>()));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[150] ^= 4;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Npz::open(&path).unwrap().array("x").unwrap_err().to_string();
+        assert!(error.contains("x.npy"), "{error}");
+    }
+
+    #[test]
+    fn an_unwritable_place_fails_before_any_work_and_an_unfinished_archive_vanishes() {
+        assert!(NpzWriter::create("/no/such/folder/a.npz").is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let writer = NpzWriter::create(folder.path().join("a.npz")).unwrap();
+        drop(writer.f32("x", &[1], &[1.0]).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

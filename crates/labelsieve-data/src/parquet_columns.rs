@@ -1,0 +1,229 @@
+//! Reading chosen columns of a Parquet file, batch by batch, with errors that name the row.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::{DataError, Result};
+
+/// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
+const BATCH_ROWS: usize = 4096;
+
+/// An open Parquet file of which nothing but the schema has been read.
+pub(crate) struct ParquetFile {
+    path: PathBuf,
+    builder: ParquetRecordBatchReaderBuilder<File>,
+}
+
+/// One column of one batch, with what a message needs to say where it is.
+pub(crate) struct Column<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) name: &'a str,
+    pub(crate) first_row: usize,
+    pub(crate) array: &'a ArrayRef,
+}
+
+impl ParquetFile {
+    pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
+        let file = File::open(path).map_err(DataError::io("open", path))?;
+        let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
+        Ok(ParquetFile { path: path.to_path_buf(), builder })
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        self.builder.schema()
+    }
+
+    /// What the file says its number of rows is; a hint, since nothing has checked it.
+    pub(crate) fn claimed_rows(&self) -> usize {
+        usize::try_from(self.builder.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The key-value pairs that the writer attached, without Arrow's own.
+    pub(crate) fn metadata(&self) -> BTreeMap<String, String> {
+        let pairs = self.builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+        let pairs = pairs.filter(|pair| pair.key != "ARROW:schema");
+        pairs.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default())).collect()
+    }
+
+    /// The column called `wanted`, or the first of `defaults` that exists.
+    pub(crate) fn find(&self, wanted: Option<&str>, defaults: &[&str]) -> Result<Option<String>> {
+        match wanted {
+            Some(name) if self.schema().index_of(name).is_ok() => Ok(Some(name.to_owned())),
+            Some(name) => Err(self.missing(&format!("a column `{name}`"))),
+            None => Ok(defaults
+                .iter()
+                .find(|name| self.schema().index_of(name).is_ok())
+                .map(|&name| name.to_owned())),
+        }
+    }
+
+    /// The error for a column that is not there.
+    pub(crate) fn missing(&self, expected: &str) -> DataError {
+        let present: Vec<&str> = self.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        DataError::malformed(&self.path, "schema", expected, format!("the columns {}", present.join(", ")))
+    }
+
+    /// Decodes only `names` and hands every batch to `visit`, one [`Column`] per name, in the order of `names`.
+    pub(crate) fn for_each_batch(
+        self,
+        names: &[&str],
+        mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let mut roots = Vec::with_capacity(names.len());
+        for name in names {
+            roots
+                .push(self.schema().index_of(name).map_err(|_| self.missing(&format!("a column `{name}`")))?);
+        }
+        let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
+        let builder = self.builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let mut reader = guarded(&self.path, || builder.build())?;
+        let mut first_row = 0;
+        while let Some(batch) = guarded(&self.path, || reader.next().transpose())? {
+            let columns: Result<Vec<_>> =
+                names.iter().map(|name| Column::of(&self.path, name, first_row, &batch)).collect();
+            visit(&columns?)?;
+            first_row += batch.num_rows();
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Column<'a> {
+    fn of(path: &'a Path, name: &'a str, first_row: usize, batch: &'a RecordBatch) -> Result<Column<'a>> {
+        let array = batch.column_by_name(name);
+        let array =
+            array.ok_or_else(|| DataError::undecodable(path, "Parquet", format!("no column `{name}`")))?;
+        let column = Column { path, name, first_row, array };
+        match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+            Some(nulls) => {
+                let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
+                Err(column.bad_row(row, "a value", "null"))
+            }
+            None => Ok(column),
+        }
+    }
+
+    /// The error for row `row` of this batch.
+    pub(crate) fn bad_row(
+        &self,
+        row: usize,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> DataError {
+        let place = format!("column `{}`, row {}", self.name, self.first_row + row);
+        DataError::malformed(self.path, place, expected, found)
+    }
+
+    /// The error for a column of another type.
+    pub(crate) fn bad_type(&self, expected: &str) -> DataError {
+        let place = format!("column `{}`", self.name);
+        DataError::malformed(self.path, place, expected, self.array.data_type().to_string())
+    }
+
+    /// Calls `visit` with every value as text; whole numbers are written in decimal.
+    pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
+        if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or whole numbers")) }
+    }
+}
+
+/// False, without a visit, for a type that has no textual form. [`Column::of`] has refused nulls; those that remain
+/// are entries of a dictionary that no row uses.
+fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().for_each(|text| visit(text.unwrap_or_default())),
+        DataType::LargeUtf8 => {
+            array.as_string::<i64>().iter().for_each(|text| visit(text.unwrap_or_default()))
+        }
+        DataType::Utf8View => array.as_string_view().iter().for_each(|text| visit(text.unwrap_or_default())),
+        DataType::Int8 => for_each_number::<Int8Type>(array, visit),
+        DataType::Int16 => for_each_number::<Int16Type>(array, visit),
+        DataType::Int32 => for_each_number::<Int32Type>(array, visit),
+        DataType::Int64 => for_each_number::<Int64Type>(array, visit),
+        DataType::UInt8 => for_each_number::<UInt8Type>(array, visit),
+        DataType::UInt16 => for_each_number::<UInt16Type>(array, visit),
+        DataType::UInt32 => for_each_number::<UInt32Type>(array, visit),
+        DataType::UInt64 => for_each_number::<UInt64Type>(array, visit),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let mut entries = Vec::with_capacity(dictionary.values().len());
+            if !for_each_text(dictionary.values(), &mut |text| entries.push(text.to_owned())) {
+                return false;
+            }
+            if !entries.is_empty() {
+                dictionary.normalized_keys().into_iter().for_each(|key| visit(&entries[key]));
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn for_each_number<T: ArrowPrimitiveType>(array: &ArrayRef, visit: &mut dyn FnMut(&str))
+where
+    T::Native: Display,
+{
+    array.as_primitive::<T>().values().iter().for_each(|value| visit(&value.to_string()));
+}
+
+/// Runs a step of the Parquet library, which panics on some damaged files where it should answer with an error.
+fn guarded<T, E: Display>(path: &Path, step: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    // Unwind safety: after a panic the reader is dropped with the error, so nobody sees it half changed.
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(|error| DataError::undecodable(path, "Parquet", error)),
+        Err(_) => Err(DataError::undecodable(path, "Parquet", "its parts contradict each other")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{DictionaryArray, Float32Array, StringArray, StringViewArray, UInt64Array};
+
+    use super::*;
+
+    fn texts(array: ArrayRef) -> Result<Vec<String>> {
+        let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
+        let mut texts = Vec::new();
+        let column = Column::of(Path::new("a.parquet"), "c", 100, &batch)?;
+        column.for_each_text(&mut |text| texts.push(text.to_owned()))?;
+        Ok(texts)
+    }
+
+    #[test]
+    fn text_numbers_and_dictionaries_all_become_text() {
+        assert_eq!(texts(Arc::new(StringArray::from(vec!["a", "b"]))).unwrap(), ["a", "b"]);
+        assert_eq!(texts(Arc::new(StringViewArray::from(vec!["a", "b"]))).unwrap(), ["a", "b"]);
+        assert_eq!(texts(Arc::new(UInt64Array::from(vec![u64::MAX]))).unwrap(), [u64::MAX.to_string()]);
+        let dictionary: DictionaryArray<Int8Type> = ["b", "a", "b"].into_iter().collect();
+        assert_eq!(texts(Arc::new(dictionary)).unwrap(), ["b", "a", "b"]);
+    }
+
+    #[test]
+    fn a_null_is_named_with_its_row_in_the_file() {
+        let message = "`a.parquet`: column `c`, row 101: expected a value, found null";
+        let plain = StringArray::from(vec![Some("a"), None]);
+        assert_eq!(texts(Arc::new(plain)).unwrap_err().to_string(), message);
+        let dictionary: DictionaryArray<Int8Type> = [Some("a"), None].into_iter().collect();
+        assert_eq!(texts(Arc::new(dictionary)).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn a_column_without_textual_form_is_named_with_its_type() {
+        let error = texts(Arc::new(Float32Array::from(vec![0.5]))).unwrap_err().to_string();
+        assert_eq!(error, "`a.parquet`: column `c`: expected text or whole numbers, found Float32");
+    }
+}

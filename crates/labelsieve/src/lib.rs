@@ -1,3 +1,40 @@
 //! Relevance of web-collected examples from a few verified ones.
+//!
+//! This crate is the method of *Graph convolutional networks for learning with few clean and many noisy labels* (Iscen,
+//! Tolias, Avrithis, Chum and Schmid, ECCV 2020) on features in memory. It touches no files, clocks or output, and
+//! every random number comes from a seed that the caller passes in.
+//!
+//! ```
+//! use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+//!
+//! let clean = Features::new(vec![1.0, 0.0], 2)?;
+//! let noisy = NoisyPool::new(Features::new(vec![0.9, 0.1, 0.0, 1.0], 2)?);
+//! let problem = ClassProblem::new(&clean, &noisy)?;
+//! let relevance = Method::gcn().build()?.relevance(&problem, 0)?;
+//! assert!(relevance.noisy()[0] > relevance.noisy()[1]);
+//! # Ok::<(), labelsieve::Error>(())
+//! ```
+//!
+//! The folders are the pipeline: [`matching`] finds candidates by their texts, [`graph`] connects the examples of a
+//! class, [`relevance`] scores them, [`classifier`] learns from the weighted examples, [`evaluation`] measures the
+//! result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
+pub mod classifier;
+mod error;
+pub mod evaluation;
+mod features;
+#[cfg(test)]
+mod golden;
+pub mod graph;
+mod kernels;
 pub mod matching;
+mod model;
+pub mod random;
+pub mod relevance;
+pub mod schedule;
+pub mod synthetic;
+
+pub use error::{Error, Result};
+pub use features::Features;
+pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
+pub use relevance::Method;

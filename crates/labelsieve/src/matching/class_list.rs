@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::{Error, Result};
+
 /// One class: what it is called in results, what it is called in text.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClassEntry {
@@ -19,48 +21,23 @@ pub struct ClassEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassList(Vec<ClassEntry>);
 
-/// Why a list of classes is refused.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClassListError {
-    /// There is nothing to look for.
-    #[error("expected at least one class, found none")]
-    Empty,
-    /// A class cannot be referred to.
-    #[error("class number {position}: expected an id, found an empty one")]
-    NoId {
-        /// Counted from 1, in file order.
-        position: usize,
-    },
-    /// Two classes cannot be told apart.
-    #[error("class `{id}`: expected every id once, found it twice")]
-    SameId {
-        /// The id that two classes share.
-        id: String,
-    },
-    /// A class can never be found.
-    #[error("class `{id}`: expected at least one name, found none")]
-    NoName {
-        /// The class without names.
-        id: String,
-    },
-}
-
 impl ClassList {
     /// Checks that ids are distinct and every class has a name.
-    pub fn new(classes: Vec<ClassEntry>) -> Result<ClassList, ClassListError> {
+    pub fn new(classes: Vec<ClassEntry>) -> Result<ClassList> {
+        let refuse = |place: String, expected, found| Err(Error::ClassList { place, expected, found });
         if classes.is_empty() {
-            return Err(ClassListError::Empty);
+            return refuse("classes".into(), "at least one", "none");
         }
         let mut ids = HashSet::new();
-        for (index, class) in classes.iter().enumerate() {
-            if class.id.is_empty() {
-                return Err(ClassListError::NoId { position: index + 1 });
+        for (index, ClassEntry { id, names, .. }) in classes.iter().enumerate() {
+            if id.is_empty() {
+                return refuse(format!("class number {}", index + 1), "an id", "an empty one");
             }
-            if !ids.insert(class.id.as_str()) {
-                return Err(ClassListError::SameId { id: class.id.clone() });
+            if !ids.insert(id) {
+                return refuse(format!("class `{id}`"), "every id once", "it twice");
             }
-            if class.names.is_empty() {
-                return Err(ClassListError::NoName { id: class.id.clone() });
+            if names.is_empty() {
+                return refuse(format!("class `{id}`"), "at least one name", "none");
             }
         }
         Ok(ClassList(classes))
@@ -87,10 +64,14 @@ mod tests {
 
     #[test]
     fn a_list_that_could_not_be_searched_is_refused() {
-        let check = |classes, expected| assert_eq!(ClassList::new(classes), Err(expected));
-        check(vec![], ClassListError::Empty);
-        check(vec![class("", &["cat"])], ClassListError::NoId { position: 1 });
-        check(vec![class("a", &["x"]), class("a", &["y"])], ClassListError::SameId { id: "a".into() });
-        check(vec![class("a", &[])], ClassListError::NoName { id: "a".into() });
+        let check =
+            |classes, expected| assert_eq!(ClassList::new(classes).unwrap_err().to_string(), expected);
+        check(vec![], "classes: expected at least one, found none");
+        check(vec![class("", &["cat"])], "class number 1: expected an id, found an empty one");
+        check(
+            vec![class("a", &["x"]), class("a", &["y"])],
+            "class `a`: expected every id once, found it twice",
+        );
+        check(vec![class("a", &[])], "class `a`: expected at least one name, found none");
     }
 }

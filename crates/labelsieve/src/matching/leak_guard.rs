@@ -5,15 +5,15 @@ use std::hash::{Hash, Hasher};
 
 use rayon::prelude::*;
 
-/// Examples on one side of the comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct GuardRows<'a> {
-    /// Unit rows of `dim` numbers, one after the other.
-    pub features: &'a [f32],
-    /// Numbers per row.
-    pub dim: usize,
-    /// A digest of each row's file, where the collection has one; empty strings are unknown.
-    pub content_hashes: Option<&'a [String]>,
+use crate::kernels::{dot, product_with_transposed, rounding_bound};
+use crate::{Features, Result};
+
+/// The examples that must not occur among the candidates: clean and test ones.
+pub struct LeakGuard<'a> {
+    features: &'a Features,
+    row_of_bits: HashMap<RowBits<'a>, usize>,
+    row_of_hash: HashMap<&'a str, usize>,
+    threshold: f32,
 }
 
 /// Why a candidate is taken for a guarded example.
@@ -37,35 +37,78 @@ pub enum LeakKind {
     },
 }
 
-/// For each candidate, the guarded example it leaks, if any. Both sides must have the same `dim`.
-///
-/// Every candidate is compared with every guarded row, in blocks that fit the cache; no approximate index stands
-/// between a test photo and its copy.
-pub fn find_leaks(candidates: GuardRows, guard: GuardRows, threshold: f32) -> Vec<Option<Leak>> {
-    assert_eq!(candidates.dim, guard.dim, "candidate and guard features differ in their number of columns");
-    let same_row = first_rows(guard.features.chunks_exact(guard.dim).map(RowBits));
-    let same_file = first_rows(guard.content_hashes.unwrap_or_default().iter());
-    let n_candidates = candidates.features.len() / candidates.dim;
-    let identical = |row: usize| {
-        let features = &candidates.features[row * candidates.dim..][..candidates.dim];
-        let hash = candidates.content_hashes.map(|hashes| &hashes[row]).filter(|hash| !hash.is_empty());
-        let by_row = same_row.get(&RowBits(features)).filter(|_| features.iter().any(|&v| v != 0.0));
-        hash.and_then(|hash| same_file.get(&hash)).or(by_row).copied()
-    };
-    let mut leaks: Vec<Option<Leak>> = (0..n_candidates)
-        .into_par_iter()
-        .map(|row| identical(row).map(|guard_row| Leak { kind: LeakKind::Identical, guard_row }))
-        .collect();
-    mark_near_duplicates(&mut leaks, candidates.features, guard.features, guard.dim, threshold);
-    leaks
+/// Rows that are compared at a time: 256 × 256 similarities and two blocks of 512 columns fit a core's own cache.
+const BLOCK: usize = 256;
+
+impl<'a> LeakGuard<'a> {
+    /// Guards `features`. `content_hashes` are digests of the files, one per row, where the collection has them; an
+    /// empty one is unknown. Rows at a cosine of `threshold` or more are near-duplicates.
+    pub fn new(features: &'a Features, content_hashes: &'a [String], threshold: f32) -> LeakGuard<'a> {
+        let (mut row_of_bits, mut row_of_hash) = (HashMap::new(), HashMap::new());
+        for (row, bits) in features.rows().enumerate().filter(|(_, bits)| is_known(bits)) {
+            row_of_bits.entry(RowBits(bits)).or_insert(row);
+        }
+        for (row, hash) in content_hashes.iter().enumerate().filter(|(_, hash)| !hash.is_empty()) {
+            row_of_hash.entry(hash.as_str()).or_insert(row);
+        }
+        LeakGuard { features, row_of_bits, row_of_hash, threshold }
+    }
+
+    /// For each candidate, the guarded example it leaks, if any.
+    ///
+    /// Every candidate is compared with every guarded row: no approximate index stands between a test photo and its
+    /// copy. As in the graph, a fast product only screens and `dot` decides.
+    pub fn leaks(&self, candidates: &Features, content_hashes: &[String]) -> Result<Vec<Option<Leak>>> {
+        self.features.check_width("the set of candidates", candidates, "the guarded set")?;
+        let mut leaks = vec![None; candidates.len()];
+        leaks.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |scratch, (block, leaks)| {
+            let first_row = block * BLOCK;
+            let nearest = self.nearest(candidates.block(first_row..first_row + leaks.len()), scratch);
+            for (position, (leak, nearest)) in leaks.iter_mut().zip(nearest).enumerate() {
+                let row = first_row + position;
+                let hash = content_hashes.get(row).map_or("", String::as_str);
+                let same_file = self.row_of_hash.get(hash);
+                let same_row = self.row_of_bits.get(&RowBits(candidates.row(row)));
+                let identical =
+                    same_file.or(same_row).map(|&guard_row| Leak { kind: LeakKind::Identical, guard_row });
+                *leak = identical.or(nearest);
+            }
+        });
+        Ok(leaks)
+    }
+
+    /// The nearest guarded row of each of `rows`, where it is near enough.
+    fn nearest(&self, rows: &[f32], scratch: &mut Vec<f32>) -> Vec<Option<Leak>> {
+        let dim = self.features.dim();
+        let screen = self.threshold - rounding_bound(dim);
+        let mut nearest = vec![(f32::NEG_INFINITY, 0); rows.len() / dim];
+        for first in (0..self.features.len()).step_by(BLOCK) {
+            let guard = self.features.block(first..(first + BLOCK).min(self.features.len()));
+            let n_guard = guard.len() / dim;
+            scratch.resize(nearest.len() * n_guard, 0.0);
+            product_with_transposed(rows, guard, scratch, dim);
+            for ((nearest, products), row) in
+                nearest.iter_mut().zip(scratch.chunks_exact(n_guard)).zip(rows.chunks_exact(dim))
+            {
+                for (column, _) in products.iter().enumerate().filter(|&(_, &product)| product >= screen) {
+                    let similarity = dot(row, self.features.row(first + column));
+                    if similarity > nearest.0 {
+                        *nearest = (similarity, first + column);
+                    }
+                }
+            }
+        }
+        let leak = |(similarity, guard_row)| {
+            let kind = LeakKind::NearDuplicate { similarity };
+            (similarity >= self.threshold).then_some(Leak { kind, guard_row })
+        };
+        nearest.into_iter().map(leak).collect()
+    }
 }
 
-fn first_rows<K: Hash + Eq>(keys: impl Iterator<Item = K>) -> HashMap<K, usize> {
-    let mut rows = HashMap::new();
-    for (row, key) in keys.enumerate() {
-        rows.entry(key).or_insert(row);
-    }
-    rows
+/// A row of zeros says nothing about its photo.
+fn is_known(row: &[f32]) -> bool {
+    row.iter().any(|&value| value != 0.0)
 }
 
 /// A feature row that equals another only when every bit does.
@@ -85,82 +128,22 @@ impl Hash for RowBits<'_> {
     }
 }
 
-fn mark_near_duplicates(
-    leaks: &mut [Option<Leak>],
-    candidates: &[f32],
-    guard: &[f32],
-    dim: usize,
-    threshold: f32,
-) {
-    const BLOCK: usize = 256; // 256 × 256 similarities and two blocks of 512 columns stay in a core's own cache
-    let blocks = leaks.par_chunks_mut(BLOCK).zip(candidates.par_chunks(BLOCK * dim));
-    blocks.for_each_init(Vec::new, |similarities, (leaks, rows)| {
-        let mut nearest = vec![(f32::NEG_INFINITY, 0); leaks.len()];
-        for (block, guard_rows) in guard.chunks(BLOCK * dim).enumerate() {
-            let n_guard = guard_rows.len() / dim;
-            similarities.resize(leaks.len() * n_guard, 0.0);
-            product_with_transposed(rows, guard_rows, similarities, dim);
-            for (nearest, similarities) in nearest.iter_mut().zip(similarities.chunks_exact(n_guard)) {
-                for (column, &similarity) in similarities.iter().enumerate() {
-                    if similarity > nearest.0 {
-                        *nearest = (similarity, block * BLOCK + column);
-                    }
-                }
-            }
-        }
-        for (leak, (similarity, guard_row)) in leaks.iter_mut().zip(nearest) {
-            if leak.is_none() && similarity >= threshold {
-                *leak = Some(Leak { kind: LeakKind::NearDuplicate { similarity }, guard_row });
-            }
-        }
-    });
-}
-
-/// `out = a · bᵀ` for row-major `a` (n×d), `b` (m×d) and `out` (n×m).
-fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
-    let (n, m) = (a.len() / d, b.len() / d);
-    assert!(a.len() == n * d && b.len() == m * d && out.len() == n * m, "shapes disagree");
-    // SAFETY: the three slices have exactly the shapes that the strides walk over, checked above, and `out` is
-    // borrowed mutably, so it overlaps neither input.
-    unsafe {
-        gemm::gemm(
-            n,
-            m,
-            d,
-            out.as_mut_ptr(),
-            1,
-            m as isize,
-            false,
-            a.as_ptr(),
-            1,
-            d as isize,
-            b.as_ptr(),
-            d as isize,
-            1,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rows(features: &[f32]) -> GuardRows<'_> {
-        GuardRows { features, dim: 2, content_hashes: None }
+    fn rows(values: &[f32]) -> Features {
+        Features::new(values.to_vec(), 2).unwrap()
+    }
+
+    fn leaks(candidates: &Features, guard: &Features, threshold: f32) -> Vec<Option<Leak>> {
+        LeakGuard::new(guard, &[], threshold).leaks(candidates, &[]).unwrap()
     }
 
     #[test]
     fn copies_and_near_copies_are_told_from_strangers() {
-        let candidates = [1.0, 0.0, 0.8, 0.6, 0.0, 1.0];
-        let guard = [0.6, 0.8, 1.0, 0.0];
-        let leaks = find_leaks(rows(&candidates), rows(&guard), 0.95);
+        let leaks = leaks(&rows(&[1.0, 0.0, 0.8, 0.6, 0.0, 1.0]), &rows(&[0.6, 0.8, 1.0, 0.0]), 0.95);
         assert_eq!(leaks[0], Some(Leak { kind: LeakKind::Identical, guard_row: 1 }));
         let Some(Leak { kind: LeakKind::NearDuplicate { similarity }, guard_row: 0 }) = leaks[1] else {
             panic!("{:?}", leaks[1])
@@ -172,21 +155,28 @@ mod tests {
     #[test]
     fn the_same_file_is_identical_whatever_its_features() {
         let hashes = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        let (left, right) = (hashes(&["aa", "", "bb"]), hashes(&["", "bb"]));
-        let candidates = GuardRows { content_hashes: Some(&left), ..rows(&[1.0, 0.0, 1.0, 0.0, 1.0, 0.0]) };
-        let guard = GuardRows { content_hashes: Some(&right), ..rows(&[0.0, 1.0, 0.0, 1.0]) };
-        let leaks = find_leaks(candidates, guard, 0.95);
+        let (guard, guard_hashes) = (rows(&[0.0, 1.0, 0.0, 1.0]), hashes(&["", "bb"]));
+        let candidates = rows(&[1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+        let guard = LeakGuard::new(&guard, &guard_hashes, 0.95);
+        let leaks = guard.leaks(&candidates, &hashes(&["aa", "", "bb"])).unwrap();
         assert_eq!(leaks, [None, None, Some(Leak { kind: LeakKind::Identical, guard_row: 1 })]);
     }
 
     #[test]
     fn rows_of_zeros_resemble_nothing() {
-        assert_eq!(find_leaks(rows(&[0.0, 0.0]), rows(&[0.0, 0.0]), 0.95), [None]);
+        assert_eq!(leaks(&rows(&[0.0, 0.0]), &rows(&[0.0, 0.0]), 0.95), [None]);
     }
 
     #[test]
     fn no_guard_means_no_leaks() {
-        assert_eq!(find_leaks(rows(&[1.0, 0.0]), rows(&[]), 0.5), [None]);
+        assert_eq!(leaks(&rows(&[1.0, 0.0]), &Features::empty(2), 0.5), [None]);
+    }
+
+    #[test]
+    fn another_width_is_refused() {
+        let wide = Features::new(vec![1.0, 0.0, 0.0], 3).unwrap();
+        let error = LeakGuard::new(&wide, &[], 0.9).leaks(&rows(&[1.0, 0.0]), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "the set of candidates has 2 columns, but the guarded set has 3");
     }
 
     proptest! {
@@ -195,14 +185,11 @@ mod tests {
             angles in proptest::collection::vec(0.0f32..6.3, 1..600),
             guard_angles in proptest::collection::vec(0.0f32..6.3, 1..600),
         ) {
-            let unit = |angles: &[f32]| angles.iter().flat_map(|a| [a.cos(), a.sin()]).collect::<Vec<f32>>();
+            let unit = |angles: &[f32]| rows(&angles.iter().flat_map(|a| [a.cos(), a.sin()]).collect::<Vec<f32>>());
             let (candidates, guard) = (unit(&angles), unit(&guard_angles));
-            let leaks = find_leaks(rows(&candidates), rows(&guard), 0.9999);
-            for (row, leak) in candidates.chunks_exact(2).zip(leaks) {
-                let best = guard.chunks_exact(2).map(|g| row[0] * g[0] + row[1] * g[1]).fold(-1.0, f32::max);
-                if (best - 0.9999).abs() > 1e-5 {
-                    prop_assert_eq!(leak.is_some(), best > 0.9999);
-                }
+            for (row, leak) in candidates.rows().zip(leaks(&candidates, &guard, 0.9999)) {
+                let best = guard.rows().map(|g| dot(row, g)).fold(-1.0, f32::max);
+                prop_assert_eq!(leak.is_some(), best >= 0.9999);
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::words::{TextEncoding, WordBuffer};
 use super::{ClassList, MatchRule};
+use crate::{Error, Result};
 
 /// One automaton over all names. Made once, shared by every thread; each thread searches with its own [`Searcher`].
 pub struct Matcher {
@@ -61,7 +62,7 @@ pub enum NameWarning {
 
 impl Matcher {
     /// Fails only when the names are too many for one automaton (billions of letters).
-    pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher, BuildError> {
+    pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher> {
         let mut targets: BTreeMap<String, Vec<Target>> = BTreeMap::new();
         let mut warnings = Vec::new();
         for (class, entry) in classes.classes().iter().enumerate() {
@@ -78,7 +79,12 @@ impl Matcher {
             }
         }
         warnings.extend(targets.iter().filter_map(|(pattern, targets)| shared(pattern, targets)));
-        let automaton = AhoCorasick::builder().kind(Some(automaton_kind(&targets))).build(targets.keys())?;
+        let automaton = AhoCorasick::builder().kind(Some(automaton_kind(&targets))).build(targets.keys());
+        let automaton = automaton.map_err(|error| Error::Setting {
+            name: "class names",
+            expected: "few enough for one automaton",
+            found: error.to_string(),
+        })?;
         Ok(Matcher { automaton, targets: targets.into_values().collect(), warnings })
     }
 

@@ -1,0 +1,16 @@
+//! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
+
+mod affinity;
+mod neighbours;
+mod noisy_graph;
+mod search;
+
+pub use affinity::{Affinity, Propagation};
+pub use neighbours::Neighbours;
+pub use noisy_graph::NoisyGraph;
+
+/// The paper's number of neighbours.
+pub const NEIGHBOURS: usize = 50;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Who is close to whom: for each row the most similar others, best first.
+
+use crate::features::Features;
+
+/// The `count` most similar other rows of each row (all others when there are fewer), by inner product, best first.
+/// Equal similarities are ordered by lower index; a row is never its own neighbour, whatever its duplicates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    n: usize,
+    width: usize,
+    indices: Vec<u32>,
+    similarities: Vec<f32>,
+}
+
+impl Neighbours {
+    /// Exact search over all pairs.
+    pub fn exact(features: &Features, count: usize) -> Neighbours {
+        super::search::exact(features, count)
+    }
+
+    /// Lists of `width` entries for `n` rows, to be filled through [`Neighbours::lists_mut`].
+    pub(super) fn blank(n: usize, width: usize) -> Neighbours {
+        Neighbours { n, width, indices: vec![0; n * width], similarities: vec![0.0; n * width] }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Neighbours per row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The neighbours of row `i` and their similarities.
+    pub fn of(&self, i: usize) -> (&[u32], &[f32]) {
+        let range = i * self.width..(i + 1) * self.width;
+        (&self.indices[range.clone()], &self.similarities[range])
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.indices.len() * 8
+    }
+
+    /// All lists, to be filled: indices and similarities, `width` of each per row.
+    pub(super) fn lists_mut(&mut self) -> (&mut [u32], &mut [f32]) {
+        (&mut self.indices, &mut self.similarities)
+    }
+
+    /// The last entry that row `i` still counts among its neighbours. Whoever does not come after it is one.
+    pub(super) fn last(&self, i: usize) -> Option<Entry> {
+        let (indices, similarities) = self.of(i);
+        Some(Entry { similarity: *similarities.last()?, index: *indices.last()? })
+    }
+}
+
+/// One entry of a neighbour list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub similarity: f32,
+    pub index: u32,
+}
+
+impl Entry {
+    /// The order of every neighbour list: more similar first, then lower index.
+    #[inline(always)]
+    pub fn precedes(self, other: Entry) -> bool {
+        self.similarity > other.similarity
+            || (self.similarity == other.similarity && self.index < other.index)
+    }
+
+    /// [`Entry::precedes`] as an ordering, for sorting. Similarities are finite and never -0.0.
+    pub fn order(&self, other: &Entry) -> std::cmp::Ordering {
+        other.similarity.total_cmp(&self.similarity).then(self.index.cmp(&other.index))
+    }
+}
+
+/// Keeps the first `count` entries in list order, sorted.
+pub(super) fn keep_first(entries: &mut Vec<Entry>, count: usize) {
+    if entries.len() > count {
+        entries.select_nth_unstable_by(count, Entry::order);
+        entries.truncate(count);
+    }
+    entries.sort_unstable_by(Entry::order);
+}

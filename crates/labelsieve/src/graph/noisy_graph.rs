@@ -1,0 +1,104 @@
+//! The part of a class's graph that does not depend on which examples are clean.
+
+use rayon::prelude::*;
+
+use super::neighbours::{Entry, Neighbours, keep_first};
+use crate::features::Features;
+use crate::kernels::{dot, vectorized};
+
+/// The neighbours of a class's noisy examples among themselves, found once and reused for every choice of clean ones.
+///
+/// The naive way rebuilds everything when a clean example is added. But a row's fifty nearest among *clean and noisy*
+/// are the first fifty of its nearest noisy fifty merged with the k clean rows: only k·N similarities are new.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoisyGraph {
+    neighbours: Neighbours,
+    count: usize,
+}
+
+impl NoisyGraph {
+    /// Searches the `count` nearest noisy neighbours of each noisy example.
+    pub fn new(noisy: &Features, count: usize) -> NoisyGraph {
+        NoisyGraph { neighbours: Neighbours::exact(noisy, count), count }
+    }
+
+    /// Neighbours kept per example.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.neighbours.memory()
+    }
+
+    /// The neighbours of all examples, clean rows first: exactly `Neighbours::exact` of the stacked rows.
+    pub fn insert(&self, clean: &Features, noisy: &Features) -> Neighbours {
+        let (k, z) = (clean.len(), noisy.len());
+        let width = self.count.min((k + z).saturating_sub(1));
+        let mut merged = Neighbours::blank(k + z, width);
+        if width == 0 {
+            return merged;
+        }
+        let to_clean = similarities_to_clean(clean, noisy);
+        let (indices, similarities) = merged.lists_mut();
+        indices
+            .par_chunks_exact_mut(width)
+            .zip(similarities.par_chunks_exact_mut(width))
+            .enumerate()
+            .with_min_len(64)
+            .for_each_init(Vec::new, |entries, (i, (indices, similarities))| {
+                entries.clear();
+                if i < k {
+                    entries_of_clean(i, clean, &to_clean, entries);
+                } else {
+                    self.entries_of_noisy(i - k, k, &to_clean, entries);
+                }
+                keep_first(entries, width);
+                for (slot, entry) in entries.iter().enumerate() {
+                    indices[slot] = entry.index;
+                    similarities[slot] = entry.similarity;
+                }
+            });
+        merged
+    }
+
+    /// The noisy neighbours of noisy example `i`, shifted past the `k` clean rows, and all clean rows.
+    fn entries_of_noisy(&self, i: usize, k: usize, to_clean: &[f32], entries: &mut Vec<Entry>) {
+        let clean = to_clean[i * k..(i + 1) * k].iter().enumerate();
+        entries.extend(clean.map(|(c, &similarity)| Entry { similarity, index: c as u32 }));
+        let (indices, similarities) = self.neighbours.of(i);
+        let noisy = indices.iter().zip(similarities);
+        entries.extend(noisy.map(|(&index, &similarity)| Entry { similarity, index: index + k as u32 }));
+    }
+}
+
+/// Every other row as seen from clean example `c`.
+fn entries_of_clean(c: usize, clean: &Features, to_clean: &[f32], entries: &mut Vec<Entry>) {
+    let k = clean.len();
+    let others = (0..k).filter(|&other| other != c);
+    entries.extend(
+        others.map(|other| Entry { similarity: dot(clean.row(c), clean.row(other)), index: other as u32 }),
+    );
+    let noisy = to_clean.iter().skip(c).step_by(k).enumerate();
+    entries.extend(noisy.map(|(i, &similarity)| Entry { similarity, index: (k + i) as u32 }));
+}
+
+/// z×k similarities of the noisy to the clean examples.
+pub(crate) fn similarities_to_clean(clean: &Features, noisy: &Features) -> Vec<f32> {
+    let k = clean.len();
+    let mut out = vec![0f32; noisy.len() * k];
+    if k == 0 {
+        return out;
+    }
+    out.par_chunks_mut(64 * k).enumerate().for_each(|(chunk, out)| {
+        vectorized(|| {
+            for (row, out) in out.chunks_exact_mut(k).enumerate() {
+                for (c, out) in out.iter_mut().enumerate() {
+                    *out = dot(noisy.row(chunk * 64 + row), clean.row(c));
+                }
+            }
+        });
+    });
+    out
+}

@@ -1,0 +1,158 @@
+//! The fast graph against the naive one: all pairs measured, sorted, cut; membership in both lists searched for.
+
+use proptest::prelude::*;
+
+use super::neighbours::Entry;
+use super::*;
+use crate::features::Features;
+use crate::kernels::dot;
+use crate::random::Stream;
+
+fn naive_neighbours(features: &Features, count: usize) -> Vec<Vec<(u32, f32)>> {
+    (0..features.len())
+        .map(|i| {
+            let mut others: Vec<Entry> = (0..features.len())
+                .filter(|&j| j != i)
+                .map(|j| Entry { similarity: dot(features.row(i), features.row(j)), index: j as u32 })
+                .collect();
+            others.sort_by(Entry::order);
+            others.iter().take(count).map(|entry| (entry.index, entry.similarity)).collect()
+        })
+        .collect()
+}
+
+fn naive_affinity(lists: &[Vec<(u32, f32)>]) -> Vec<Vec<(u32, f32)>> {
+    (0..lists.len() as u32)
+        .map(|i| {
+            let mut row: Vec<(u32, f32)> = lists[i as usize]
+                .iter()
+                .copied()
+                .filter(|&(j, s)| s > 0.0 && lists[j as usize].iter().any(|&(back, _)| back == i))
+                .collect();
+            row.sort_by_key(|&(j, _)| j);
+            row
+        })
+        .collect()
+}
+
+fn lists(neighbours: &Neighbours) -> Vec<Vec<(u32, f32)>> {
+    let list = |i| {
+        let (indices, similarities) = neighbours.of(i);
+        indices.iter().copied().zip(similarities.iter().copied()).collect()
+    };
+    (0..neighbours.len()).map(list).collect()
+}
+
+fn rows(affinity: &Affinity) -> Vec<Vec<(u32, f32)>> {
+    let row = |i| {
+        let (columns, weights) = affinity.row(i);
+        columns.iter().copied().zip(weights.iter().copied()).collect()
+    };
+    (0..affinity.len()).map(row).collect()
+}
+
+/// Sets with everything that goes wrong in practice: duplicates, ties, zero rows, opposite rows, tight clusters.
+fn awkward_features(most_rows: usize) -> impl Strategy<Value = Features> {
+    (0..=most_rows, 1usize..40, 1u64..1000, 0..4u32).prop_map(|(n, dim, seed, kind)| {
+        let stream = Stream::new(seed);
+        let value = |row: usize, column: usize| {
+            let (row, spread) = match kind {
+                0 => (row, 1.0),                                 // everywhere
+                1 => (stream.below(row as u64, n / 3 + 1), 0.0), // many exact duplicates
+                2 => (row % 3, 1e-3 * (row % 7) as f32),         // three tight clusters
+                _ => (row % 2, 0.0),                             // two rows, over and over
+            };
+            let sign = if kind == 3 && row % 2 == 1 { -1.0 } else { 1.0 };
+            let base = stream.branch(if kind == 3 { 0 } else { row as u64 }).normal(column as u64);
+            let noise = stream.branch(1 << 20).normal((row * 64 + column) as u64);
+            sign * base + spread * noise
+        };
+        let zero = |row: usize| kind != 3 && row % 11 == 10;
+        let data = (0..n * dim).map(|i| if zero(i / dim) { 0.0 } else { value(i / dim, i % dim) }).collect();
+        Features::new(data, dim).unwrap()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn exact_search_equals_the_naive_one_bit_for_bit(features in awkward_features(260), count in 1usize..60) {
+        let fast = Neighbours::exact(&features, count);
+        let naive = naive_neighbours(&features, count);
+        prop_assert_eq!(&lists(&fast), &naive);
+        prop_assert_eq!(rows(&Affinity::reciprocal(&fast)), naive_affinity(&naive));
+    }
+
+    #[test]
+    fn inserting_clean_rows_equals_building_from_scratch(
+        features in awkward_features(200),
+        count in 1usize..60,
+        share in 0.0f64..=1.0,
+    ) {
+        let k = (features.len() as f64 * share) as usize; // up to k = N
+        let clean = features.select(&(0..k).collect::<Vec<_>>());
+        let noisy = features.select(&(k..features.len()).collect::<Vec<_>>());
+        let inserted = NoisyGraph::new(&noisy, count).insert(&clean, &noisy);
+        prop_assert_eq!(inserted, Neighbours::exact(&features, count));
+    }
+}
+
+#[test]
+fn a_larger_set_of_many_panels_equals_the_naive_one() {
+    let stream = Stream::new(5);
+    let (n, dim) = (2500, 24);
+    let value = |i: usize| {
+        stream.branch((i / dim % 40) as u64).normal((i % dim) as u64) + 0.5 * stream.normal(i as u64)
+    };
+    let features = Features::new((0..n * dim).map(value).collect(), dim).unwrap();
+    assert_eq!(lists(&Neighbours::exact(&features, NEIGHBOURS)), naive_neighbours(&features, NEIGHBOURS));
+}
+
+#[test]
+fn a_thousand_copies_of_one_row_are_neighbours_by_lower_index() {
+    let features = Features::new([0.3, -0.7, 0.2].repeat(1000), 3).unwrap();
+    let neighbours = Neighbours::exact(&features, 50);
+    assert_eq!(neighbours.of(0).0, (1..=50).collect::<Vec<u32>>());
+    assert_eq!(neighbours.of(999).0, (0..50).collect::<Vec<u32>>());
+}
+
+#[test]
+fn search_gives_the_same_lists_at_any_number_of_threads() {
+    let stream = Stream::new(6);
+    let features = Features::new((0..900 * 20).map(|i| stream.normal(i)).collect(), 20).unwrap();
+    let with_threads = |n| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| Neighbours::exact(&features, 50))
+    };
+    assert_eq!(with_threads(1), with_threads(4));
+}
+
+#[test]
+fn the_normalised_graph_averages_over_an_example_and_its_neighbours() {
+    // Two rows at 60 degrees and one opposite to the first: a_01 = 1/2, the third is alone.
+    let half = 0.5f32;
+    let features = Features::new(vec![1.0, 0.0, half, 0.75f32.sqrt(), -1.0, 0.0], 2).unwrap();
+    let affinity = Affinity::reciprocal(&Neighbours::exact(&features, 2));
+    assert_eq!(affinity.n_entries(), 2);
+    assert!((affinity.row(0).1[0] - 0.5).abs() < 1e-6);
+    let propagation = Propagation::new(affinity);
+    let x = [3.0, 6.0, 9.0];
+    let averages: Vec<f32> = (0..3).map(|i| propagation.average(&x, i)).collect();
+    for (found, expected) in averages.iter().zip([4.0, 5.0, 9.0]) {
+        assert!((found - expected).abs() < 1e-5, "{averages:?}"); // (3 + ½·6) / 1½, (6 + ½·3) / 1½, 9
+    }
+    let propagated = propagation.propagate(&features.select(&[0]), &features.select(&[1, 2]));
+    assert!((propagated[0] - (1.0 + 0.25) / 1.5).abs() < 1e-6);
+    assert_eq!(&propagated[4..], features.row(2));
+}
+
+#[test]
+fn no_rows_and_one_row_have_no_neighbours() {
+    for n in 0..2 {
+        let features = Features::new(vec![1.0; n * 3], 3).unwrap();
+        let neighbours = Neighbours::exact(&features, 50);
+        assert_eq!((neighbours.len(), neighbours.width()), (n, 0));
+        assert_eq!(Affinity::reciprocal(&neighbours).n_entries(), 0);
+    }
+}

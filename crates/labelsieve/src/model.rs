@@ -1,0 +1,127 @@
+//! The centre: what a class problem is, what scores it, and what learns from the scores. Read this file first.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::graph::{NEIGHBOURS, NoisyGraph};
+
+/// Scores how much each noisy example of one class belongs to it.
+pub trait RelevanceModel: Send + Sync {
+    /// One number in [0, 1] per noisy example; the same seed gives the same numbers at any number of threads.
+    fn relevance(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance>;
+
+    /// Whether the model reads the graph, so that one made in advance ([`NoisyPool::with_graph`]) pays.
+    fn uses_graph(&self) -> bool {
+        false
+    }
+}
+
+/// Scores examples against every class; the largest score wins (eq. 4).
+pub trait Classifier {
+    /// Number of classes K.
+    fn n_classes(&self) -> usize;
+
+    /// N×K scores.
+    fn scores(&self, features: &Features) -> Scores;
+}
+
+/// The examples of one class: k verified ones and the candidates found by text.
+#[derive(Clone, Copy)]
+pub struct ClassProblem<'a> {
+    /// The k clean examples, at least one.
+    pub clean: &'a Features,
+    /// The noisy examples, any number.
+    pub noisy: &'a NoisyPool,
+    /// Examples of other classes, for the models that learn from them; may be empty.
+    pub others: Option<&'a Features>,
+}
+
+impl<'a> ClassProblem<'a> {
+    /// A problem without examples of other classes.
+    pub fn new(clean: &'a Features, noisy: &'a NoisyPool) -> Result<ClassProblem<'a>> {
+        if clean.is_empty() {
+            return Err(Error::NoCleanExample);
+        }
+        clean.check_width("the noisy set", noisy.features(), "the clean set")?;
+        Ok(ClassProblem { clean, noisy, others: None })
+    }
+
+    /// Adds examples of other classes.
+    pub fn with_others(self, others: &'a Features) -> Result<ClassProblem<'a>> {
+        self.clean.check_width("the set of other classes", others, "the clean set")?;
+        Ok(ClassProblem { others: Some(others), ..self })
+    }
+}
+
+/// The noisy examples of one class and, where made in advance, the part of their graph that no choice of clean
+/// examples changes.
+pub struct NoisyPool {
+    features: Features,
+    graph: Option<NoisyGraph>,
+}
+
+impl NoisyPool {
+    /// Candidates whose graph is made when a model asks for it, each time.
+    pub fn new(features: Features) -> NoisyPool {
+        NoisyPool { features, graph: None }
+    }
+
+    /// Candidates with their graph, to be reused for every shot, episode and setting.
+    pub fn with_graph(features: Features) -> NoisyPool {
+        let graph = NoisyGraph::new(&features, NEIGHBOURS);
+        NoisyPool { features, graph: Some(graph) }
+    }
+
+    /// The examples.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Their graph with `count` neighbours each: the one made in advance if it fits, else a new one.
+    pub fn graph(&self, count: usize) -> Cow<'_, NoisyGraph> {
+        match &self.graph {
+            Some(graph) if graph.count() == count => Cow::Borrowed(graph),
+            _ => Cow::Owned(NoisyGraph::new(&self.features, count)),
+        }
+    }
+}
+
+/// The relevance of a class's noisy examples. Clean examples have relevance 1 by definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relevance(Vec<f32>);
+
+impl Relevance {
+    /// Wraps one number per noisy example, each in [0, 1].
+    pub fn new(noisy: Vec<f32>) -> Result<Relevance> {
+        match noisy.iter().find(|r| !(0.0..=1.0).contains(*r)) {
+            Some(found) => Err(Error::Setting {
+                name: "relevance",
+                expected: "a number from 0 to 1",
+                found: found.to_string(),
+            }),
+            None => Ok(Relevance(noisy)),
+        }
+    }
+
+    /// One number per noisy example.
+    pub fn noisy(&self) -> &[f32] {
+        &self.0
+    }
+}
+
+/// N×K scores, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    /// The numbers, one row of K per example.
+    pub values: Vec<f32>,
+    /// K.
+    pub n_classes: usize,
+}
+
+impl Scores {
+    /// The scores of each example in turn.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        self.values.chunks_exact(self.n_classes.max(1))
+    }
+}

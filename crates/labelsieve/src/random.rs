@@ -1,0 +1,102 @@
+//! Random numbers by position: the n-th number of a stream is a pure function of the stream's key and n.
+//!
+//! No state is passed along, so threads (and other devices) draw the same numbers in whatever order they work.
+
+/// A stream of random numbers, addressed by position.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    key: u64,
+}
+
+impl Stream {
+    /// The stream of a user's seed.
+    pub fn new(seed: u64) -> Stream {
+        Stream { key: mix(seed.wrapping_add(GOLDEN)) }
+    }
+
+    /// An independent stream, e.g. one per class, per iteration or per purpose.
+    pub fn branch(self, label: u64) -> Stream {
+        Stream { key: mix(self.key ^ mix(label.wrapping_add(GOLDEN))) }
+    }
+
+    /// 64 random bits at `position`.
+    #[inline(always)]
+    pub fn bits(self, position: u64) -> u64 {
+        mix(self.key.wrapping_add(position.wrapping_mul(GOLDEN)))
+    }
+
+    /// Uniform in [0, 1), with 24 random bits.
+    pub fn uniform(self, position: u64) -> f32 {
+        (self.bits(position) >> 40) as f32 / (1u64 << 24) as f32
+    }
+
+    /// Standard normal, by Box and Muller.
+    pub fn normal(self, position: u64) -> f32 {
+        let bits = self.bits(position);
+        let radius = ((bits >> 32) as f64 + 1.0) / 4_294_967_297.0; // in (0, 1)
+        let angle = (bits & 0xffff_ffff) as f64 / 4_294_967_296.0;
+        ((-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()) as f32
+    }
+
+    /// Uniform in 0..n, for n > 0.
+    pub fn below(self, position: u64, n: usize) -> usize {
+        ((u128::from(self.bits(position)) * n as u128) >> 64) as usize
+    }
+
+    /// `count` different numbers of 0..n (all of them when there are fewer), in random order.
+    pub fn choose(self, n: usize, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        let count = count.min(n);
+        for i in 0..count {
+            order.swap(i, i + self.below(i as u64, n - i));
+        }
+        order.truncate(count);
+        order
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): flips each output bit with probability one half when one
+/// input bit flips.
+#[inline(always)]
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_and_normal_have_their_moments() {
+        let stream = Stream::new(7);
+        let n = 200_000u64;
+        let mean = |f: &dyn Fn(u64) -> f64| (0..n).map(f).sum::<f64>() / n as f64;
+        assert!((mean(&|i| f64::from(stream.uniform(i))) - 0.5).abs() < 0.005);
+        assert!(mean(&|i| f64::from(stream.normal(i))).abs() < 0.01);
+        assert!((mean(&|i| f64::from(stream.normal(i)).powi(2)) - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn neighbouring_seeds_and_branches_share_no_numbers() {
+        let a = Stream::new(0);
+        for b in [Stream::new(1), a.branch(0), a.branch(1)] {
+            assert!((0..100).all(|i| a.bits(i) != b.bits(i)));
+        }
+    }
+
+    #[test]
+    fn choose_gives_different_numbers_and_each_equally_often() {
+        let mut counts = [0; 10];
+        for seed in 0..3000 {
+            let chosen = Stream::new(seed).choose(10, 3);
+            assert!(chosen[0] != chosen[1] && chosen[1] != chosen[2] && chosen[0] != chosen[2]);
+            chosen.iter().for_each(|&i| counts[i] += 1);
+        }
+        assert!(counts.iter().all(|&c| (c - 900i32).abs() < 120), "{counts:?}");
+        assert_eq!(Stream::new(0).choose(3, 9).len(), 3);
+    }
+}

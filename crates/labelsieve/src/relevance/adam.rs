@@ -1,0 +1,52 @@
+//! The Adam optimiser (Kingma and Ba 2015) with L2 weight decay added to the gradient.
+
+/// First and second moments of the gradient of each parameter.
+pub(super) struct Adam {
+    step: i32,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+}
+
+impl Adam {
+    pub fn new(n_parameters: usize) -> Adam {
+        Adam { step: 0, mean: vec![0.0; n_parameters], square: vec![0.0; n_parameters] }
+    }
+
+    /// Moves `parameters` one step against `gradient`.
+    pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32, weight_decay: f32) {
+        const BETA_1: f32 = 0.9;
+        const BETA_2: f32 = 0.999;
+        const EPSILON: f32 = 1e-8;
+        self.step += 1;
+        let rate = (f64::from(learning_rate) / (1.0 - f64::from(BETA_1).powi(self.step))) as f32;
+        let root = (1.0 - f64::from(BETA_2).powi(self.step)).sqrt() as f32;
+        let moments = self.mean.iter_mut().zip(&mut self.square);
+        for ((parameter, &slope), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
+            let slope = slope + weight_decay * *parameter;
+            *mean = BETA_1 * *mean + (1.0 - BETA_1) * slope;
+            *square = BETA_2 * *square + (1.0 - BETA_2) * slope * slope;
+            *parameter -= rate * *mean / (square.sqrt() / root + EPSILON);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_step_moves_each_parameter_by_the_learning_rate() {
+        let mut parameters = [1.0, -2.0, 0.0];
+        Adam::new(3).step(&mut parameters, &[0.3, -7.0, 0.0], 0.1, 0.0);
+        for (found, expected) in parameters.iter().zip([0.9, -1.9, 0.0]) {
+            assert!((found - expected).abs() < 1e-5, "{parameters:?}");
+        }
+    }
+
+    #[test]
+    fn weight_decay_acts_through_the_gradient() {
+        let mut parameters = [1.0];
+        Adam::new(1).step(&mut parameters, &[0.0], 0.1, 5e-4);
+        assert!((parameters[0] - 0.9).abs() < 1e-4); // any slope, however small, moves a first step by the rate
+    }
+}

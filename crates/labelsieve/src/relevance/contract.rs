@@ -1,0 +1,119 @@
+//! What every relevance model promises, checked on all of them.
+
+use super::*;
+use crate::features::Features;
+use crate::model::{ClassProblem, NoisyPool, Relevance};
+use crate::random::Stream;
+
+fn all_methods() -> Vec<Method> {
+    let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"];
+    names.iter().map(|name| serde_json::from_str(&format!(r#"{{"method": "{name}"}}"#)).unwrap()).collect()
+}
+
+fn random_features(n: usize, dim: usize, seed: u64) -> Features {
+    let stream = Stream::new(seed);
+    Features::new((0..n * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap()
+}
+
+fn score(method: &Method, clean: &Features, noisy: &Features, seed: u64) -> Relevance {
+    let pool = NoisyPool::new(noisy.clone());
+    let others = random_features(5, clean.dim(), 99);
+    let problem = ClassProblem::new(clean, &pool).unwrap().with_others(&others).unwrap();
+    method.build().unwrap().relevance(&problem, seed).unwrap()
+}
+
+#[track_caller]
+fn check(clean: &Features, noisy: &Features) {
+    for method in all_methods() {
+        let relevance = score(&method, clean, noisy, 0);
+        assert_eq!(relevance.noisy().len(), noisy.len(), "{}", method.name());
+        // `Relevance::new` refuses NaN and anything outside [0, 1].
+    }
+}
+
+#[test]
+fn every_model_is_defined_at_the_edges() {
+    let dim = 6;
+    let some = random_features(9, dim, 1);
+    let identical = Features::new([0.2f32, 0.4, 0.1, 0.3, 0.5, 0.6].repeat(70), dim).unwrap();
+    let zeros = Features::new(vec![0.0; 5 * dim], dim).unwrap();
+    let opposite = Features::new(vec![1., 0., 0., 0., 0., 0., -1., 0., 0., 0., 0., 0.], dim).unwrap();
+    for clean in [some.select(&[0]), some.clone(), identical.select(&[0, 1]), zeros.select(&[0]), opposite] {
+        for noisy in [
+            Features::empty(dim),
+            some.select(&[3]),
+            some.clone(),
+            identical.clone(),
+            zeros.clone(),
+            random_features(400, dim, 2),
+        ] {
+            check(&clean, &noisy);
+        }
+    }
+    check(&random_features(130, dim, 3), &some); // more clean than noisy
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_at_any_number_of_threads() {
+    let (clean, noisy) = (random_features(3, 20, 4), random_features(1500, 20, 5));
+    for method in all_methods() {
+        let with_threads = |n| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            pool.install(|| score(&method, &clean, &noisy, 7))
+        };
+        let alone = with_threads(1);
+        assert_eq!(alone, with_threads(2), "{}", method.name());
+        assert_eq!(alone, with_threads(5), "{}", method.name());
+    }
+}
+
+#[test]
+fn learned_models_change_with_the_seed() {
+    let (clean, noisy) = (random_features(3, 20, 4), random_features(60, 20, 5));
+    for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
+        assert_ne!(score(&method, &clean, &noisy, 0), score(&method, &clean, &noisy, 1));
+    }
+}
+
+#[test]
+fn a_graph_made_in_advance_changes_nothing() {
+    let (clean, noisy) = (random_features(4, 12, 6), random_features(300, 12, 7));
+    let ready = NoisyPool::with_graph(noisy.clone());
+    let problem = ClassProblem::new(&clean, &ready).unwrap();
+    for method in all_methods() {
+        let model = method.build().unwrap();
+        if model.uses_graph() {
+            assert_eq!(model.relevance(&problem, 3).unwrap(), score(&method, &clean, &noisy, 3));
+        }
+    }
+}
+
+#[test]
+fn examples_like_the_clean_ones_score_above_the_rest() {
+    let dim = 16;
+    let stream = Stream::new(8);
+    let row = |centre: usize, i: usize| -> Vec<f32> {
+        (0..dim)
+            .map(|c| f32::from(u8::from(c == centre)) + 0.15 * stream.normal((i * dim + c) as u64))
+            .collect()
+    };
+    let clean = Features::new([row(0, 0), row(0, 1)].concat(), dim).unwrap();
+    let noisy = Features::new((0..120).flat_map(|i| row(i % 2, 2 + i)).collect(), dim).unwrap();
+    for method in all_methods().into_iter().filter(|method| method.name() != "beta") {
+        let relevance = score(&method, &clean, &noisy, 0);
+        let mean = |first: usize| relevance.noisy().iter().skip(first).step_by(2).sum::<f32>() / 60.0;
+        assert!(mean(0) > mean(1), "{}: {} against {}", method.name(), mean(0), mean(1));
+    }
+}
+
+#[test]
+fn what_a_model_cannot_use_is_refused_with_a_reason() {
+    let (clean, pool) = (random_features(1, 3, 0), NoisyPool::new(random_features(2, 3, 1)));
+    let problem = ClassProblem::new(&clean, &pool).unwrap();
+    let error = Linear::default().relevance(&problem, 0).unwrap_err();
+    assert_eq!(error.to_string(), "linear needs examples of other classes, found none");
+    let narrow = NoisyPool::new(random_features(2, 2, 1));
+    let error = ClassProblem::new(&clean, &narrow).err().unwrap();
+    assert_eq!(error.to_string(), "the noisy set has 2 columns, but the clean set has 3");
+    assert!(ClassProblem::new(&Features::empty(3), &pool).is_err());
+}

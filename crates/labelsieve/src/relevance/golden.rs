@@ -1,0 +1,166 @@
+//! The models against PyTorch, SciPy and NumPy, and the gradient against finite differences.
+
+use serde_json::Value;
+
+use super::network::{Dropout, HIDDEN, Network, Weights};
+use super::*;
+use crate::features::Features;
+use crate::golden::{assert_close, count, features, numbers, read};
+use crate::graph::{Affinity, Neighbours, Propagation};
+use crate::model::{ClassProblem, NoisyPool};
+use crate::random::Stream;
+
+fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
+    range.collect()
+}
+
+fn weights(case: &Value) -> Weights {
+    Weights(["w1", "b1", "w2", "b2"].iter().flat_map(|name| numbers(&case[name])).collect())
+}
+
+/// Trains from the given weights without dropout and compares loss and probabilities along the way.
+fn check_training(case: &Value, propagation: &Propagation, clean: &Features, noisy: &Features) {
+    let k = count(&case["n_clean"]);
+    let lambda = case["lambda"].as_f64().unwrap() as f32;
+    let x = propagation.propagate(clean, noisy);
+    let network = || Network::new(&x, propagation, k, lambda);
+    let first_loss = cleaning_loss(network().forward(&weights(case), Dropout::none()), k, lambda);
+    assert_close(&[first_loss], &numbers(&case["losses"])[..1], 1e-5);
+    let training = Training { dropout: 0.0, ..Training::default() };
+    let found = network().train(weights(case), &training, Stream::new(0));
+    assert_close(&found, &numbers(&case["probabilities"]), 1e-4);
+}
+
+#[test]
+fn gcn_agrees_with_pytorch_after_100_iterations() {
+    let golden = read("gcn");
+    let (all_clean, noisy) = (features(&golden["clean"]), features(&golden["noisy"]));
+    for case in golden["cases"].as_array().unwrap() {
+        let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
+        let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), count(&case["neighbours"]));
+        let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
+        check_training(case, &propagation, &clean, &noisy);
+    }
+}
+
+#[test]
+fn mlp_agrees_with_pytorch_after_100_iterations() {
+    let golden = read("mlp");
+    let (all_clean, noisy) = (features(&golden["clean"]), features(&golden["noisy"]));
+    for case in golden["cases"].as_array().unwrap() {
+        let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
+        check_training(case, &Propagation::Identity(clean.len() + noisy.len()), &clean, &noisy);
+    }
+}
+
+#[test]
+fn with_dropout_the_mean_over_20_seeds_agrees_with_pytorch_to_sampling_error() {
+    let golden = read("gcn_dropout");
+    let all = features(&golden["features"]);
+    let k = count(&golden["n_clean"]);
+    let clean = all.select(&rows(0..k));
+    let pool = NoisyPool::with_graph(all.select(&rows(k..all.len())));
+    let problem = ClassProblem::new(&clean, &pool).unwrap();
+    let lambda = golden["lambda"].as_f64().map(|l| l as f32);
+    let model = Method::Gcn(Gcn { lambda, ..Gcn::default() }).build().unwrap();
+    const SEEDS: u64 = 20;
+    let mut mean = vec![0f32; pool.features().len()];
+    for seed in 0..SEEDS {
+        let relevance = model.relevance(&problem, seed).unwrap();
+        mean.iter_mut().zip(relevance.noisy()).for_each(|(m, r)| *m += r / SEEDS as f32);
+    }
+    // Both means carry sampling error: 20 seeds here, `n_seeds` there. Four standard errors, for 60 rows.
+    let n_seeds = golden["n_seeds"].as_f64().unwrap() as f32;
+    let error_of_mean = (1.0 / SEEDS as f32 + 1.0 / n_seeds).sqrt();
+    for (i, (found, (expected, deviation))) in
+        mean.iter().zip(numbers(&golden["mean"]).iter().zip(numbers(&golden["deviation"]))).enumerate()
+    {
+        let allowed = 4.0 * deviation * error_of_mean + 1e-3;
+        assert!((found - expected).abs() < allowed, "row {i}: {found} against {expected} ± {allowed}");
+    }
+    let overall = mean.iter().sum::<f32>() / mean.len() as f32;
+    let expected = golden["mean_of_rows"].as_f64().unwrap() as f32;
+    let allowed = 3.0 * golden["deviation_of_mean_of_rows"].as_f64().unwrap() as f32 * error_of_mean;
+    assert!((overall - expected).abs() < allowed, "mean {overall} against {expected} ± {allowed}");
+}
+
+#[test]
+fn label_propagation_agrees_with_a_dense_solve() {
+    let golden = read("label_propagation");
+    let k = count(&golden["n_clean"]);
+    for case in golden["cases"].as_array().unwrap() {
+        let all = features(&case["features"]);
+        let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+        let model =
+            LabelPropagation { neighbours: count(&case["neighbours"]), ..LabelPropagation::default() };
+        let found = model.relevance(&ClassProblem::new(&clean, &pool).unwrap(), 0).unwrap();
+        let expected: Vec<f32> = numbers(&case["r_f64"])[k..].iter().map(|r| r.min(1.0)).collect();
+        assert_close(found.noisy(), &expected, 1e-5);
+    }
+}
+
+#[test]
+fn similarity_agrees_with_numpy() {
+    let golden = read("similarity");
+    let (all, k) = (features(&golden["features"]), count(&golden["n_clean"]));
+    let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+    let found = Similarity {}.relevance(&ClassProblem::new(&clean, &pool).unwrap(), 0).unwrap();
+    assert_close(found.noisy(), &numbers(&golden["relevance_f64"]), 1e-6);
+}
+
+#[test]
+fn linear_agrees_with_a_tight_minimiser_of_scipy() {
+    for case in read("logistic")["cases"].as_array().unwrap() {
+        let (clean, others) = (features(&case["positive"]), features(&case["negative"]));
+        let pool = NoisyPool::new(features(&case["rows"]));
+        let problem = ClassProblem::new(&clean, &pool).unwrap().with_others(&others).unwrap();
+        let found = Linear::default().relevance(&problem, 0).unwrap();
+        assert_close(found.noisy(), &numbers(&case["probabilities_f64"]), 1e-4);
+    }
+}
+
+#[test]
+fn eq_2_on_a_graph_of_two_examples() {
+    // Two rows at 60 degrees: Ã = [2/3 1/3; 1/3 2/3]. One hidden unit reads the first column, doubled by Θ₂.
+    let all = Features::new(vec![1.0, 0.0, 0.5, 0.75f32.sqrt()], 2).unwrap();
+    let propagation = Propagation::new(Affinity::reciprocal(&Neighbours::exact(&all, 1)));
+    let x = propagation.propagate(&all.select(&[0]), &all.select(&[1]));
+    let mut weights = Weights(vec![0.0; Weights::len(2)]);
+    weights.0[0] = 1.0; // Θ₁[0, 0]
+    weights.0[2 * HIDDEN] = 0.25; // b₁[0]
+    weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
+    weights.0[4 * HIDDEN] = -2.0; // b₂
+    let mut network = Network::new(&x, &propagation, 1, 1.0);
+    let found = network.forward(&weights, Dropout::none());
+    // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
+    let sigmoid = |a: f32| 1.0 / (1.0 + (-a).exp());
+    assert_close(found, &[sigmoid(1.0 / 18.0), sigmoid(-1.0 / 18.0)], 1e-6);
+}
+
+#[test]
+fn the_gradient_agrees_with_finite_differences() {
+    let golden = read("gcn");
+    let clean = features(&golden["clean"]).select(&rows(0..3));
+    let noisy = features(&golden["noisy"]);
+    let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), 8);
+    let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
+    let x = propagation.propagate(&clean, &noisy);
+    let (k, lambda) = (clean.len(), 0.7);
+    for dropout in [Dropout::none(), Dropout::new(0.5, Stream::new(1))] {
+        let weights = Weights::random(clean.dim(), Stream::new(2));
+        let mut network = Network::new(&x, &propagation, k, lambda);
+        network.forward(&weights, dropout);
+        let gradient = network.backward(&weights, dropout).to_vec();
+        let mut loss = |i: usize, step: f32| {
+            let mut moved = weights.clone();
+            moved.0[i] += step;
+            cleaning_loss(network.forward(&moved, dropout), k, lambda)
+        };
+        for (i, &slope) in gradient.iter().enumerate() {
+            let h = 4e-4; // small, so that few units cross the kink of their ReLU
+            let numeric = (loss(i, h) - loss(i, -h)) / (2.0 * h);
+            assert!((slope - numeric).abs() < 1.5e-3, "parameter {i}: {slope} against {numeric}");
+        }
+        assert!(gradient.iter().any(|g| g.abs() > 0.05), "a gradient of zeros proves nothing");
+    }
+}

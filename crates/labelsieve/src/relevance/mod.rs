@@ -1,0 +1,143 @@
+//! How much does each noisy example belong to its class? Six answers behind one trait.
+
+mod adam;
+mod beta;
+#[cfg(test)]
+mod contract;
+mod gcn;
+#[cfg(test)]
+mod golden;
+mod label_propagation;
+mod linear;
+mod loss;
+mod mlp;
+mod network;
+mod similarity;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, check};
+use crate::model::RelevanceModel;
+
+pub use beta::Beta;
+pub use gcn::Gcn;
+pub use label_propagation::LabelPropagation;
+pub use linear::Linear;
+pub use loss::cleaning_loss;
+pub use mlp::Mlp;
+pub use network::Training;
+pub use similarity::Similarity;
+
+/// A relevance model by name, with its settings: what configuration files, the command line and benchmarks hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "kebab-case")]
+pub enum Method {
+    /// The graph convolutional network of eq. (2).
+    Gcn(Gcn),
+    /// The same network without the graph.
+    Mlp(Mlp),
+    /// Labels that flow along the graph.
+    LabelPropagation(LabelPropagation),
+    /// Cosine similarity to the mean of the clean examples.
+    Similarity(Similarity),
+    /// Logistic regression against other classes.
+    Linear(Linear),
+    /// One number for all.
+    Beta(Beta),
+}
+
+impl Method {
+    /// The paper's method with its settings.
+    pub fn gcn() -> Method {
+        Method::Gcn(Gcn::default())
+    }
+
+    /// Checks the settings and gives the model.
+    pub fn build(&self) -> Result<Box<dyn RelevanceModel>> {
+        Ok(match self {
+            Method::Gcn(model) => Box::new(model.checked()?),
+            Method::Mlp(model) => Box::new(model.checked()?),
+            Method::LabelPropagation(model) => Box::new(model.checked()?),
+            Method::Similarity(model) => Box::new(*model),
+            Method::Linear(model) => Box::new(model.checked()?),
+            Method::Beta(model) => Box::new(model.checked()?),
+        })
+    }
+
+    /// The name used in configuration files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Method::Gcn(_) => "gcn",
+            Method::Mlp(_) => "mlp",
+            Method::LabelPropagation(_) => "label-propagation",
+            Method::Similarity(_) => "similarity",
+            Method::Linear(_) => "linear",
+            Method::Beta(_) => "beta",
+        }
+    }
+}
+
+/// The λ that the paper found best on validation classes for its ResNet-10, by number of clean examples. Between its
+/// k = 1, 2, 5, 10, 20, ln λ is interpolated over ln k; beyond 20 it stays.
+pub fn paper_lambda(n_clean: usize) -> f32 {
+    const TUNED: [(f64, f64); 5] = [(1.0, 0.01), (2.0, 0.05), (5.0, 0.5), (10.0, 1.0), (20.0, 5.0)];
+    let k = (n_clean as f64).clamp(1.0, 20.0);
+    let (&(k_0, lambda_0), &(k_1, lambda_1)) = TUNED
+        .iter()
+        .zip(&TUNED[1..])
+        .find(|(_, (k_1, _))| k <= *k_1)
+        .expect("k is at most the last of the table");
+    let t = (k / k_0).ln() / (k_1 / k_0).ln();
+    (lambda_0.ln() + t * (lambda_1 / lambda_0).ln()).exp() as f32
+}
+
+fn check_lambda(lambda: Option<f32>) -> Result<()> {
+    let lambda = lambda.unwrap_or(1.0);
+    check(lambda >= 0.0 && lambda.is_finite(), "lambda", "a number from 0 on", lambda)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_lambda_is_its_table_and_grows_in_between() {
+        for (k, lambda) in [(1, 0.01), (2, 0.05), (5, 0.5), (10, 1.0), (20, 5.0), (1000, 5.0)] {
+            assert!((paper_lambda(k) / lambda - 1.0).abs() < 1e-5, "k = {k}: {}", paper_lambda(k));
+        }
+        assert!((1..20).all(|k| paper_lambda(k) < paper_lambda(k + 1)));
+    }
+
+    #[test]
+    fn a_configuration_survives_a_round_trip_and_refuses_unknown_fields() {
+        let method = Method::Gcn(Gcn { lambda: Some(0.5), ..Gcn::default() });
+        let text = serde_json::to_string(&method).unwrap();
+        assert_eq!(serde_json::from_str::<Method>(&text).unwrap(), method);
+        assert_eq!(serde_json::from_str::<Method>(r#"{"method": "gcn"}"#).unwrap(), Method::gcn());
+        assert!(serde_json::from_str::<Method>(r#"{"method": "gcn", "lamda": 1}"#).is_err());
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused_by_name() {
+        let message = |method: Method| method.build().err().expect("a bad setting").to_string();
+        assert_eq!(
+            message(Method::Gcn(Gcn { lambda: Some(f32::NAN), ..Gcn::default() })),
+            "lambda: expected a number from 0 on, found NaN"
+        );
+        assert_eq!(
+            message(Method::Mlp(Mlp {
+                training: Training { dropout: 1.0, ..Training::default() },
+                ..Mlp::default()
+            })),
+            "dropout: expected a number from 0 to below 1, found 1"
+        );
+        assert_eq!(
+            message(Method::Beta(Beta { beta: 1.5 })),
+            "beta: expected a number from 0 to 1, found 1.5"
+        );
+        assert_eq!(
+            message(Method::LabelPropagation(LabelPropagation { alpha: 1.0, ..LabelPropagation::default() })),
+            "alpha: expected a number from 0 to below 1, found 1"
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! The two-layer network behind GCN and MLP, forward and backward, and its training.
+//!
+//! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V never
+//! changes during training and is made once. The second layer's product with Θ₂ comes before its propagation, so
+//! both sparse products of an iteration have a single column. What is left are two passes over X:
+//!
+//! ```text
+//! forward   H = X Θ₁ + b₁          N×m     backward  ∂Θ₁ = Xᵀ ∂H                d×m
+//!           R = dropout [H]+       N×m               ∂H  = ∂s Θ₂ᵀ where R > 0   N×m
+//!           s = R Θ₂               N×1               ∂Θ₂ = Rᵀ ∂s                m×1
+//!           p = σ(Ã s + b₂)        N×1               ∂s  = Ãᵀ ∂a                N×1
+//! ```
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::adam::Adam;
+use super::loss::loss_slope;
+use crate::error::{Result, check};
+use crate::graph::Propagation;
+use crate::kernels::{add_transposed_product, product, vectorized};
+use crate::random::Stream;
+
+/// Hidden units m.
+pub(super) const HIDDEN: usize = 16;
+
+/// How the network is trained; the defaults are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Training {
+    /// Full-batch steps.
+    pub iterations: usize,
+    /// Adam's learning rate at the start.
+    pub learning_rate: f32,
+    /// Iterations after which the learning rate falls to a tenth, again and again.
+    pub decay_every: usize,
+    /// L2 penalty on all parameters, added to the gradient.
+    pub weight_decay: f32,
+    /// Probability that a hidden unit is left out in a step.
+    pub dropout: f32,
+}
+
+impl Default for Training {
+    fn default() -> Training {
+        Training { iterations: 100, learning_rate: 0.1, decay_every: 30, weight_decay: 5e-4, dropout: 0.5 }
+    }
+}
+
+impl Training {
+    pub(super) fn checked(self) -> Result<Training> {
+        check(self.iterations >= 1, "iterations", "at least 1", self.iterations)?;
+        check(self.decay_every >= 1, "decay_every", "at least 1", self.decay_every)?;
+        let positive = self.learning_rate > 0.0 && self.learning_rate.is_finite();
+        check(positive, "learning_rate", "a positive number", self.learning_rate)?;
+        let sensible = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
+        check(sensible, "weight_decay", "a number from 0 on", self.weight_decay)?;
+        check((0.0..1.0).contains(&self.dropout), "dropout", "a number from 0 to below 1", self.dropout)?;
+        Ok(self)
+    }
+}
+
+/// Θ₁ (d×m), b₁ (m), Θ₂ (m) and b₂, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Weights(pub Vec<f32>);
+
+impl Weights {
+    pub fn len(dim: usize) -> usize {
+        dim * HIDDEN + 2 * HIDDEN + 1
+    }
+
+    /// Uniform in ±1/√(out width) for each layer's weights and biases: widths 16 and 1.
+    pub fn random(dim: usize, stream: Stream) -> Weights {
+        let first_layer = (dim + 1) * HIDDEN;
+        let bound = |i: usize| if i < first_layer { 1.0 / (HIDDEN as f32).sqrt() } else { 1.0 };
+        let draw = |i: usize| bound(i) * (2.0 * stream.uniform(i as u64) - 1.0);
+        Weights((0..Weights::len(dim)).map(draw).collect())
+    }
+
+    /// Θ₁, b₁, Θ₂, b₂.
+    fn parts(&self) -> (&[f32], &[f32; HIDDEN], &[f32; HIDDEN], f32) {
+        let (theta_1, rest) = self.0.split_at(self.0.len() - 2 * HIDDEN - 1);
+        let (rest, bias_2) = rest.split_at(2 * HIDDEN);
+        let (layers, _) = rest.as_chunks::<HIDDEN>();
+        (theta_1, &layers[0], &layers[1], bias_2[0])
+    }
+}
+
+/// One class's network and the buffers of its training.
+pub(super) struct Network<'a> {
+    /// Ã V, N×d.
+    x: &'a [f32],
+    dim: usize,
+    propagation: &'a Propagation,
+    n_clean: usize,
+    lambda: f32,
+    /// Rows per unit of work; depends on N alone, so that sums are the same at any number of threads.
+    chunk: usize,
+    /// R, N×m, and s.
+    hidden: Vec<f32>,
+    support: Vec<f32>,
+    probabilities: Vec<f32>,
+    /// D⁻¹ ∂L/∂a.
+    slope_over_degree: Vec<f32>,
+    /// Each chunk's share of the gradient.
+    partial: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+impl<'a> Network<'a> {
+    pub fn new(x: &'a [f32], propagation: &'a Propagation, n_clean: usize, lambda: f32) -> Network<'a> {
+        let n = propagation.len();
+        let dim = x.len() / n;
+        let chunk = n.div_ceil(64).next_multiple_of(8).max(128);
+        let n_parameters = Weights::len(dim);
+        Network {
+            x,
+            dim,
+            propagation,
+            n_clean,
+            lambda,
+            chunk,
+            hidden: vec![0.0; n * HIDDEN],
+            support: vec![0.0; n],
+            probabilities: vec![0.0; n],
+            slope_over_degree: vec![0.0; n],
+            partial: vec![0.0; n.div_ceil(chunk) * n_parameters],
+            gradient: vec![0.0; n_parameters],
+        }
+    }
+
+    /// Trains from `weights` and returns p of all rows, clean first, in evaluation mode (no dropout).
+    pub fn train(mut self, mut weights: Weights, training: &Training, stream: Stream) -> Vec<f32> {
+        let mut adam = Adam::new(weights.0.len());
+        for iteration in 0..training.iterations {
+            let dropout = Dropout::new(training.dropout, stream.branch(iteration as u64));
+            self.forward(&weights, dropout);
+            self.backward(&weights, dropout);
+            let rate = training.learning_rate * 0.1f32.powi((iteration / training.decay_every) as i32);
+            vectorized(|| adam.step(&mut weights.0, &self.gradient, rate, training.weight_decay));
+        }
+        self.forward(&weights, Dropout::none());
+        self.probabilities
+    }
+
+    /// **Eq. (2)**: the relevance of every example.
+    ///
+    /// ```text
+    /// F(Ã, V) = σ(Ã [Ã V Θ₁ + b₁]+ Θ₂ + b₂)
+    /// ```
+    ///
+    /// Rows are examples here, so each layer of **eq. (1)**, h(Θᵀ Z Ã), reads h(Ã Z Θ).
+    pub fn forward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
+        let (theta_1, bias_1, theta_2, bias_2) = weights.parts();
+        let (chunk, dim) = (self.chunk, self.dim);
+        self.hidden
+            .par_chunks_mut(chunk * HIDDEN)
+            .zip(self.support.par_chunks_mut(chunk))
+            .zip(self.x.par_chunks(chunk * dim))
+            .enumerate()
+            .for_each(|(c, ((hidden, support), x))| {
+                product(x, theta_1, hidden, dim, HIDDEN);
+                vectorized(|| activate(hidden, support, bias_1, theta_2, dropout, c * chunk));
+            });
+        let (propagation, support) = (self.propagation, &self.support);
+        self.probabilities.par_chunks_mut(chunk).enumerate().for_each(|(c, probabilities)| {
+            for (i, p) in probabilities.iter_mut().enumerate() {
+                *p = sigmoid(propagation.average(support, c * chunk + i) + bias_2);
+            }
+        });
+        &self.probabilities
+    }
+
+    /// The gradient of eq. (3) at the last forward pass, in the order of [`Weights`].
+    pub fn backward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
+        let bias_2_slope = self.slopes_of_loss();
+        let (_, _, theta_2, _) = weights.parts();
+        let (chunk, dim) = (self.chunk, self.dim);
+        let (propagation, slopes) = (self.propagation, &self.slope_over_degree);
+        // Last chunk first: the end of X is what the forward pass left in the cache.
+        self.partial
+            .par_chunks_exact_mut(self.gradient.len())
+            .zip(self.hidden.par_chunks_mut(chunk * HIDDEN))
+            .zip(self.x.par_chunks(chunk * dim))
+            .enumerate()
+            .rev()
+            .for_each(|(c, ((partial, hidden), x))| {
+                partial.fill(0.0);
+                let (theta_1_slope, rest) = partial.split_at_mut(dim * HIDDEN);
+                vectorized(|| {
+                    let support_slope = |i: usize| propagation.gather(slopes, c * chunk + i);
+                    hidden_slopes(hidden, support_slope, theta_2, dropout.scale, rest);
+                });
+                add_transposed_product(x, hidden, theta_1_slope, dim, HIDDEN);
+            });
+        let n_parameters = self.gradient.len();
+        let (gradient, partial) = (&mut self.gradient, &self.partial);
+        vectorized(|| {
+            gradient.fill(0.0);
+            for partial in partial.chunks_exact(n_parameters) {
+                gradient.iter_mut().zip(partial).for_each(|(sum, part)| *sum += part);
+            }
+        });
+        gradient[n_parameters - 1] = bias_2_slope;
+        gradient
+    }
+
+    /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the slope of b₂.
+    fn slopes_of_loss(&mut self) -> f32 {
+        let (k, n) = (self.n_clean, self.probabilities.len());
+        let clean_weight = 1.0 / k as f32;
+        let noisy_weight = self.lambda / (n - k).max(1) as f32;
+        let (propagation, probabilities) = (self.propagation, &self.probabilities);
+        let mut sum = 0f64;
+        for (i, out) in self.slope_over_degree.iter_mut().enumerate() {
+            let is_clean = i < k;
+            let slope =
+                loss_slope(probabilities[i], is_clean, if is_clean { clean_weight } else { noisy_weight });
+            sum += f64::from(slope);
+            *out = propagation.over_degree(slope, i);
+        }
+        sum as f32
+    }
+}
+
+/// Which hidden units sit out a step: inverted dropout, drawn by position.
+#[derive(Clone, Copy)]
+pub(super) struct Dropout {
+    stream: Stream,
+    /// Units whose 16 random bits lie below this are left out.
+    threshold: u32,
+    /// What the others are multiplied by.
+    scale: f32,
+}
+
+impl Dropout {
+    pub fn new(probability: f32, stream: Stream) -> Dropout {
+        Dropout { stream, threshold: (probability * 65536.0) as u32, scale: 1.0 / (1.0 - probability) }
+    }
+
+    pub fn none() -> Dropout {
+        Dropout::new(0.0, Stream::new(0))
+    }
+
+    /// The factor of each hidden unit of one example: four draws of 64 bits hold sixteen of 16.
+    #[inline(always)]
+    fn factors(&self, row: usize) -> [f32; HIDDEN] {
+        let mut factors = [self.scale; HIDDEN];
+        for (q, factors) in factors.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let bits = self.stream.bits((row * 4 + q) as u64);
+            for (b, factor) in factors.iter_mut().enumerate() {
+                let kept = ((bits >> (16 * b)) & 0xffff) as u32 >= self.threshold;
+                *factor = if kept { self.scale } else { 0.0 };
+            }
+        }
+        factors
+    }
+}
+
+/// In place: R = dropout [H + b₁]+, and s = R Θ₂.
+#[inline(always)]
+fn activate(
+    hidden: &mut [f32],
+    support: &mut [f32],
+    bias_1: &[f32; HIDDEN],
+    theta_2: &[f32; HIDDEN],
+    dropout: Dropout,
+    first_row: usize,
+) {
+    let rows = hidden.as_chunks_mut::<HIDDEN>().0;
+    for (i, (row, support)) in rows.iter_mut().zip(support).enumerate() {
+        let factors = if dropout.threshold == 0 { [1.0; HIDDEN] } else { dropout.factors(first_row + i) };
+        let mut terms = [0f32; HIDDEN];
+        for u in 0..HIDDEN {
+            row[u] = (row[u] + bias_1[u]).max(0.0) * factors[u];
+            terms[u] = row[u] * theta_2[u];
+        }
+        *support = sum_16(terms);
+    }
+}
+
+/// In place: R becomes ∂H; adds the slopes of b₁ and Θ₂ to `slopes`.
+#[inline(always)]
+fn hidden_slopes(
+    hidden: &mut [f32],
+    support_slope: impl Fn(usize) -> f32,
+    theta_2: &[f32; HIDDEN],
+    scale: f32,
+    slopes: &mut [f32],
+) {
+    let (mut bias_1_slope, mut theta_2_slope) = ([0f32; HIDDEN], [0f32; HIDDEN]);
+    for (i, row) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().enumerate() {
+        let slope = support_slope(i);
+        for u in 0..HIDDEN {
+            theta_2_slope[u] += slope * row[u];
+            row[u] = if row[u] > 0.0 { slope * theta_2[u] * scale } else { 0.0 };
+            bias_1_slope[u] += row[u];
+        }
+    }
+    slopes[..HIDDEN].copy_from_slice(&bias_1_slope);
+    slopes[HIDDEN..2 * HIDDEN].copy_from_slice(&theta_2_slope);
+}
+
+#[inline(always)]
+fn sum_16(mut terms: [f32; HIDDEN]) -> f32 {
+    for width in [8, 4, 2, 1] {
+        for u in 0..width {
+            terms[u] += terms[u + width];
+        }
+    }
+    terms[0]
+}
+
+#[inline(always)]
+fn sigmoid(a: f32) -> f32 {
+    1.0 / (1.0 + (-a).exp())
+}

@@ -28,7 +28,7 @@ pub mod text;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
-pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, read_candidates};
+pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use error::{DataError, Result};
 pub use journal::{Journal, JournalRecord, JournalStart};

@@ -10,6 +10,7 @@
 
 mod class_file;
 mod compression;
+mod content_hashes;
 mod delimited;
 mod json_lines;
 mod line_blocks;
@@ -21,6 +22,7 @@ mod synset_list;
 mod yfcc;
 
 pub use class_file::{read_class_file, write_class_file};
+pub use content_hashes::read_content_hashes;
 pub use rows::{BadRow, RowSink};
 pub use scan::{OnBadRow, ScanProgress, ScanSummary, scan};
 pub use source::{TextColumns, TextFormat, TextSource};

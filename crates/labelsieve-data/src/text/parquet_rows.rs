@@ -26,6 +26,13 @@ pub(super) struct Columns {
     pub(super) encoding: TextEncoding,
 }
 
+impl Columns {
+    /// One column and nothing else.
+    pub(super) fn only(name: &str) -> Columns {
+        Columns { id: name.into(), texts: Vec::new(), status: None, encoding: TextEncoding::Plain }
+    }
+}
+
 /// The number of rows that travel together.
 const BATCH_ROWS: usize = 8192;
 
@@ -98,7 +105,7 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
 }
 
 /// Calls `visit` with every text of one row: none for null, several for a list.
-fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
+pub(super) fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
     if array.is_null(row) {
         return;
     }

@@ -101,7 +101,7 @@ impl TextSource {
 }
 
 /// The files that one argument stands for.
-fn expand(input: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn expand(input: &Path) -> Result<Vec<PathBuf>> {
     if input.is_dir() {
         return files_in(input);
     }

@@ -79,7 +79,10 @@ impl Matcher {
             }
         }
         warnings.extend(targets.iter().filter_map(|(pattern, targets)| shared(pattern, targets)));
-        let automaton = AhoCorasick::builder().kind(Some(automaton_kind(&targets))).build(targets.keys());
+        let automaton = AhoCorasick::builder()
+            .kind(Some(automaton_kind(&targets)))
+            .prefilter(false) // it would stop at the space that starts every word
+            .build(targets.keys());
         let automaton = automaton.map_err(|error| Error::Setting {
             name: "class names",
             expected: "few enough for one automaton",
@@ -99,7 +102,8 @@ impl Matcher {
     }
 }
 
-/// A full transition table is twice as fast as the compact automaton but takes about 200 bytes per letter.
+/// A full transition table saves a sixth of the whole command's time over the compact automaton but takes up to 256
+/// bytes per letter of the names.
 fn automaton_kind(targets: &BTreeMap<String, Vec<Target>>) -> AhoCorasickKind {
     const MOST_LETTERS: usize = 1 << 20;
     let n_letters: usize = targets.keys().map(String::len).sum();

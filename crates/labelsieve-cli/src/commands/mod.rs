@@ -1,0 +1,4 @@
+//! One file per command.
+
+pub mod classes;
+pub mod match_text;

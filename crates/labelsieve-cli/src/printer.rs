@@ -1,40 +1,87 @@
-//! Where output goes: data to stdout, everything else to stderr.
+//! The only place that writes to the terminal: data on stdout, everything else on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::Duration;
 
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Owns stdout, stderr and the progress bar.
-#[derive(Default)]
-pub struct Printer;
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// Owns stdout, stderr and progress bars.
+pub struct Printer {
+    verbosity: Verbosity,
+}
 
 impl Printer {
-    /// A result, on stdout. Nobody listening any more (`| head`) is no error.
-    pub fn data(&self, text: &str) {
-        let _ = std::io::stdout().write_all(text.as_bytes());
+    pub fn new(verbosity: Verbosity) -> Printer {
+        Printer { verbosity }
     }
 
-    /// What a person should know, on stderr.
-    pub fn note(&self, text: &str) {
-        eprintln!("{text}");
+    /// A line of the result.
+    pub fn data(&self, line: &str) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(line.as_bytes())?;
+        out.write_all(b"\n")?;
+        Ok(())
     }
 
-    /// What a person should look at, on stderr.
-    pub fn warn(&self, text: &str) {
-        eprintln!("warning: {text}");
+    /// A value as JSON, the whole result of a command.
+    pub fn json(&self, value: &impl serde::Serialize) -> Result<()> {
+        self.data(&serde_json::to_string_pretty(value)?)
     }
 
-    /// A bar over `n_bytes`, visible only on a terminal.
-    pub fn progress(&self, n_bytes: u64) -> ProgressBar {
-        let target = match std::io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(Some(n_bytes), target);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta} left, {msg}")
-        {
-            bar.set_style(style);
+    /// What the command did.
+    pub fn note(&self, line: &str) {
+        if self.verbosity >= Verbosity::Normal {
+            eprintln!("{line}");
         }
+    }
+
+    /// What only the curious want to know.
+    pub fn detail(&self, line: &str) {
+        if self.verbosity >= Verbosity::Verbose {
+            eprintln!("{line}");
+        }
+    }
+
+    /// What the user should know even in quiet runs.
+    pub fn warning(&self, line: &str) {
+        eprintln!("warning: {line}");
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self, line: &str) {
+        eprintln!("hint: {line}");
+    }
+
+    /// Why the command failed.
+    pub fn error(&self, line: &str) {
+        eprintln!("error: {line}");
+    }
+
+    /// A bar over `total` units of work, with rate and remaining time; invisible unless stderr is a terminal.
+    pub fn progress(&self, total: u64, unit: &'static str) -> ProgressBar {
+        let visible = self.verbosity >= Verbosity::Normal && std::io::stderr().is_terminal();
+        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let template =
+            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} · {{per_sec}} · {{eta}} left");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
         bar
     }
+}
+
+/// Whether the reader of stdout has gone, which is no failure of ours.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

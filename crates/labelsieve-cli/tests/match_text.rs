@@ -231,6 +231,13 @@ fn copies_of_guarded_examples_are_flagged_or_dropped() {
     assert_eq!(folder.candidates(&format!("{guard} --drop-leaks")), ["1 n2 crane"]);
     let strict = folder.candidates(&format!("{guard} --drop-leaks --near-duplicate 1"));
     assert_eq!(strict, ["1 n2 crane", "2 n1 church", "2 n2 crane"]);
+    folder.write("b.csv", "id,title\nelsewhere,crane\n");
+    let unknown = guard.replace("a.csv", "b.csv");
+    let message = error_of(&folder.run(&format!("match --classes classes.toml -o out.parquet {unknown}")));
+    assert!(
+        message.contains("1 candidates have no features in `pool.npy` and were not compared"),
+        "{message}"
+    );
 }
 
 #[test]

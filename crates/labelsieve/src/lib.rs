@@ -20,6 +20,7 @@
 //! result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
 pub mod classifier;
+pub mod engine;
 mod error;
 pub mod evaluation;
 mod features;

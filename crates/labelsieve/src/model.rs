@@ -89,24 +89,34 @@ impl NoisyPool {
 
 /// The relevance of a class's noisy examples. Clean examples have relevance 1 by definition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Relevance(Vec<f32>);
+pub struct Relevance {
+    noisy: Vec<f32>,
+    reciprocal_neighbours: Option<Vec<u32>>,
+}
 
 impl Relevance {
     /// Wraps one number per noisy example, each in [0, 1].
     pub fn new(noisy: Vec<f32>) -> Result<Relevance> {
-        match noisy.iter().find(|r| !(0.0..=1.0).contains(*r)) {
-            Some(found) => Err(Error::Setting {
-                name: "relevance",
-                expected: "a number from 0 to 1",
-                found: found.to_string(),
-            }),
-            None => Ok(Relevance(noisy)),
+        if let Some(found) = noisy.iter().find(|r| !(0.0..=1.0).contains(*r)) {
+            let found = found.to_string();
+            return Err(Error::Setting { name: "relevance", expected: "a number from 0 to 1", found });
         }
+        Ok(Relevance { noisy, reciprocal_neighbours: None })
+    }
+
+    /// Adds, for the models that read the graph, how many reciprocal neighbours each noisy example has in it.
+    pub fn with_reciprocal_neighbours(self, counts: Vec<u32>) -> Relevance {
+        Relevance { reciprocal_neighbours: Some(counts), ..self }
     }
 
     /// One number per noisy example.
     pub fn noisy(&self) -> &[f32] {
-        &self.0
+        &self.noisy
+    }
+
+    /// How many reciprocal neighbours each noisy example has, from models that read the graph.
+    pub fn reciprocal_neighbours(&self) -> Option<&[u32]> {
+        self.reciprocal_neighbours.as_deref()
     }
 }
 

@@ -1,60 +1,70 @@
 //! `labelsieve match`: from class names to candidates.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
-use labelsieve::matching::{
-    CandidateStatistics, ClassEntry, ClassList, MatchRule, Matcher, NameWarning, Searcher, TextEncoding,
-};
+use clap::{Args, ValueEnum};
+use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, Matcher, NameWarning, TextEncoding};
 use labelsieve_data::text::{
-    OnBadRow, RowSink, ScanSummary, TextColumns, TextFormat, TextSource, read_class_file, scan,
+    OnBadRow, ScanSummary, TextColumns, TextFormat, TextSource, read_class_file, scan,
 };
-use labelsieve_data::{AtomicFile, CandidateRow, CandidateWriter, LeakedExample};
+use labelsieve_data::{AtomicFile, CandidateWriter};
 
-use crate::leaks::{LeakArgs, find_leaks};
+use crate::candidates::CandidateSink;
+use crate::leaks::LeakArgs;
 use crate::printer::Printer;
 
 /// Find the candidates of each class: examples whose texts contain one of its names
-#[derive(clap::Args)]
-pub struct MatchArgs {
+#[derive(Args)]
+pub struct Match {
     /// The classes and their names: .toml, .csv, or .txt with one WordNet synset per line
     #[arg(long, value_name = "FILE")]
     classes: PathBuf,
+
     /// Texts: YFCC100M metadata, CSV, TSV, JSON Lines or Parquet, plain or .gz, .bz2, .zst; globs, folders of
     /// img2dataset or clip-retrieval
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     text: Vec<PathBuf>,
+
     /// Columns to search, in order of trust [default: title, description, caption, text, tags, user_tags, as far as
     /// they exist]
     #[arg(long = "text-column", value_name = "NAME", value_delimiter = ',')]
     text_columns: Vec<String>,
+
     /// Column that names the example [default: id, key, uid, image_path or file_name]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
+
     /// When a text contains a name
     #[arg(long, value_enum, default_value = "phrase")]
     rule: RuleArg,
+
     /// Format of the texts [default: by file name and content]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
+
     /// Texts are written as in URLs (`caf%C3%A9+bar`); YFCC100M always is
     #[arg(long)]
     percent_encoded: bool,
+
     /// Stop at the first malformed row instead of counting and skipping it
     #[arg(long)]
     strict: bool,
+
     /// Write the number of candidates per class as JSON
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+
     #[command(flatten)]
     leaks: LeakArgs,
+
     /// The Parquet file of candidates to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
+
+const MIB: u64 = 1 << 20;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RuleArg {
@@ -77,46 +87,44 @@ enum FormatArg {
     Parquet,
 }
 
-/// Runs the command.
-pub fn run(args: &MatchArgs, printer: &Printer) -> Result<()> {
-    let classes = read_class_file(&args.classes)?;
-    let matcher = Matcher::new(&classes, args.rule.into()).context("cannot search for the class names")?;
-    warn_about_names(matcher.warnings(), &classes, printer);
-    let source = TextSource::open(&args.text, &args.columns())?;
-    let leaks = find_leaks(&args.leaks, printer)?;
+impl Match {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let classes = read_class_file(&self.classes)?;
+        let matcher =
+            Matcher::new(&classes, self.rule.into()).context("cannot search for the class names")?;
+        warn_about_names(matcher.warnings(), &classes, printer);
+        let source = TextSource::open(&self.text, &self.columns())?;
+        let checked = self.leaks.check(printer)?;
 
-    let mut writer = CandidateWriter::create(&args.output, &args.provenance())?;
-    let bar = printer.progress(source.n_bytes());
-    let mut counts = vec![0; classes.classes().len()];
-    let mut n_leaks = 0;
-    let summary = scan(
-        &source,
-        if args.strict { OnBadRow::Stop } else { OnBadRow::Skip },
-        || CandidateSink::new(&matcher, &classes, &source, &leaks),
-        |sink| std::mem::take(&mut sink.found),
-        |mut found, progress| {
-            n_leaks += found.rows.iter().filter(|row| row.leak.is_some()).count();
-            if args.leaks.drop_leaks {
-                found.drop_leaks();
-            }
+        let sink = || CandidateSink::new(&matcher, &classes, &source, checked.as_ref(), self.leaks.fate());
+
+        let mut writer = CandidateWriter::create(&self.output, &self.provenance())?;
+        let bar = printer.progress(source.n_bytes() / MIB, "MiB");
+        let mut counts = vec![0; classes.classes().len()];
+        let (mut n_leaks, mut n_unchecked) = (0, 0);
+        let on_bad_row = if self.strict { OnBadRow::Stop } else { OnBadRow::Skip };
+        let summary = scan(&source, on_bad_row, sink, CandidateSink::take, |found, progress| {
             found.classes.iter().for_each(|&class| counts[class] += 1);
-            bar.set_position(progress.n_bytes);
+            n_leaks += found.n_leaks;
+            n_unchecked += found.n_unchecked;
+            bar.set_position(progress.n_bytes / MIB);
             bar.set_message(format!("{} rows", progress.n_rows));
             writer.write(&found.rows)
-        },
-    )?;
-    bar.finish_and_clear();
+        })?;
+        bar.finish_and_clear();
 
-    let statistics = CandidateStatistics::new(&classes, &counts);
-    if let Some(path) = &args.stats {
-        write_json(path, &statistics)?;
+        let statistics = CandidateStatistics::new(&classes, &counts);
+        if let Some(path) = &self.stats {
+            write_json(path, &statistics)?;
+        }
+        writer.finish()?;
+        report_rows(&summary, printer);
+        self.leaks.report(n_leaks, n_unchecked, printer);
+        let n_candidates = statistics.n_candidates;
+        printer.note(&format!("{n_candidates} candidates written to `{}`", self.output.display()));
+        printer.data(statistics.to_string().trim_end())
     }
-    writer.finish()?;
-    report(&summary, n_leaks, &statistics, args, printer);
-    Ok(())
-}
 
-impl MatchArgs {
     fn columns(&self) -> TextColumns {
         TextColumns {
             format: self.format.map(TextFormat::from),
@@ -137,111 +145,10 @@ impl MatchArgs {
     }
 }
 
-/// Collects the candidates of one block.
-struct CandidateSink<'a> {
-    searcher: Searcher<'a>,
-    classes: &'a [ClassEntry],
-    fields: &'a [String],
-    leaks: &'a HashMap<String, LeakedExample>,
-    found: Candidates,
-}
-
-/// Candidates, and the position of each one's class.
-#[derive(Default)]
-struct Candidates {
-    rows: Vec<CandidateRow>,
-    classes: Vec<usize>,
-}
-
-impl Candidates {
-    fn drop_leaks(&mut self) {
-        let mut keep = self.rows.iter().map(|row| row.leak.is_none()).collect::<Vec<_>>().into_iter();
-        self.classes.retain(|_| keep.next().unwrap_or(true));
-        self.rows.retain(|row| row.leak.is_none());
-    }
-}
-
-impl<'a> CandidateSink<'a> {
-    fn new(
-        matcher: &'a Matcher,
-        classes: &'a ClassList,
-        source: &'a TextSource,
-        leaks: &'a HashMap<String, LeakedExample>,
-    ) -> CandidateSink<'a> {
-        CandidateSink {
-            searcher: matcher.searcher(),
-            classes: classes.classes(),
-            fields: source.text_columns(),
-            leaks,
-            found: Candidates::default(),
-        }
-    }
-}
-
-impl RowSink for CandidateSink<'_> {
-    fn text(&mut self, column: usize, text: &str, encoding: TextEncoding) {
-        self.searcher.push(column, text, encoding);
-    }
-
-    fn end_row(&mut self, id: &str) {
-        let CandidateSink { searcher, classes, fields, leaks, found } = self;
-        searcher.take_found(|hit| {
-            let class = &classes[hit.class];
-            found.classes.push(hit.class);
-            found.rows.push(CandidateRow {
-                id: id.to_string(),
-                class: class.id.clone(),
-                matched_name: class.names[hit.name].clone(),
-                field: fields[hit.column].clone(),
-                leak: leaks.get(id).cloned(),
-            });
-        });
-    }
-
-    fn forget_row(&mut self) {
-        self.searcher.forget();
-    }
-}
-
-fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, printer: &Printer) {
-    const SHOWN: usize = 5;
-    let id = |class: usize| classes.classes()[class].id.as_str();
-    for warning in warnings.iter().take(SHOWN) {
-        match warning {
-            NameWarning::Shared { words, classes } => {
-                let ids: Vec<&str> = classes.iter().map(|&class| id(class)).collect();
-                printer.warn(&format!("`{words}` names {} classes: {}", ids.len(), ids.join(", ")));
-            }
-            NameWarning::Unsearchable { class, name } => {
-                printer.warn(&format!(
-                    "class `{}`: no text can contain `{name}`, which has no letters",
-                    id(*class)
-                ));
-            }
-        }
-    }
-    if warnings.len() > SHOWN {
-        printer.warn(&format!("… and {} more names like these", warnings.len() - SHOWN));
-    }
-}
-
-fn write_json(path: &PathBuf, statistics: &CandidateStatistics) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    serde_json::to_writer_pretty(&mut file, statistics)
-        .with_context(|| format!("cannot write `{}`", path.display()))?;
-    file.write_all(b"\n").with_context(|| format!("cannot write `{}`", path.display()))?;
-    Ok(file.commit()?)
-}
-
-fn report(
-    summary: &ScanSummary,
-    n_leaks: usize,
-    statistics: &CandidateStatistics,
-    args: &MatchArgs,
-    printer: &Printer,
-) {
+/// Says which rows were left out and why.
+fn report_rows(summary: &ScanSummary, printer: &Printer) {
     if summary.n_bad > 0 {
-        printer.warn(&format!("{} malformed rows skipped; the first:", summary.n_bad));
+        printer.warning(&format!("{} malformed rows skipped; the first:", summary.n_bad));
         for (path, bad) in &summary.first_bad {
             let place = format!("{}:{}", path.display(), bad.position);
             printer.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
@@ -252,12 +159,36 @@ fn report(
         n => format!(" ({n} videos or failed downloads left out)"),
     };
     printer.note(&format!("{} rows read{skipped}", summary.n_rows));
-    if n_leaks > 0 {
-        let fate = if args.leaks.drop_leaks { "dropped" } else { "flagged in column `leak_of`" };
-        printer.warn(&format!("{n_leaks} candidates are copies of guarded examples: {fate}"));
+}
+
+fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, printer: &Printer) {
+    const SHOWN: usize = 5;
+    let id = |class: usize| classes.classes()[class].id.as_str();
+    for warning in warnings.iter().take(SHOWN) {
+        match warning {
+            NameWarning::Shared { words, classes } => {
+                let ids: Vec<&str> = classes.iter().map(|&class| id(class)).collect();
+                printer.warning(&format!("`{words}` names {} classes: {}", ids.len(), ids.join(", ")));
+            }
+            NameWarning::Unsearchable { class, name } => {
+                printer.warning(&format!(
+                    "class `{}`: no text can contain `{name}`, which has no letters",
+                    id(*class)
+                ));
+            }
+        }
     }
-    printer.note(&format!("{} candidates written to `{}`", statistics.n_candidates, args.output.display()));
-    printer.data(&statistics.to_string());
+    if warnings.len() > SHOWN {
+        printer.warning(&format!("… and {} more names like these", warnings.len() - SHOWN));
+    }
+}
+
+fn write_json(path: &PathBuf, statistics: &CandidateStatistics) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, statistics)
+        .with_context(|| format!("cannot write `{}`", path.display()))?;
+    file.write_all(b"\n").with_context(|| format!("cannot write `{}`", path.display()))?;
+    Ok(file.commit()?)
 }
 
 impl From<RuleArg> for MatchRule {

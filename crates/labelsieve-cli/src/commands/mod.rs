@@ -1,4 +1,66 @@
 //! One file per command.
 
-pub mod classes;
-pub mod match_text;
+mod bench_class;
+mod bench_paper;
+mod bench_sanity;
+mod classes;
+mod clean;
+mod demo;
+mod evaluate;
+mod match_text;
+mod method;
+mod predict;
+mod train;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::printer::Printer;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Find the candidates of each class: examples whose texts contain one of its names
+    Match(Box<match_text::Match>),
+    /// Convert a class file or a list of WordNet synsets to TOML
+    Classes(classes::Classes),
+    /// Score the relevance of every candidate to its class
+    Clean(clean::Clean),
+    /// Learn a classifier in which every candidate counts by its relevance
+    Train(train::Train),
+    /// Name the classes of new examples
+    Predict(predict::Predict),
+    /// Measure a classifier on labelled examples, or relevance against known truth
+    Evaluate(evaluate::Evaluate),
+    /// Measure the method itself
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Run the whole pipeline on generated features
+    Demo(demo::Demo),
+}
+
+#[derive(Subcommand)]
+pub enum Bench {
+    /// The paper's tables from its released features
+    Paper(bench_paper::Paper),
+    /// Time one class: search, graph, training
+    Class(bench_class::Class),
+    /// Every method on generated pools with known truth
+    Sanity(bench_sanity::Sanity),
+}
+
+impl Command {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        match self {
+            Command::Match(command) => command.run(printer),
+            Command::Classes(command) => command.run(printer),
+            Command::Clean(command) => command.run(printer),
+            Command::Train(command) => command.run(printer),
+            Command::Predict(command) => command.run(printer),
+            Command::Evaluate(command) => command.run(printer),
+            Command::Bench(Bench::Paper(command)) => command.run(printer),
+            Command::Bench(Bench::Class(command)) => command.run(printer),
+            Command::Bench(Bench::Sanity(command)) => command.run(printer),
+            Command::Demo(command) => command.run(printer),
+        }
+    }
+}

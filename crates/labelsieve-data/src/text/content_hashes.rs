@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::parquet_rows::{Columns, batches, for_each_text, read_schema, undecodable};
+use super::parquet_rows::{Batches, Columns, for_each_text, read_schema};
 use super::source::expand;
 use crate::Result;
 
@@ -21,9 +21,8 @@ pub fn read_content_hashes(path: impl AsRef<Path>) -> Result<Vec<String>> {
         if read_schema(&file)?.index_of(COLUMN).is_err() {
             return Ok(Vec::new());
         }
-        let (_, batches) = batches(&file, &Columns::only(COLUMN))?;
-        for batch in batches {
-            let batch = batch.map_err(undecodable(&file))?;
+        let mut batches = Batches::open(&file, &Columns::only(COLUMN))?;
+        while let Some(batch) = batches.next()? {
             for row in 0..batch.num_rows() {
                 let mut hash = String::new();
                 for_each_text(batch.column(0), row, &mut |text| hash.push_str(text));

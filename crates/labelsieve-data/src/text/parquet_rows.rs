@@ -1,7 +1,7 @@
 //! Parquet files with text columns, among them the metadata of img2dataset and clip-retrieval.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,6 +14,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::rows::{BadRow, RowSink, Tally};
+use crate::parquet_columns::guarded;
 use crate::{DataError, Result};
 
 /// What is read of each row, as column names.
@@ -50,25 +51,38 @@ pub(super) fn is_textual(kind: &DataType) -> bool {
     }
 }
 
-/// The number of rows a file says it has, and batches of them with only the chosen columns.
-pub(super) fn batches(path: &Path, columns: &Columns) -> Result<(i64, ParquetRecordBatchReader)> {
-    let builder = open(path)?;
-    let n_rows = builder.metadata().file_metadata().num_rows();
-    let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
-    let roots = names.filter_map(|name| builder.schema().index_of(name).ok()).collect::<Vec<_>>();
-    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    let reader =
-        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(undecodable(path))?;
-    Ok((n_rows, reader))
+/// Batches with only the chosen columns.
+pub(super) struct Batches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+    n_rows: i64,
+}
+
+impl Batches {
+    pub(super) fn open(path: &Path, columns: &Columns) -> Result<Batches> {
+        let builder = open(path)?;
+        let n_rows = builder.metadata().file_metadata().num_rows();
+        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
+        let roots = names.filter_map(|name| builder.schema().index_of(name).ok()).collect::<Vec<_>>();
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let reader = guarded(path, || builder.build())?;
+        Ok(Batches { path: path.to_path_buf(), reader, n_rows })
+    }
+
+    /// What the file says its number of rows is; a hint, since nothing has checked it.
+    pub(super) fn claimed_rows(&self) -> i64 {
+        self.n_rows
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        guarded(&self.path, || self.reader.next().transpose())
+    }
 }
 
 fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(DataError::io("open", path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(undecodable(path))
-}
-
-pub(super) fn undecodable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> DataError {
-    move |error| DataError::undecodable(path, "Parquet", error)
+    guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))
 }
 
 /// Reads every row of `batch`. A null text is absent; a null id makes the row bad.
@@ -198,9 +212,11 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let columns = Columns { status: None, texts: vec!["tags".into()], ..columns() };
-        let read: Vec<RecordBatch> =
-            batches(&path, &columns).unwrap().1.map(|batch| batch.unwrap()).collect();
-        assert_eq!((read.len(), read[0].num_columns(), read[0].num_rows()), (1, 2, 4));
+        let mut batches = Batches::open(&path, &columns).unwrap();
+        assert_eq!(batches.claimed_rows(), 4);
+        let batch = batches.next().unwrap().unwrap();
+        assert_eq!((batch.num_columns(), batch.num_rows()), (2, 4));
+        assert!(batches.next().unwrap().is_none());
     }
 
     proptest::proptest! {

@@ -172,12 +172,11 @@ fn read_batches(
     columns: &parquet_rows::Columns,
     send: &mut impl FnMut(Payload, u64) -> bool,
 ) -> Result<Flow> {
-    let (n_rows, batches) = parquet_rows::batches(&file.path, columns)?;
+    let mut batches = parquet_rows::Batches::open(&file.path, columns)?;
     let mut n_read = 0;
-    for batch in batches {
-        let batch = batch.map_err(parquet_rows::undecodable(&file.path))?;
+    while let Some(batch) = batches.next()? {
         n_read += batch.num_rows();
-        let fraction = n_read as f64 / n_rows.max(1) as f64;
+        let fraction = n_read as f64 / batches.claimed_rows().max(1) as f64;
         if !send(Payload::Rows(batch), (file.n_bytes as f64 * fraction) as u64) {
             return Ok(Flow::Unwanted);
         }

@@ -230,8 +230,8 @@ fn lay_out_parquet(
     let chosen = choose(path, columns, &names)?;
     let is_img2dataset = ["key", "status", "caption"].iter().all(|name| schema.index_of(name).is_ok());
     for name in chosen.texts.iter().chain([&chosen.id]) {
-        let field = schema.field_with_name(name).map_err(parquet_rows::undecodable(path))?;
-        if !parquet_rows::is_textual(field.data_type()) {
+        let field = schema.fields().iter().find(|field| field.name() == name);
+        if let Some(field) = field.filter(|field| !parquet_rows::is_textual(field.data_type())) {
             let place = format!("column `{name}`");
             return Err(DataError::malformed(
                 path,

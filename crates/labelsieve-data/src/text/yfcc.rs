@@ -23,13 +23,13 @@ const MOST_FIELDS: usize = 25;
 
 /// Whether a line looks like this format, for files whose name does not say.
 pub(super) fn is_yfcc(line: &[u8]) -> bool {
-    read_line(line).is_ok_and(|(id, ..)| id.bytes().all(|byte| byte.is_ascii_digit()))
+    read_line(line).is_ok_and(|line| line.id.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Reads every line of `block`; `columns` are positions in [`TEXT_FIELDS`].
 pub(super) fn read_block(block: &[u8], columns: &[usize], sink: &mut impl RowSink, tally: &mut Tally) {
     for (number, line) in numbered_lines(block) {
-        match read_line(line).and_then(|(id, marker, texts)| push_row(id, marker, &texts, columns, sink)) {
+        match read_line(line).and_then(|line| push_row(&line, columns, sink)) {
             Ok(Kind::Photo) => tally.n_rows += 1,
             Ok(Kind::Video) => tally.n_skipped += 1,
             Err((expected, found)) => {
@@ -47,8 +47,14 @@ enum Kind {
 
 type Expected = (&'static str, String);
 
-/// The id, the marker and the text fields of a line.
-fn read_line(line: &[u8]) -> Result<(&str, &[u8], [&[u8]; 4]), Expected> {
+/// What we read of a line.
+struct Line<'a> {
+    id: &'a str,
+    marker: &'a [u8],
+    texts: [&'a [u8]; 4],
+}
+
+fn read_line(line: &[u8]) -> Result<Line<'_>, Expected> {
     let mut fields = [&b""[..]; MOST_FIELDS];
     let (mut n_fields, mut start) = (0, 0);
     for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
@@ -69,23 +75,17 @@ fn read_line(line: &[u8]) -> Result<(&str, &[u8], [&[u8]; 4]), Expected> {
         return Err(("a photo id", "an empty field".to_string()));
     }
     let texts = [0, 1, 2, 3].map(|distance| fields[layout.title + distance]);
-    Ok((id, fields[layout.marker], texts))
+    Ok(Line { id, marker: fields[layout.marker], texts })
 }
 
-fn push_row(
-    id: &str,
-    marker: &[u8],
-    texts: &[&[u8]; 4],
-    columns: &[usize],
-    sink: &mut impl RowSink,
-) -> Result<Kind, Expected> {
-    match marker {
+fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<Kind, Expected> {
+    match line.marker {
         b"0" => {}
         b"1" => return Ok(Kind::Video),
         other => return Err(("marker 0 (photo) or 1 (video)", format!("`{}`", other.escape_ascii()))),
     }
     for (column, &field) in columns.iter().enumerate() {
-        let text = std::str::from_utf8(texts[field])
+        let text = std::str::from_utf8(line.texts[field])
             .map_err(|_| ("text in UTF-8", format!("other bytes in `{}`", TEXT_FIELDS[field])))?;
         let is_tag_list = field >= 2;
         if is_tag_list {
@@ -97,7 +97,7 @@ fn push_row(
             sink.text(column, text, TextEncoding::Percent);
         }
     }
-    sink.end_row(id);
+    sink.end_row(line.id);
     Ok(Kind::Photo)
 }
 

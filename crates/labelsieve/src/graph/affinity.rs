@@ -68,6 +68,11 @@ impl Affinity {
         (&self.columns[range.clone()], &self.weights[range])
     }
 
+    /// How many reciprocal neighbours each of these examples has.
+    pub fn n_neighbours(&self, rows: std::ops::Range<usize>) -> Vec<u32> {
+        rows.map(|i| (self.offsets[i + 1] - self.offsets[i]) as u32).collect()
+    }
+
     /// Row sums of A.
     pub fn degrees(&self) -> Vec<f32> {
         (0..self.len()).map(|i| self.row(i).1.iter().sum()).collect()

@@ -7,7 +7,7 @@ mod search;
 
 pub use affinity::{Affinity, Propagation};
 pub use neighbours::Neighbours;
-pub use noisy_graph::NoisyGraph;
+pub use noisy_graph::{NoisyGraph, closest_clean};
 
 /// The paper's number of neighbours.
 pub const NEIGHBOURS: usize = 50;

@@ -84,8 +84,17 @@ fn entries_of_clean(c: usize, clean: &Features, to_clean: &[f32], entries: &mut 
     entries.extend(noisy.map(|(i, &similarity)| Entry { similarity, index: (k + i) as u32 }));
 }
 
+/// For each noisy example the clean one most like it, and how similar the two are; the first of equals.
+pub fn closest_clean(clean: &Features, noisy: &Features) -> Vec<(usize, f32)> {
+    let closest = |row: &[f32]| {
+        let better = |best: (usize, f32), (c, &s): (usize, &f32)| if s > best.1 { (c, s) } else { best };
+        row.iter().enumerate().fold((0, f32::NEG_INFINITY), better)
+    };
+    similarities_to_clean(clean, noisy).chunks_exact(clean.len().max(1)).map(closest).collect()
+}
+
 /// z×k similarities of the noisy to the clean examples.
-pub(crate) fn similarities_to_clean(clean: &Features, noisy: &Features) -> Vec<f32> {
+fn similarities_to_clean(clean: &Features, noisy: &Features) -> Vec<f32> {
     let k = clean.len();
     let mut out = vec![0f32; noisy.len() * k];
     if k == 0 {

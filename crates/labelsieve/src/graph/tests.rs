@@ -156,3 +156,10 @@ fn no_rows_and_one_row_have_no_neighbours() {
         assert_eq!(Affinity::reciprocal(&neighbours).n_entries(), 0);
     }
 }
+
+#[test]
+fn the_closest_clean_example_is_the_first_of_equals() {
+    let clean = Features::new(vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0], 2).unwrap();
+    let noisy = Features::new(vec![0.8, 0.6, 0.0, 1.0, 0.0, 0.0], 2).unwrap();
+    assert_eq!(closest_clean(&clean, &noisy), [(0, 0.8), (1, 1.0), (0, 0.0)]);
+}

@@ -28,6 +28,8 @@ fn check(clean: &Features, noisy: &Features) {
         let relevance = score(&method, clean, noisy, 0);
         assert_eq!(relevance.noisy().len(), noisy.len(), "{}", method.name());
         // `Relevance::new` refuses NaN and anything outside [0, 1].
+        let counts = relevance.reciprocal_neighbours().map_or(noisy.len(), <[u32]>::len);
+        assert_eq!(counts, noisy.len(), "{}", method.name());
     }
 }
 

@@ -43,9 +43,11 @@ impl RelevanceModel for Gcn {
             return Relevance::new(Vec::new());
         }
         let neighbours = problem.noisy.graph(self.neighbours).insert(problem.clean, noisy);
-        let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
+        let affinity = Affinity::reciprocal(&neighbours);
         drop(neighbours);
-        train(problem, &propagation, self.lambda, &self.training, seed)
+        let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
+        let relevance = train(problem, &Propagation::new(affinity), self.lambda, &self.training, seed)?;
+        Ok(relevance.with_reciprocal_neighbours(counts))
     }
 
     fn uses_graph(&self) -> bool {

@@ -39,8 +39,11 @@ impl RelevanceModel for LabelPropagation {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
         let noisy = problem.noisy.features();
         let neighbours = problem.noisy.graph(self.neighbours).insert(problem.clean, noisy);
-        let solution = solve(&Affinity::reciprocal(&neighbours), problem.clean.len(), self.alpha);
-        Relevance::new(solution[problem.clean.len()..].iter().map(|r| r.clamp(0.0, 1.0)).collect())
+        let affinity = Affinity::reciprocal(&neighbours);
+        let k = problem.clean.len();
+        let solution = solve(&affinity, k, self.alpha);
+        let relevance = Relevance::new(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
+        Ok(relevance.with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
     }
 
     fn uses_graph(&self) -> bool {

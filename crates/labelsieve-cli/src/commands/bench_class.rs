@@ -1,0 +1,183 @@
+//! `labelsieve bench class`: where the time of one class goes.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use labelsieve::graph::{Affinity, NEIGHBOURS, Propagation};
+use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_data::{AtomicFile, Matrix, Npz, write_npy_f32};
+use serde::Serialize;
+
+use crate::printer::Printer;
+use crate::table;
+
+/// Time one class: search, graph, training
+#[derive(Args)]
+pub struct Class {
+    /// .npz with the arrays `clean` (k×d) and `noisy` (z×d); for --grid also `clean20`
+    file: PathBuf,
+
+    /// Runs; the fastest counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeats: usize,
+
+    /// Time all 5 shots × 5 episodes of the class as well
+    #[arg(long)]
+    grid: bool,
+
+    /// Save the relevance of the noisy rows, averaged over the runs, as .npy
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Seed of the first run; later runs take the next ones
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Seconds {
+    search: f64,
+    graph: f64,
+    train: f64,
+    total: f64,
+}
+
+#[derive(Serialize)]
+struct Report {
+    rows: usize,
+    columns: usize,
+    threads: usize,
+    seconds: Seconds,
+    /// Multiply-adds of the symmetric search, counted twice, over its time.
+    search_gflops: f64,
+    /// The two thin products of 100 iterations over the training time.
+    train_gflops: f64,
+    /// Bytes of the two passes over Ã V of 100 iterations over the training time.
+    train_gigabytes_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grid_seconds: Option<f64>,
+    peak_mib: Option<f64>,
+    relevance_mean: f64,
+}
+
+const SHOTS: [usize; 5] = [1, 2, 5, 10, 20];
+const EPISODES: usize = 5;
+
+impl Class {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let mut npz = Npz::open(&self.file)?;
+        let clean = read(&mut npz, "clean")?;
+        let noisy = read(&mut npz, "noisy")?;
+        let (n, d) = (clean.len() + noisy.len(), noisy.dim());
+
+        let mut best: Option<Seconds> = None;
+        let mut mean = vec![0f32; noisy.len()];
+        for run in 0..self.repeats.max(1) {
+            let (seconds, relevance) = time_once(&clean, &noisy, self.seed + run as u64)?;
+            mean.iter_mut().zip(&relevance).for_each(|(m, r)| *m += r / self.repeats.max(1) as f32);
+            if best.is_none_or(|best| seconds.total < best.total) {
+                best = Some(seconds);
+            }
+        }
+        let seconds = best.context("no run")?;
+        let grid_seconds = match self.grid {
+            true => Some(time_grid(&read(&mut npz, "clean20")?, &noisy, self.seed)?),
+            false => None,
+        };
+        if let Some(out) = &self.out {
+            let mut file = AtomicFile::create(out)?;
+            write_npy_f32(&mut file, &[mean.len()], &mean)?;
+            file.commit()?;
+        }
+        let passes = 100.0 * 2.0 * (n * d) as f64;
+        let report = Report {
+            rows: n,
+            columns: d,
+            threads: rayon::current_num_threads(),
+            seconds,
+            search_gflops: (noisy.len() as f64).powi(2) * d as f64 / seconds.search / 1e9,
+            train_gflops: passes * 2.0 * 16.0 / seconds.train / 1e9,
+            train_gigabytes_per_second: passes * 4.0 / seconds.train / 1e9,
+            grid_seconds,
+            peak_mib: peak_mib(),
+            relevance_mean: mean.iter().map(|&r| f64::from(r)).sum::<f64>() / mean.len().max(1) as f64,
+        };
+        if self.json { printer.json(&report) } else { report.print(printer) }
+    }
+}
+
+/// One class from features to relevance. The graph phase is timed by itself first, so that training is what is left.
+fn time_once(clean: &Features, noisy: &Features, seed: u64) -> Result<(Seconds, Vec<f32>)> {
+    let start = Instant::now();
+    let pool = NoisyPool::with_graph(noisy.clone());
+    let search = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let neighbours = pool.graph(NEIGHBOURS).insert(clean, noisy);
+    let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
+    drop(neighbours);
+    drop(propagation.propagate(clean, noisy));
+    drop(propagation);
+    let graph = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let relevance = Method::gcn().build()?.relevance(&ClassProblem::new(clean, &pool)?, seed)?;
+    let rest = start.elapsed().as_secs_f64();
+    let seconds = Seconds { search, graph, train: (rest - graph).max(0.0), total: search + rest };
+    Ok((seconds, relevance.noisy().to_vec()))
+}
+
+/// All shots and episodes of a class over one noisy graph, as `bench paper` runs them.
+fn time_grid(clean_20: &Features, noisy: &Features, seed: u64) -> Result<f64> {
+    let model = Method::gcn().build()?;
+    let start = Instant::now();
+    let pool = NoisyPool::with_graph(noisy.clone());
+    for k in SHOTS {
+        for episode in 0..EPISODES {
+            let rows: Vec<usize> = (0..k).map(|i| (4 * episode + i) % clean_20.len()).collect();
+            let clean = clean_20.select(&rows);
+            std::hint::black_box(model.relevance(&ClassProblem::new(&clean, &pool)?, seed)?);
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn read(npz: &mut Npz, name: &str) -> Result<Features> {
+    let matrix = Matrix::from_array(npz.array(name)?)?;
+    let rows: Vec<usize> = (0..matrix.rows()).collect();
+    let mut data = vec![0f32; rows.len() * matrix.cols()];
+    matrix.read_rows(&rows, &mut data)?;
+    Ok(Features::new(data, matrix.cols())?)
+}
+
+/// The most memory this process has held, where the system tells (Linux).
+fn peak_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+}
+
+impl Report {
+    fn print(&self, printer: &Printer) -> Result<()> {
+        let s = &self.seconds;
+        let share =
+            |name: &str, seconds: f64, speed: String| vec![name.to_owned(), table::seconds(seconds), speed];
+        let mut rows = vec![
+            share("search", s.search, format!("{:.0} GFLOP/s", self.search_gflops)),
+            share("graph", s.graph, String::new()),
+            share(
+                "training",
+                s.train,
+                format!("{:.0} GFLOP/s, {:.0} GB/s", self.train_gflops, self.train_gigabytes_per_second),
+            ),
+            share("total", s.total, String::new()),
+        ];
+        rows.extend(self.grid_seconds.map(|grid| share("5 shots × 5 episodes", grid, String::new())));
+        let title = format!("{} × {}, {} threads", self.rows, self.columns, self.threads);
+        table::layout(&[&title, "time", "speed"], &rows).iter().try_for_each(|line| printer.data(line))
+    }
+}

@@ -1,0 +1,277 @@
+//! `labelsieve clean`: the relevance of every candidate to its class.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::evaluation::others;
+use labelsieve::graph::closest_clean;
+use labelsieve::random::Stream;
+use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
+use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
+use serde_json::json;
+
+use super::method::MethodArguments;
+use crate::inputs::{ClassRows, PoolFiles, Pools, load};
+use crate::printer::Printer;
+use crate::{estimate, resume};
+
+/// Score the relevance of every candidate to its class
+#[derive(Args)]
+pub struct Clean {
+    #[command(flatten)]
+    files: PoolFiles,
+
+    /// Which noisy examples are candidates of which class, as `labelsieve match` writes it; else the noisy examples'
+    /// own labels say so
+    #[arg(long, value_name = "FILE")]
+    candidates: Option<PathBuf>,
+
+    #[command(flatten)]
+    method: MethodArguments,
+
+    /// The same seed gives the same result
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Parquet file to write: one row per example and class
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+
+    /// Only say how much memory and time it would take
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Clean {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let method = self.method.method();
+        method.build()?; // refuse bad settings before reading anything
+        let pools = Pools::open(&self.files, self.candidates.as_deref())?;
+        let sizes: Vec<usize> = pools.classes.iter().map(|class| class.noisy.len()).collect();
+        if self.dry_run {
+            return estimate::print(printer, &method, pools.clean.features.cols(), &sizes);
+        }
+        let output = self.output.as_deref().context("no output file")?;
+        if pools.n_orphans > 0 {
+            printer.warning(&format!(
+                "{} candidates are left out: their class has no clean example, or they have no features",
+                pools.n_orphans
+            ));
+        }
+        drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
+
+        let mut files = self.files.paths();
+        files.extend(self.candidates.as_deref());
+        let settings = json!({ "command": "clean", "method": method, "seed": self.seed });
+        let fingerprint = resume::fingerprint(&settings, &files)?;
+        let mut journal_path = output.as_os_str().to_owned();
+        journal_path.push(".partial");
+        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, "classes", printer)?;
+
+        let mut done: HashMap<String, Scored> = HashMap::new();
+        for (class, payload) in finished {
+            done.insert(class, Scored::decode(&payload));
+        }
+        self.score(&pools, &method, &journal, &mut done, printer)?;
+        self.write(&pools, &done, &settings, printer)?;
+        journal.remove()?;
+        Ok(())
+    }
+
+    /// Scores what is not yet done, batch by batch, and notes every class in the journal as it is finished.
+    fn score(
+        &self,
+        pools: &Pools,
+        method: &Method,
+        journal: &Journal,
+        done: &mut HashMap<String, Scored>,
+        printer: &Printer,
+    ) -> Result<()> {
+        let open: Vec<&ClassRows> =
+            pools.classes.iter().filter(|class| !done.contains_key(&class.name)).collect();
+        let n_rows: usize = open.iter().map(|class| class.noisy.len()).sum();
+        let progress = printer.progress(n_rows as u64, "candidates");
+        progress.set_message(method.name());
+        // Models that learn from other classes see their clean examples: few enough to keep.
+        let clean =
+            pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect::<Result<Vec<_>>>()?;
+        let clean_of: HashMap<&str, usize> =
+            pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
+        for batch in batches(open, pools.noisy.features.cols()) {
+            let inputs = batch
+                .iter()
+                .map(|class| {
+                    let c = clean_of[class.name.as_str()];
+                    let stream = Stream::new(self.seed).branch(hash(&class.name));
+                    let others = match method {
+                        Method::Linear(_) => others(&clean, c, stream.branch(1)),
+                        _ => Features::empty(clean[c].dim()),
+                    };
+                    let pool = NoisyPool::new(load(&pools.noisy, &class.noisy)?);
+                    Ok((c, pool, others, stream.bits(0)))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            let jobs = inputs
+                .iter()
+                .map(|(c, pool, others, seed)| {
+                    let problem = ClassProblem::new(&clean[*c], pool)?.with_others(others)?;
+                    Ok(Job { problem, seed: *seed })
+                })
+                .collect::<labelsieve::Result<Vec<_>>>()?;
+            let scored: Mutex<Vec<(String, Scored)>> = Mutex::default();
+            let failure: Mutex<Option<DataError>> = Mutex::default();
+            Cpu.relevance(method, &jobs, &|i, relevance| {
+                let result = Scored::new(&jobs[i].problem, relevance);
+                if let Err(error) = journal.append(&batch[i].name, &result.encode()) {
+                    failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
+                }
+                progress.inc(result.relevance.len() as u64);
+                let mut scored = scored.lock().unwrap_or_else(|poison| poison.into_inner());
+                scored.push((batch[i].name.clone(), result));
+            })?;
+            if let Some(error) = failure.into_inner().unwrap_or_else(|poison| poison.into_inner()) {
+                return Err(error.into());
+            }
+            done.extend(scored.into_inner().unwrap_or_else(|poison| poison.into_inner()));
+        }
+        progress.finish_and_clear();
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        pools: &Pools,
+        done: &HashMap<String, Scored>,
+        settings: &serde_json::Value,
+        printer: &Printer,
+    ) -> Result<()> {
+        const ROWS: usize = 65_536;
+        let output = self.output.as_deref().context("no output file")?;
+        let mut writer = RelevanceWriter::create(output, &[("labelsieve".to_owned(), settings.to_string())])?;
+        let (mut n_noisy, mut sum) = (0usize, 0f64);
+        for class in &pools.classes {
+            let scored = &done[&class.name];
+            let clean = class.clean.iter().map(|&row| clean_row(pools, class, row));
+            let noisy = (0..class.noisy.len()).map(|i| noisy_row(pools, class, scored, i));
+            let mut rows = clean.chain(noisy).peekable();
+            while rows.peek().is_some() {
+                writer.write(&rows.by_ref().take(ROWS).collect::<Vec<_>>())?;
+            }
+            n_noisy += scored.relevance.len();
+            sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
+        }
+        writer.finish()?;
+        printer.note(&format!(
+            "{n_noisy} candidates of {} classes, mean relevance {:.2}, in `{}`",
+            pools.classes.len(),
+            sum / n_noisy.max(1) as f64,
+            output.display()
+        ));
+        let none = pools.classes.iter().filter(|class| class.noisy.is_empty()).count();
+        if none > 0 {
+            printer
+                .note(&format!("{none} classes have no candidates; their clean examples are listed alone"));
+        }
+        Ok(())
+    }
+}
+
+/// The result of one class, as the journal keeps it.
+struct Scored {
+    relevance: Vec<f32>,
+    /// Position of the closest clean example, and its similarity.
+    closest: Vec<(usize, f32)>,
+    reciprocal: Option<Vec<u32>>,
+}
+
+impl Scored {
+    fn new(problem: &ClassProblem, relevance: &Relevance) -> Scored {
+        Scored {
+            relevance: relevance.noisy().to_vec(),
+            closest: closest_clean(problem.clean, problem.noisy.features()),
+            reciprocal: relevance.reciprocal_neighbours().map(<[u32]>::to_vec),
+        }
+    }
+
+    /// One record of 16 bytes per candidate; the last four are all ones where there is no graph.
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(16 * self.relevance.len());
+        for i in 0..self.relevance.len() {
+            let (closest, similarity) = self.closest[i];
+            bytes.extend(self.relevance[i].to_le_bytes());
+            bytes.extend((closest as u32).to_le_bytes());
+            bytes.extend(similarity.to_le_bytes());
+            bytes.extend(self.reciprocal.as_ref().map_or(u32::MAX, |counts| counts[i]).to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Scored {
+        let words: Vec<[[u8; 4]; 4]> = bytes.as_chunks::<4>().0.as_chunks::<4>().0.to_vec();
+        let reciprocal: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(word[3])).collect();
+        Scored {
+            relevance: words.iter().map(|word| f32::from_le_bytes(word[0])).collect(),
+            closest: words
+                .iter()
+                .map(|word| (u32::from_le_bytes(word[1]) as usize, f32::from_le_bytes(word[2])))
+                .collect(),
+            reciprocal: (!reciprocal.contains(&u32::MAX)).then_some(reciprocal),
+        }
+    }
+}
+
+/// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class.
+fn batches<'a>(mut classes: Vec<&'a ClassRows>, dim: usize) -> Vec<Vec<&'a ClassRows>> {
+    const MOST_BYTES: usize = 1 << 30;
+    classes.sort_by_key(|class| std::cmp::Reverse(class.noisy.len()));
+    let mut batches: Vec<Vec<&ClassRows>> = Vec::new();
+    let mut room = 0;
+    for class in classes {
+        let bytes = class.noisy.len() * dim * size_of::<f32>();
+        match batches.last_mut() {
+            Some(batch) if bytes <= room => batch.push(class),
+            _ => {
+                batches.push(vec![class]);
+                room = MOST_BYTES;
+            }
+        }
+        room = room.saturating_sub(bytes);
+    }
+    batches
+}
+
+/// A number for a class name (FNV-1a), so that a class's result does not depend on which other classes there are.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
+    RelevanceRow {
+        id: pools.clean.ids.get(row).into_owned(),
+        class: class.name.clone(),
+        relevance: 1.0,
+        is_clean: true,
+        matched_name: None,
+        best_clean: None,
+        best_clean_similarity: None,
+        reciprocal_neighbours: None,
+    }
+}
+
+fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize) -> RelevanceRow {
+    let (closest, similarity) = scored.closest[i];
+    RelevanceRow {
+        id: pools.noisy.ids.get(class.noisy[i]).into_owned(),
+        class: class.name.clone(),
+        relevance: scored.relevance[i],
+        is_clean: false,
+        matched_name: pools.matched_name(class, i).map(str::to_owned),
+        best_clean: Some(pools.clean.ids.get(class.clean[closest]).into_owned()),
+        best_clean_similarity: Some(similarity),
+        reciprocal_neighbours: scored.reciprocal.as_ref().map(|counts| counts[i]),
+    }
+}

@@ -1,0 +1,59 @@
+//! `--method` and its settings, as every command spells them.
+
+use clap::{Args, ValueEnum};
+use labelsieve::Method;
+use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
+
+/// How relevance is scored.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Relevance")]
+pub struct MethodArguments {
+    /// How relevance is scored
+    #[arg(long, value_enum, default_value = "gcn")]
+    pub method: MethodName,
+
+    /// Weight of the candidates in the loss of gcn and mlp; small keeps more of them
+    /// [default: the paper's choice for the number of clean examples]
+    #[arg(long, value_name = "λ")]
+    pub lambda: Option<f32>,
+
+    /// The relevance that the method `beta` gives to all
+    #[arg(long, value_name = "β", default_value_t = 1.0)]
+    pub beta: f32,
+
+    /// Neighbours per example in the graph of gcn and label-propagation
+    #[arg(long, value_name = "N", default_value_t = labelsieve::graph::NEIGHBOURS)]
+    pub neighbours: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodName {
+    /// Graph convolutional network, the paper's method
+    Gcn,
+    /// The same network without the graph
+    Mlp,
+    /// Labels that flow along the graph
+    LabelPropagation,
+    /// Cosine similarity to the clean examples
+    Similarity,
+    /// Logistic regression against other classes
+    Linear,
+    /// The same relevance for all
+    Beta,
+}
+
+impl MethodArguments {
+    pub fn method(&self) -> Method {
+        let (lambda, neighbours) = (self.lambda, self.neighbours);
+        match self.method {
+            MethodName::Gcn => Method::Gcn(Gcn { lambda, neighbours, ..Gcn::default() }),
+            MethodName::Mlp => Method::Mlp(Mlp { lambda, ..Mlp::default() }),
+            MethodName::LabelPropagation => {
+                Method::LabelPropagation(LabelPropagation { neighbours, ..LabelPropagation::default() })
+            }
+            MethodName::Similarity => Method::Similarity(Similarity {}),
+            MethodName::Linear => Method::Linear(Linear::default()),
+            MethodName::Beta => Method::Beta(Beta { beta: self.beta }),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `labelsieve train`: a classifier from clean examples and candidates weighted by relevance.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::evaluation::leave_one_out;
+use labelsieve::{Classifier, Features};
+use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
+use serde_json::json;
+
+use crate::hint::user_error;
+use crate::inputs::{PoolFiles, labels_of, load, rows_by_class, rows_by_id};
+use crate::printer::Printer;
+use crate::table::percent;
+
+/// Learn a classifier in which every candidate counts by its relevance
+#[derive(Args)]
+pub struct Train {
+    #[command(flatten)]
+    files: PoolFiles,
+
+    /// Relevance of the candidates, as `labelsieve clean` writes it
+    #[arg(long, value_name = "FILE")]
+    relevance: PathBuf,
+
+    /// What to learn
+    #[arg(long, value_enum, default_value = "prototype")]
+    classifier: ClassifierName,
+
+    /// Classifier of base classes to extend: W_A = [W_B, W]
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+
+    /// Examples per step of the cosine classifier
+    #[arg(long, value_name = "N", default_value_t = Cosine::default().batch_size)]
+    batch_size: usize,
+
+    /// Passes over all examples, for the cosine classifier
+    #[arg(long, value_name = "N", default_value_t = Cosine::default().epochs)]
+    epochs: usize,
+
+    /// Scale of the logits; with --base, that of the base classes
+    #[arg(long, value_name = "S")]
+    scale: Option<f32>,
+
+    /// Name of the backbone that made the features, kept in the file
+    #[arg(long, value_name = "NAME")]
+    backbone: Option<String>,
+
+    /// The same seed gives the same result
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// File to write (.safetensors)
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClassifierName {
+    /// The weighted mean of each class
+    Prototype,
+    /// A cosine classifier, learned from the prototypes on
+    Cosine,
+}
+
+/// The examples of one class in memory.
+struct ClassExamples {
+    name: String,
+    clean: Features,
+    noisy: Features,
+    relevance: Vec<f32>,
+}
+
+impl Train {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
+        let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
+        let classes = self.load(printer)?;
+        let dim = classes[0].clean.dim();
+        drop(labelsieve_data::AtomicFile::create(&self.output)?);
+        let weighted = classes
+            .iter()
+            .map(|class| WeightedClass::new(&class.clean, &class.noisy, &class.relevance))
+            .collect::<labelsieve::Result<Vec<_>>>()?;
+        let (novel, settings) = match self.classifier {
+            ClassifierName::Prototype => {
+                (prototypes(&weighted, dim, scale)?, json!({ "classifier": "prototype" }))
+            }
+            ClassifierName::Cosine => {
+                let cosine =
+                    Cosine { batch_size: self.batch_size, epochs: self.epochs, scale, ..Cosine::default() };
+                let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": self.seed });
+                (cosine.train(&weighted, dim, self.seed)?, settings)
+            }
+        };
+        self.warn_if_cleaning_does_not_help(&weighted, printer)?;
+        let names = classes.iter().map(|class| class.name.clone()).collect();
+        let saved = self.extend(base, novel, names, settings)?;
+        saved.save(&self.output)?;
+        printer.note(&format!(
+            "{} classes of {dim} columns in `{}`",
+            saved.classes.len(),
+            self.output.display()
+        ));
+        Ok(())
+    }
+
+    fn load(&self, printer: &Printer) -> Result<Vec<ClassExamples>> {
+        let (clean, noisy) = self.files.open()?;
+        let relevance = read_relevance(&self.relevance)?;
+        let noisy_rows = self.noisy_rows(&relevance, &rows_by_id(&noisy)?)?;
+        let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
+        let known: Vec<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
+        if let Some(unknown) = noisy_rows.keys().find(|name| !known.contains(name)) {
+            return Err(user_error(
+                format!(
+                    "`{}` has candidates of class `{unknown}`, which has no clean example in `{}`",
+                    self.relevance.display(),
+                    clean.path.display()
+                ),
+                "train with the same --clean file that the relevance was computed with",
+            ));
+        }
+        let progress = printer.progress(clean_rows.len() as u64, "classes");
+        let mut classes = Vec::with_capacity(clean_rows.len());
+        for (name, rows) in clean_rows {
+            let (noisy_rows, weights) = noisy_rows.get(name.as_str()).cloned().unwrap_or_default();
+            classes.push(ClassExamples {
+                clean: load(&clean, &rows)?,
+                noisy: load(&noisy, &noisy_rows)?,
+                relevance: weights,
+                name,
+            });
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        Ok(classes)
+    }
+
+    /// For each class the noisy rows and their relevance, in the order of the relevance file. Candidates of relevance
+    /// zero count for nothing and are not even read.
+    fn noisy_rows<'a>(
+        &self,
+        relevance: &'a RelevanceTable,
+        by_id: &crate::inputs::RowsById,
+    ) -> Result<HashMap<&'a str, (Vec<usize>, Vec<f32>)>> {
+        let mut rows: HashMap<&str, (Vec<usize>, Vec<f32>)> = HashMap::new();
+        for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i] && relevance.relevance[i] > 0.0)
+        {
+            let id = &relevance.ids[i];
+            let row = by_id.get(id).ok_or_else(|| {
+                user_error(
+                    format!(
+                        "`{}`, row {i}: the example `{id}` is not in `{}`",
+                        self.relevance.display(),
+                        self.files.noisy.display()
+                    ),
+                    "train with the same --noisy file that the relevance was computed with",
+                )
+            })?;
+            let (class_rows, weights) = rows.entry(relevance.classes.get(i)).or_default();
+            class_rows.push(row);
+            weights.push(relevance.relevance[i]);
+        }
+        Ok(rows)
+    }
+
+    /// W_A = [W_B, W].
+    fn extend(
+        &self,
+        base: Option<SavedClassifier>,
+        novel: WeightMatrix,
+        names: Vec<String>,
+        settings: serde_json::Value,
+    ) -> Result<SavedClassifier> {
+        let (all, classes, n_base, backbone) = match base {
+            None => (novel, names, 0, None),
+            Some(base) => {
+                if let Some(twice) = names.iter().find(|name| base.classes.contains(name)) {
+                    return Err(user_error(
+                        format!("class `{twice}` is a base class and a new one"),
+                        "give the new class another name, or leave it out of one of the two",
+                    ));
+                }
+                let base_weights = WeightMatrix::new(Features::new(base.weight, base.dim)?, base.scale)?;
+                let n_base = base_weights.n_classes();
+                let classes = base.classes.into_iter().chain(names).collect();
+                (base_weights.with_novel(&novel)?, classes, n_base, base.backbone)
+            }
+        };
+        let weights = all.weights();
+        Ok(SavedClassifier {
+            classes,
+            dim: weights.dim(),
+            weight: weights.block(0..weights.len()).to_vec(),
+            scale: all.scale(),
+            backbone: self.backbone.clone().or(backbone),
+            n_base,
+            settings,
+        })
+    }
+
+    /// Nobody should end up below "all candidates alike" or "clean only" without being told.
+    fn warn_if_cleaning_does_not_help(&self, classes: &[WeightedClass], printer: &Printer) -> Result<()> {
+        let check = leave_one_out(classes)?;
+        let Some(weighted) = check.weighted else { return Ok(()) };
+        let say = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {} %", percent(share)));
+        let parts: Vec<String> = [
+            say("by relevance", Some(weighted)),
+            say("all candidates alike", check.untreated),
+            say("clean only", check.clean_only),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        printer.note(&format!(
+            "prototypes on your {} clean examples, each left out in turn: {}",
+            check.n,
+            parts.join(", ")
+        ));
+        let best_other = check.untreated.unwrap_or(0.0).max(check.clean_only.unwrap_or(0.0));
+        if weighted < best_other {
+            printer.warning("on this check, relevance does worse than a simpler way");
+            printer.hint("try another --lambda or --method in `labelsieve clean`; with few clean examples the check is rough");
+        }
+        Ok(())
+    }
+}

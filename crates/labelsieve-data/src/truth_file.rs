@@ -1,0 +1,94 @@
+//! What a person knows: which candidates really belong to their class.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+
+use crate::labels::LabelsBuilder;
+use crate::parquet_columns::{Column, ParquetFile};
+use crate::{Labels, Result};
+
+/// A Parquet file with the columns `id`, `class` and `relevant`; all vectors have one entry per row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TruthTable {
+    /// The file.
+    pub path: PathBuf,
+    /// The candidates.
+    pub ids: Vec<String>,
+    /// The classes whose pools they are in.
+    pub classes: Labels,
+    /// Whether they belong there.
+    pub relevant: Vec<bool>,
+}
+
+/// Reads which candidates are relevant: `relevant` is true or false, or 1 or 0.
+pub fn read_truth(path: impl AsRef<Path>) -> Result<TruthTable> {
+    let path = path.as_ref();
+    let (mut ids, mut classes, mut relevant) = (Vec::new(), LabelsBuilder::default(), Vec::new());
+    ParquetFile::open(path)?.for_each_batch(&["id", "class", "relevant"], |columns| {
+        let [id, class, truth] = columns else { unreachable!("as many columns as names") };
+        id.for_each_text(&mut |text| ids.push(text.to_owned()))?;
+        class.for_each_text(&mut |text| classes.push(text))?;
+        read_flags(truth, &mut relevant)
+    })?;
+    Ok(TruthTable { path: path.to_path_buf(), ids, classes: classes.finish(), relevant })
+}
+
+fn read_flags(column: &Column, flags: &mut Vec<bool>) -> Result<()> {
+    if *column.array.data_type() == DataType::Boolean {
+        let array = column.array.as_boolean();
+        flags.extend((0..array.len()).map(|row| array.value(row)));
+        return Ok(());
+    }
+    let (mut row, mut wrong) = (0, None);
+    column.for_each_text(&mut |text| {
+        match text {
+            "0" | "1" => flags.push(text == "1"),
+            other => wrong = wrong.take().or(Some((row, other.to_owned()))),
+        }
+        row += 1;
+    })?;
+    wrong.map_or(Ok(()), |(row, found)| Err(column.bad_row(row, "true, false, 1 or 0", format!("`{found}`"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+    use arrow_schema::{Field, Schema};
+
+    use super::*;
+    use crate::parquet_write::ParquetWriter;
+
+    fn read_with(relevant: ArrayRef) -> Result<TruthTable> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("truth.parquet");
+        let fields =
+            [("id", DataType::Utf8), ("class", DataType::Utf8), ("relevant", relevant.data_type().clone())];
+        let schema = Schema::new(fields.map(|(name, kind)| Field::new(name, kind, false)).to_vec());
+        let mut writer = ParquetWriter::create(&path, schema, &[]).unwrap();
+        let text = |values: [&str; 2]| Arc::new(StringArray::from(values.to_vec()));
+        writer.write(vec![text(["a", "b"]), text(["owl", "cat"]), relevant]).unwrap();
+        writer.finish().unwrap();
+        read_truth(&path)
+    }
+
+    #[test]
+    fn flags_may_be_booleans_or_numbers() {
+        let truth = read_with(Arc::new(BooleanArray::from(vec![true, false]))).unwrap();
+        assert_eq!((truth.relevant, truth.classes.get(0)), (vec![true, false], "owl"));
+        assert_eq!(read_with(Arc::new(Int64Array::from(vec![0, 1]))).unwrap().relevant, [false, true]);
+    }
+
+    #[test]
+    fn anything_else_is_named_with_its_row() {
+        let error = read_with(Arc::new(Int64Array::from(vec![1, 2]))).unwrap_err().to_string();
+        assert!(
+            error.ends_with("column `relevant`, row 1: expected true, false, 1 or 0, found `2`"),
+            "{error}"
+        );
+    }
+}

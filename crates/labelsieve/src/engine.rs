@@ -1,0 +1,57 @@
+//! Who does the work: an engine scores the pools of many classes, in whatever order and on whatever device suits it.
+
+use crate::error::Result;
+use crate::features::Features;
+use crate::model::{ClassProblem, NoisyPool, Relevance};
+use crate::relevance::Method;
+use crate::schedule::map_classes;
+
+/// One class to be scored.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// Its examples.
+    pub problem: ClassProblem<'a>,
+    /// The seed of its random numbers.
+    pub seed: u64,
+}
+
+/// Scores many classes at once.
+pub trait Engine: Send + Sync {
+    /// Candidates that several jobs will share, with whatever this engine wants to make of them in advance.
+    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool>;
+
+    /// The relevance of each job's pool, in order. `finished` is told a job's position and result as soon as it is
+    /// done, from any thread, so that nothing finished is lost when the rest is not.
+    fn relevance(
+        &self,
+        method: &Method,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Result<Vec<Relevance>>;
+}
+
+/// The processor, with the threads of the current rayon pool.
+pub struct Cpu;
+
+impl Engine for Cpu {
+    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool> {
+        let uses_graph = method.build()?.uses_graph();
+        Ok(if uses_graph { NoisyPool::with_graph(features) } else { NoisyPool::new(features) })
+    }
+
+    fn relevance(
+        &self,
+        method: &Method,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Result<Vec<Relevance>> {
+        let model = method.build()?;
+        let sizes: Vec<usize> = jobs.iter().map(|job| job.problem.noisy.features().len()).collect();
+        let score = |i: usize| {
+            let relevance = model.relevance(&jobs[i].problem, jobs[i].seed)?;
+            finished(i, &relevance);
+            Ok(relevance)
+        };
+        map_classes(&sizes, score).into_iter().collect()
+    }
+}

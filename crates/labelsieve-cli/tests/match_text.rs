@@ -180,10 +180,10 @@ fn files_that_cannot_be_read_are_named_with_what_is_wrong() {
     check("--text c.parquet", "`c.parquet` is not a readable Parquet file");
     check("--text d.txt", "`d.txt`: format: expected .csv, .tsv, .jsonl, .parquet, or lines of 23 or 25");
     check("--text missing.csv", "cannot open `missing.csv`");
-    let gzip = zstd::encode_all(&b"id,title\n1,crane\n"[..], 1).unwrap();
-    folder.write("e.csv.zst", &gzip[..gzip.len() - 3]);
+    let whole = zstd::encode_all(&b"id,title\n1,crane\n"[..], 1).unwrap();
+    folder.write("e.csv.zst", &whole[..whole.len() - 3]);
     check("--text e.csv.zst", "expected more zstd data, found the end of the file");
-    check("--text a.csv --classes none.toml", "cannot be used multiple times");
+    check("--text a.csv --text-column titel", "hint: choose them with --text-column and --id-column");
 }
 
 #[test]

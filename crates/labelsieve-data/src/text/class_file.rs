@@ -64,7 +64,12 @@ pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
             ));
         }
     };
-    ClassList::new(classes).map_err(|error| DataError::undecodable(path, "class", error))
+    ClassList::new(classes).map_err(|error| match error {
+        labelsieve::Error::ClassList { place, expected, found } => {
+            DataError::malformed(path, place, expected, found)
+        }
+        other => DataError::undecodable(path, "class", other),
+    })
 }
 
 /// Writes the TOML form, whole or not at all.
@@ -203,7 +208,7 @@ mod tests {
             b"id,title\n",
             "line 1: expected the columns id, display_name, names and exclude, found `title`",
         );
-        check_error("c.txt", b"", "expected at least one class, found none");
+        check_error("c.txt", b"", "c.txt`: classes: expected at least one, found none");
         check_error(
             "c.toml",
             b"[[class]]\nid = \"a\"\n",

@@ -194,6 +194,14 @@ mod tests {
         .unwrap()
     }
 
+    fn file() -> Vec<u8> {
+        let (batch, mut file) = (batch(), Vec::new());
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        file
+    }
+
     #[test]
     fn rows_come_with_lists_and_without_failed_downloads() {
         let (mut notes, mut tally) = (Notes::default(), Tally::default());
@@ -207,10 +215,7 @@ mod tests {
     fn a_file_is_read_back_with_only_the_chosen_columns() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("00000.parquet");
-        let batch = batch();
-        let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+        std::fs::write(&path, file()).unwrap();
         let columns = Columns { status: None, texts: vec!["tags".into()], ..columns() };
         let mut batches = Batches::open(&path, &columns).unwrap();
         assert_eq!(batches.claimed_rows(), 4);
@@ -220,6 +225,21 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn a_damaged_file_is_read_or_refused(position in 0usize..4096, value: u8) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.parquet");
+            let mut bytes = file();
+            let position = position % bytes.len();
+            bytes[position] = value;
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok(mut batches) = Batches::open(&path, &columns()) {
+                while let Ok(Some(batch)) = batches.next() {
+                    read_batch(&batch, &columns(), &mut Notes::default(), &mut Tally::default());
+                }
+            }
+        }
+
         #[test]
         fn any_bytes_are_refused(bytes: Vec<u8>) {
             let folder = tempfile::tempdir().unwrap();

@@ -4,8 +4,8 @@
 //! the order of the input: what it sees does not depend on how the threads were scheduled.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 
@@ -60,14 +60,15 @@ pub fn scan<S: RowSink, O: Send>(
     let (job_sender, jobs) = sync_channel::<Job<O>>(n_workers);
     let (answer_sender, answers) = sync_channel::<Result<Pending<O>>>(2 * n_workers);
     let (used_sender, used) = sync_channel::<Vec<u8>>(4 * n_workers);
-    let jobs = Mutex::new(jobs);
+    let jobs = Arc::new(Mutex::new(jobs)); // owned by the workers alone: when all are gone, the reader notices
     std::thread::scope(|threads| {
         threads.spawn(|| read_blocks(source, used, job_sender, answer_sender));
         for _ in 0..n_workers {
             let used_sender = used_sender.clone();
-            let (jobs, new_sink, finish) = (&jobs, &new_sink, &finish);
-            threads.spawn(move || work(source, jobs, new_sink(), finish, used_sender));
+            let (jobs, new_sink, finish) = (jobs.clone(), &new_sink, &finish);
+            threads.spawn(move || work(source, &jobs, new_sink(), finish, used_sender));
         }
+        drop(jobs);
         let mut summary =
             Summariser { source, on_bad_row, file: 0, n_before: 0, summary: ScanSummary::default() };
         for pending in answers {
@@ -258,5 +259,70 @@ impl Summariser<'_> {
         self.summary.n_skipped += tally.n_skipped;
         self.summary.n_bad += tally.n_bad;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TextColumns;
+    use super::super::rows::tests::Notes;
+    use super::*;
+
+    fn scan_csv(text: &str, on_bad_row: OnBadRow) -> Result<(Vec<String>, ScanSummary)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, text).unwrap();
+        let source = TextSource::open(&[path.clone(), path], &TextColumns::default()).unwrap();
+        let mut rows = Vec::new();
+        let take = |notes: &mut Notes| std::mem::take(&mut notes.rows);
+        let summary = scan(&source, on_bad_row, Notes::default, take, |block, _| {
+            rows.extend(block);
+            Ok(())
+        })?;
+        Ok((rows, summary))
+    }
+
+    /// Several blocks, with one bad row.
+    fn long_text() -> String {
+        let row = |i| if i == 100_000 { "bad\n".to_string() } else { format!("{i},\"two\nlines\"\n") };
+        "id,title\n".to_string() + &(0..200_000).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn rows_come_in_input_order_and_bad_ones_with_their_line() {
+        let (rows, summary) = scan_csv(&long_text(), OnBadRow::Skip).unwrap();
+        assert_eq!((rows.len(), summary.n_rows, summary.n_bad), (399_998, 399_998, 2));
+        let numbers = rows.iter().map(|row| row.split(':').next().unwrap().parse::<u32>().unwrap());
+        assert!(numbers.eq((0..200_000).chain(0..200_000).filter(|&i| i != 100_000)));
+        let lines: Vec<u64> = summary.first_bad.iter().map(|(_, bad)| bad.position).collect();
+        assert_eq!(lines, [200_002, 200_002]); // each row before it has two lines, and the header one
+    }
+
+    #[test]
+    fn a_strict_scan_stops_with_the_line() {
+        let error = scan_csv(&long_text(), OnBadRow::Stop).unwrap_err().to_string();
+        assert!(
+            error.ends_with("a.csv`: line 200002: expected 2 fields, as in the header, found 1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_panic_in_a_sink_ends_the_scan() {
+        struct Panics;
+        impl RowSink for Panics {
+            fn text(&mut self, _: usize, _: &str, _: labelsieve::matching::TextEncoding) {}
+            fn end_row(&mut self, _: &str) {
+                panic!("as asked");
+            }
+            fn forget_row(&mut self) {}
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, long_text().repeat(4)).unwrap();
+        let source = TextSource::open(&[path], &TextColumns::default()).unwrap();
+        let result =
+            std::panic::catch_unwind(|| scan(&source, OnBadRow::Skip, || Panics, |_| (), |(), _| Ok(())));
+        assert!(result.is_err());
     }
 }

@@ -102,7 +102,7 @@ impl Matcher {
     }
 }
 
-/// A full transition table saves a sixth of the whole command's time over the compact automaton but takes up to 256
+/// A full transition table saves a seventh of the whole command's time over the compact automaton but takes up to 256
 /// bytes per letter of the names.
 fn automaton_kind(targets: &BTreeMap<String, Vec<Target>>) -> AhoCorasickKind {
     const MOST_LETTERS: usize = 1 << 20;

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 use labelsieve::engine::{Cpu, Engine, Job};
-use labelsieve::evaluation::{Interval, others, roc_auc};
+use labelsieve::evaluation::{Interval, roc_auc};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{LabelPropagation, Linear, Mlp, Similarity};
+use labelsieve::relevance::{LabelPropagation, Linear, Mlp, Similarity, others};
 use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use serde::Serialize;

@@ -94,6 +94,8 @@ impl Match {
             Matcher::new(&classes, self.rule.into()).context("cannot search for the class names")?;
         warn_about_names(matcher.warnings(), &classes, printer);
         let source = TextSource::open(&self.text, &self.columns())?;
+        let (fields, n_files) = (source.text_columns().join(", "), source.paths().len());
+        printer.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.check(printer)?;
 
         let sink = || CandidateSink::new(&matcher, &classes, &source, checked.as_ref(), self.leaks.fate());

@@ -278,3 +278,72 @@ fn choose(path: &Path, columns: &TextColumns, names: &[String]) -> Result<Chosen
     }
     Ok(Chosen { id, texts })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
+    use parquet::arrow::ArrowWriter;
+
+    use super::super::rows::tests::Notes;
+    use super::super::{OnBadRow, scan};
+    use super::*;
+
+    fn write_parquet(path: &Path, columns: &[(&str, &[&str])]) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let array = |values: &[&str]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+        let columns = columns.iter().map(|(name, values)| (*name, array(values)));
+        let numbers =
+            Arc::new(Float32Array::from(vec![0.5; columns.clone().next().unwrap().1.len()])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter(columns.chain([("width", numbers)])).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    fn rows(path: &Path) -> Vec<String> {
+        let source = TextSource::open(&[path.to_path_buf()], &TextColumns::default()).unwrap();
+        let mut rows = Vec::new();
+        let take = |notes: &mut Notes| std::mem::take(&mut notes.rows);
+        let collect = |block, _| {
+            rows.extend::<Vec<String>>(block);
+            Ok(())
+        };
+        scan(&source, OnBadRow::Stop, Notes::default, take, collect).unwrap();
+        rows
+    }
+
+    #[test]
+    fn a_clip_retrieval_folder_is_read_in_the_order_of_its_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in ["10", "9"] {
+            let path = folder.path().join(format!("metadata/metadata_{number}.parquet"));
+            write_parquet(&path, &[("image_path", &[number]), ("caption", &["a cat"])]);
+        }
+        assert_eq!(rows(folder.path()), ["9: 0=a cat", "10: 0=a cat"]);
+    }
+
+    #[test]
+    fn failed_downloads_of_img2dataset_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let columns: [(&str, &[&str]); 3] =
+            [("key", &["0", "1"]), ("caption", &["a", "b"]), ("status", &["success", "failed_to_download"])];
+        write_parquet(&folder.path().join("00000.parquet"), &columns);
+        assert_eq!(rows(folder.path()), ["0: 0=a"]);
+    }
+
+    #[test]
+    fn columns_that_hold_no_text_and_files_that_differ_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
+        write_parquet(&first, &[("id", &["0"]), ("title", &["a"])]);
+        write_parquet(&second, &[("id", &["0"]), ("caption", &["a"])]);
+        let columns = TextColumns { texts: vec!["width".into()], ..TextColumns::default() };
+        let error = TextSource::open(std::slice::from_ref(&first), &columns).unwrap_err().to_string();
+        assert!(error.ends_with("column `width`: expected text or whole numbers, found Float32"), "{error}");
+        let error = TextSource::open(&[first, second], &TextColumns::default()).unwrap_err().to_string();
+        assert!(error.contains("b.parquet`: text columns: expected title as in `"), "{error}");
+    }
+}

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, vectorized};
+use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, prefetch};
 
 /// The `count` nearest other rows of each row.
 pub(super) fn exact(features: &Features, count: usize) -> Neighbours {
@@ -202,9 +202,10 @@ impl Pool {
 /// Replaces scores by exact similarities to `row`.
 fn measure(features: &Features, row: usize, entries: &mut [Entry]) {
     let a = features.row(row);
-    vectorized(|| {
-        for entry in entries {
-            entry.similarity = dot(a, features.row(entry.index as usize));
+    for i in 0..entries.len() {
+        if let Some(soon) = entries.get(i + 2) {
+            prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
         }
-    });
+        entries[i].similarity = dot(a, features.row(entries[i].index as usize));
+    }
 }

@@ -1,4 +1,4 @@
-//! The matcher against captions by hand, and against a naive matcher that shares no code with it.
+//! The matcher against captions by hand, and against a naive matcher that shares only the Unicode tables with it.
 
 use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, NameWarning, TextEncoding};
 use proptest::prelude::*;

@@ -11,7 +11,7 @@ mod thin;
 
 pub(crate) use dot::dot;
 pub(crate) use product::{add_transposed_product, product_with_transposed};
-pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile};
+pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile, rounding_bound};
 pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512, and calls the best that the machine has. The

@@ -56,6 +56,9 @@ pub enum Error {
         /// What it needs, in words.
         needs: &'static str,
     },
+    /// An engine that could not do its work.
+    #[error("{0}")]
+    Engine(String),
 }
 
 /// The result of everything in this crate.

@@ -27,12 +27,8 @@ pub(crate) trait BatchModel {
     fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, seed: u64) -> Result<Self::Prepared>;
 
     /// The relevance of each job's noisy rows, handed to `done` in order.
-    fn solve(
-        &self,
-        gpu: &Gpu,
-        jobs: &[Self::Prepared],
-        done: &mut dyn FnMut(usize, Vec<f32>) -> Result<()>,
-    ) -> Result<()>;
+    fn solve(&self, gpu: &Gpu, jobs: &[Self::Prepared], done: &mut dyn FnMut(usize, Relevance))
+    -> Result<()>;
 }
 
 /// A pool on the device.
@@ -65,6 +61,8 @@ pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub staging: &'a mut Staging,
     pub phases: &'a mut Phases,
     pub model: &'a M,
+    /// The most memory a plan may use, whatever is free.
+    pub memory_limit: usize,
     pub jobs: &'a [Job<'j>],
     pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),
 }
@@ -80,7 +78,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 *result = Some(nothing);
             }
         }
-        let mut budget = (self.gpu.available()? as f64 * SHARE) as usize;
+        let mut budget = ((self.gpu.available()? as f64 * SHARE) as usize).min(self.memory_limit);
         let mut tries = 1;
         while let Err(error) = self.rest(budget, &mut results) {
             if error != Error::OutOfMemory || tries == MOST_TRIES {
@@ -116,11 +114,9 @@ impl<M: BatchModel> Run<'_, '_, M> {
             self.time(
                 |phases| &mut phases.training,
                 |_| {
-                    model.solve(gpu, &prepared, &mut |position, values| {
-                        let relevance = Relevance::new(values)?;
+                    model.solve(gpu, &prepared, &mut |position, relevance| {
                         finished(batch[position], &relevance);
                         results[batch[position]] = Some(relevance);
-                        Ok(())
                     })
                 },
             )?;
@@ -175,7 +171,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
 
 /// A pool of `z` rows while its jobs are prepared: the rows, their lists and edges, and the rounded rows and tiles of the search.
 fn pool_bytes(z: usize, dim: usize, neighbours: Option<usize>) -> usize {
-    const TILES: usize = 160 << 20;
+    const TILES: usize = 256 << 20;
     let rows = z * stride_of(dim) * 4;
     match neighbours {
         Some(count) => rows + z * (dim.next_multiple_of(8) * 2 + count * 16 + 16) + TILES,
@@ -191,4 +187,61 @@ pub(crate) fn upload_few(gpu: &Gpu, features: &Features) -> Result<Rows> {
         padded[..dim].copy_from_slice(row);
     }
     Ok(Rows { values: gpu.copy(&padded)?, n, dim, stride })
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::ClassProblem;
+
+    use super::*;
+
+    /// A model that runs out of memory unless it is given one job at a time.
+    struct OneAtATime;
+
+    impl BatchModel for OneAtATime {
+        type Prepared = usize;
+
+        fn neighbours(&self) -> Option<usize> {
+            None
+        }
+
+        fn bytes(&self, _k: usize, _z: usize, _dim: usize) -> usize {
+            1 << 20
+        }
+
+        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, _clean: &Rows, _seed: u64) -> Result<usize> {
+            Ok(pool.rows.n)
+        }
+
+        fn solve(&self, _gpu: &Gpu, jobs: &[usize], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
+            match jobs {
+                [z] => {
+                    done(0, Relevance::new(vec![0.5; *z])?);
+                    Ok(())
+                }
+                _ => Err(Error::OutOfMemory),
+            }
+        }
+    }
+
+    #[test]
+    fn when_memory_runs_out_batches_shrink_until_they_fit() {
+        let gpu = match Gpu::open(0) {
+            Ok(gpu) => gpu,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let clean = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let pool = NoisyPool::new(clean.clone());
+        let job = Job { problem: ClassProblem::new(&clean, &pool).unwrap(), seed: 0 };
+        let run = Run {
+            gpu: &gpu,
+            staging: &mut Staging::new(&gpu).unwrap(),
+            phases: &mut Phases::default(),
+            model: &OneAtATime,
+            memory_limit: 20 << 20,
+            jobs: &[job; 16],
+            finished: &|_, _| (),
+        };
+        assert_eq!(run.all().unwrap(), vec![Relevance::new(vec![0.5]).unwrap(); 16]);
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
-use labelsieve::{Features, Method, Relevance};
+use labelsieve::{Features, Method, NoisyPool, Relevance};
 
 use crate::batch::{BatchModel, Phases, Run};
 use crate::error::Result;
@@ -18,6 +18,7 @@ use crate::training::NetworkModel;
 pub struct Cuda {
     index: usize,
     gpu: Gpu,
+    memory_limit: usize,
     state: Mutex<State>,
 }
 
@@ -31,7 +32,12 @@ impl Cuda {
     pub fn open(index: usize) -> Result<Cuda> {
         let gpu = Gpu::open(index)?;
         let state = State { staging: Staging::new(&gpu)?, phases: Phases::default() };
-        Ok(Cuda { index, gpu, state: Mutex::new(state) })
+        Ok(Cuda { index, gpu, memory_limit: usize::MAX, state: Mutex::new(state) })
+    }
+
+    /// Plans with at most this many bytes of GPU memory, e.g. because other programs will need the rest.
+    pub fn with_memory_limit(self, bytes: usize) -> Cuda {
+        Cuda { memory_limit: bytes, ..self }
     }
 
     /// Its number.
@@ -63,7 +69,7 @@ impl Cuda {
         Ok(Neighbours::from_lists(rows.n, lists.width, indices, similarities)?)
     }
 
-    /// The graph that [`labelsieve::NoisyPool::from_parts`] keeps for reuse over several calls.
+    /// The graph that [`NoisyPool::from_parts`] keeps for reuse over several calls.
     pub fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
         Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
     }
@@ -85,11 +91,25 @@ impl Cuda {
     ) -> Result<Vec<Relevance>> {
         let state = &mut *self.lock();
         let (staging, phases) = (&mut state.staging, &mut state.phases);
-        Run { gpu: &self.gpu, staging, phases, model, jobs, finished }.all()
+        let memory_limit = self.memory_limit;
+        Run { gpu: &self.gpu, staging, phases, model, memory_limit, jobs, finished }.all()
     }
 }
 
 impl Engine for Cuda {
+    fn pool(&self, method: &Method, features: Features) -> labelsieve::Result<NoisyPool> {
+        method.build()?;
+        let count = match method {
+            Method::Gcn(gcn) => gcn.neighbours,
+            Method::LabelPropagation(model) => model.neighbours,
+            Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => {
+                return Ok(NoisyPool::new(features));
+            }
+        };
+        let graph = self.noisy_graph(&features, count)?;
+        NoisyPool::from_parts(features, graph)
+    }
+
     fn relevance(
         &self,
         method: &Method,

@@ -5,6 +5,7 @@ use labelsieve::NoisyPool;
 
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch, warp_per_row};
+use crate::memory::read_at;
 use crate::rows::Rows;
 use crate::search::{self, Lists};
 
@@ -51,7 +52,11 @@ impl NoisyEdges {
     /// Searches `count` neighbours of each row, or takes the lists the pool came with.
     pub fn new(gpu: &Gpu, pool: &NoisyPool, rows: &Rows, count: usize) -> Result<NoisyEdges> {
         let lists = match pool.ready_graph(count) {
-            Some(graph) => copy_lists(gpu, graph.neighbours())?,
+            Some(graph) => {
+                let (indices, similarities) = graph.neighbours().lists();
+                let width = graph.neighbours().width();
+                Lists { indices: gpu.copy(indices)?, similarities: gpu.copy(similarities)?, width }
+            }
             None => search::nearest(gpu, rows, count)?,
         };
         let counts = gpu.zeros::<u32>(rows.n)?;
@@ -168,6 +173,12 @@ impl NoisyEdges {
     }
 }
 
+/// How many edges each noisy row of a class with `k` clean and `z` noisy rows has.
+pub(crate) fn reciprocal_neighbours(gpu: &Gpu, offsets: u64, k: usize, z: usize) -> Result<Vec<u32>> {
+    let offsets: Vec<u32> = read_at(gpu, offsets + 4 * k as u64, z + 1)?;
+    Ok(offsets.windows(2).map(|pair| pair[1] - pair[0]).collect())
+}
+
 /// X = Ã V and the inverse degrees; without edges X = V.
 pub(crate) fn propagate(
     gpu: &Gpu,
@@ -213,16 +224,4 @@ fn sum_up(gpu: &Gpu, counts: u64, n: usize, offsets: u64) -> Result<()> {
 /// One warp a row, each with room for `width` columns.
 fn with_columns(n: usize, width: usize) -> LaunchConfig {
     LaunchConfig { shared_mem_bytes: (8 * width.max(1) * 4) as u32, ..warp_per_row(n) }
-}
-
-fn copy_lists(gpu: &Gpu, neighbours: &labelsieve::graph::Neighbours) -> Result<Lists> {
-    let (n, width) = (neighbours.len(), neighbours.width());
-    let mut indices = Vec::with_capacity(n * width);
-    let mut similarities = Vec::with_capacity(n * width);
-    for i in 0..n {
-        let (of_row, similar) = neighbours.of(i);
-        indices.extend_from_slice(of_row);
-        similarities.extend_from_slice(similar);
-    }
-    Ok(Lists { indices: gpu.copy(&indices)?, similarities: gpu.copy(&similarities)?, width })
 }

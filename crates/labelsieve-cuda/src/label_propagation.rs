@@ -1,12 +1,13 @@
 //! Label propagation: conjugate gradients for many classes at once. The arithmetic is in `label_propagation.cu`.
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
+use labelsieve::Relevance;
 use labelsieve::relevance::LabelPropagation;
 
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::EdgeRoom;
+use crate::graph::{EdgeRoom, reciprocal_neighbours};
 use crate::memory::{Carver, read_at, row_tiles};
 use crate::rows::Rows;
 
@@ -95,12 +96,7 @@ impl BatchModel for LabelPropagation {
         Ok(PreparedFlow { flow, _memory: memory })
     }
 
-    fn solve(
-        &self,
-        gpu: &Gpu,
-        jobs: &[PreparedFlow],
-        done: &mut dyn FnMut(usize, Vec<f32>) -> Result<()>,
-    ) -> Result<()> {
+    fn solve(&self, gpu: &Gpu, jobs: &[PreparedFlow], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
         let squares = gpu.zeros::<f64>(2 * jobs.len())?;
         let flows: Vec<Flow> = jobs
             .iter()
@@ -109,9 +105,11 @@ impl BatchModel for LabelPropagation {
             .collect();
         converge(gpu, self.alpha, &flows, &squares)?;
         for (position, flow) in flows.iter().enumerate() {
-            let noisy = flow.solution + 4 * u64::from(flow.n_clean);
-            let solution = read_at(gpu, noisy, (flow.n - flow.n_clean) as usize)?;
-            done(position, solution.into_iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
+            let (k, z) = (flow.n_clean as usize, (flow.n - flow.n_clean) as usize);
+            let solution: Vec<f32> = read_at(gpu, flow.solution + 4 * k as u64, z)?;
+            let relevance = Relevance::new(solution.into_iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
+            let counts = reciprocal_neighbours(gpu, flow.offsets, k, z)?;
+            done(position, relevance.with_reciprocal_neighbours(counts));
         }
         Ok(())
     }

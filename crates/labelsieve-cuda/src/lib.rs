@@ -18,7 +18,7 @@
 //! made in another order, and repeat themselves exactly.
 
 mod batch;
-mod classifier;
+mod cosine;
 mod cuda;
 mod device;
 mod error;
@@ -28,6 +28,7 @@ mod kernels;
 mod label_propagation;
 mod memory;
 mod plan;
+mod prototype;
 mod rows;
 mod search;
 mod similarity;

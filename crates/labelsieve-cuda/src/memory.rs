@@ -51,9 +51,13 @@ pub(crate) fn row_tiles(sizes: impl Iterator<Item = usize>, size: usize) -> Vec<
     sizes.enumerate().flat_map(|(job, n)| (0..n.div_ceil(size)).map(move |i| Tile::new(job, i))).collect()
 }
 
-/// `len` floats that a job left at `address`, once everything queued is done.
-pub(crate) fn read_at(gpu: &Gpu, address: u64, len: usize) -> Result<Vec<f32>> {
-    let mut values = vec![0f32; len];
+/// `len` numbers that a job left at `address`, once everything queued is done.
+pub(crate) fn read_at<T: DeviceRepr + Default + Clone>(
+    gpu: &Gpu,
+    address: u64,
+    len: usize,
+) -> Result<Vec<T>> {
+    let mut values = vec![T::default(); len];
     gpu.context.bind_to_thread()?;
     // SAFETY: the address lies in the job's memory, which holds at least `len` numbers from there on and outlives the copy.
     unsafe { result::memcpy_dtoh_async(&mut values, address, gpu.stream.cu_stream()) }?;

@@ -1,13 +1,14 @@
 //! GCN and MLP: many networks trained at once, a few launches an iteration. The arithmetic is in `network.cu`.
 
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
+use labelsieve::Relevance;
 use labelsieve::random::Stream;
 use labelsieve::relevance::{Training, paper_lambda};
 
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::{EdgeRoom, propagate};
+use crate::graph::{EdgeRoom, propagate, reciprocal_neighbours};
 use crate::kernels::FORWARD_SHARED;
 use crate::memory::{Carver, Tile, read_at, row_tiles};
 use crate::rows::{Rows, stride_of};
@@ -141,13 +142,22 @@ impl BatchModel for NetworkModel {
         &self,
         gpu: &Gpu,
         prepared: &[PreparedNetwork],
-        done: &mut dyn FnMut(usize, Vec<f32>) -> Result<()>,
+        done: &mut dyn FnMut(usize, Relevance),
     ) -> Result<()> {
         let jobs: Vec<Job> = prepared.iter().map(|prepared| prepared.job).collect();
         Networks::new(gpu, &jobs)?.train(&self.training)?;
         for (position, job) in jobs.iter().enumerate() {
-            let noisy = job.probability + 4 * u64::from(job.n_clean);
-            done(position, read_at(gpu, noisy, (job.n - job.n_clean) as usize)?)?;
+            let (k, z) = (job.n_clean as usize, (job.n - job.n_clean) as usize);
+            let relevance = Relevance::new(read_at(gpu, job.probability + 4 * k as u64, z)?)?;
+            done(
+                position,
+                match self.neighbours {
+                    Some(_) => {
+                        relevance.with_reciprocal_neighbours(reciprocal_neighbours(gpu, job.offsets, k, z)?)
+                    }
+                    None => relevance,
+                },
+            );
         }
         Ok(())
     }

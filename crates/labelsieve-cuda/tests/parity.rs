@@ -221,6 +221,43 @@ fn a_graph_made_in_advance_gives_the_same_relevance() {
 }
 
 #[test]
+fn a_pool_made_by_the_engine_is_one_with_its_graph() {
+    let cuda = gpu_or_skip!();
+    let noisy = features(300, 20, Kind::Everywhere, 3);
+    let pool = cuda.pool(&Method::gcn(), noisy.clone()).unwrap();
+    assert!(pool.ready_graph(50) == Cpu.pool(&Method::gcn(), noisy.clone()).unwrap().ready_graph(50));
+    assert!(cuda.pool(&Method::Mlp(Mlp::default()), noisy).unwrap().ready_graph(50).is_none());
+}
+
+#[test]
+fn reciprocal_neighbours_are_counted_as_on_the_cpu() {
+    let cuda = gpu_or_skip!();
+    let case = case(40, &[700, 1], &[1, 7], Kind::Clusters(9));
+    let counts = |results: Vec<Relevance>| -> Vec<Option<Vec<u32>>> {
+        results.iter().map(|r| r.reciprocal_neighbours().map(<[u32]>::to_vec)).collect()
+    };
+    for method in [Method::gcn(), Method::LabelPropagation(LabelPropagation::default())] {
+        let found = counts(score(cuda, &method, &case.jobs()));
+        assert_eq!(found, counts(score(&Cpu, &method, &case.jobs())));
+        assert!(found.iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn less_memory_means_more_batches_and_the_same_relevance() {
+    let cuda = gpu_or_skip!();
+    let case = &cases()[0];
+    let expected = score(cuda, &Method::gcn(), &case.jobs());
+    let limited = |mebibytes: usize| Cuda::open(0).unwrap().with_memory_limit(mebibytes << 20);
+    assert_eq!(score(&limited(263), &Method::gcn(), &case.jobs()), expected);
+    let error = limited(1).relevance(&Method::gcn(), &case.jobs(), &|_, _| ()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("a class of 2501 rows needs ") && error.ends_with(" but 1 MiB are free"),
+        "{error}"
+    );
+}
+
+#[test]
 fn classifiers_agree_with_the_cpu() {
     let cuda = gpu_or_skip!();
     let dim = 50;

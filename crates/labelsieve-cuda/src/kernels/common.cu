@@ -24,14 +24,6 @@ __device__ __forceinline__ ushort to_half(float f) {
     return h;
 }
 
-__device__ __forceinline__ ushort to_half_below(float f) {
-    ushort h;
-    asm("cvt.rz.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
-    // Towards zero is downwards for positive numbers; a negative one takes the next step away from zero.
-    if (f < 0.0f && from_half(h) > f) h += 1;
-    return h;
-}
-
 // The similarity of two rows: the CPU's `dot`, bit for bit. A warp is the 32 running sums, added up in halves; every
 // product and every sum is rounded on its own. All lanes get the result.
 __device__ __forceinline__ float dot(const float* a, const float* b, uint dim) {

@@ -11,6 +11,7 @@
 
 #define TILE 256
 #define CHUNK 32 // columns of X in shared memory at a time
+#define STAGES 2 // chunks in shared memory: one at work, the others on their way
 #define CHUNK_VECTORS (CHUNK / 4)
 #define PADDED_VECTORS (CHUNK_VECTORS + 1) // keeps 8 consecutive rows in different banks
 
@@ -56,18 +57,22 @@ __device__ __forceinline__ void copy_async(float4* shared, const float* global, 
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes));
 }
 
+// Starts copying a chunk; past the last one it only keeps the count of copies.
 __device__ __forceinline__ void fetch_chunk(const Job& job, uint first_row, uint chunk, float4* x, float4* theta) {
-    #pragma unroll
-    for (uint t = 0; t < TILE * CHUNK_VECTORS / 128; t++) {
-        uint piece = t * 128 + threadIdx.x;
-        uint r = piece / CHUNK_VECTORS, v = piece % CHUNK_VECTORS;
-        uint row = first_row + r, column = chunk * CHUNK + v * 4;
-        bool real = row < job.n && column < job.stride;
-        copy_async(x + r * PADDED_VECTORS + v, real ? job.x + (size_t)row * job.stride + column : job.x, real);
+    if (chunk * CHUNK < job.stride) {
+        #pragma unroll
+        for (uint t = 0; t < TILE * CHUNK_VECTORS / 128; t++) {
+            uint piece = t * 128 + threadIdx.x;
+            uint r = piece / CHUNK_VECTORS, v = piece % CHUNK_VECTORS;
+            uint row = first_row + r, column = chunk * CHUNK + v * 4;
+            bool real = row < job.n && column < job.stride;
+            copy_async(x + r * PADDED_VECTORS + v, real ? job.x + (size_t)row * job.stride + column : job.x, real);
+        }
+        uint row = chunk * CHUNK + threadIdx.x / 4;
+        bool real = row < job.dim;
+        if (threadIdx.x < CHUNK * HIDDEN / 4)
+            copy_async(theta + threadIdx.x, job.parameters + (real ? row * HIDDEN + threadIdx.x % 4 * 4 : 0), real);
     }
-    uint row = chunk * CHUNK + threadIdx.x / 4;
-    bool real = row < job.dim;
-    copy_async(theta + threadIdx.x, job.parameters + (real ? row * HIDDEN + threadIdx.x % 4 * 4 : 0), real);
     asm volatile("cp.async.commit_group;");
 }
 
@@ -118,17 +123,14 @@ extern "C" __global__ void __launch_bounds__(128) forward(const Tile* tiles, con
     uint first_row = tiles[blockIdx.x].index * TILE;
     uint n_chunks = (job.stride + CHUNK - 1) / CHUNK;
     float low[HIDDEN] = {}, high[HIDDEN] = {};
-    fetch_chunk(job, first_row, 0, buffers, buffers + X_VECTORS);
+    for (uint chunk = 0; chunk < STAGES - 1; chunk++)
+        fetch_chunk(job, first_row, chunk, buffers + chunk * BUFFER, buffers + chunk * BUFFER + X_VECTORS);
     for (uint chunk = 0; chunk < n_chunks; chunk++) {
-        if (chunk + 1 < n_chunks) {
-            float4* next = buffers + (chunk + 1) % 2 * BUFFER;
-            fetch_chunk(job, first_row, chunk + 1, next, next + X_VECTORS);
-            asm volatile("cp.async.wait_group 1;");
-        } else {
-            asm volatile("cp.async.wait_group 0;");
-        }
-        __syncthreads();
-        const float4* x = buffers + chunk % 2 * BUFFER;
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+        __syncthreads(); // this chunk is there, and nobody reads the one before it any more
+        float4* next = buffers + (chunk + STAGES - 1) % STAGES * BUFFER;
+        fetch_chunk(job, first_row, chunk + STAGES - 1, next, next + X_VECTORS);
+        const float4* x = buffers + chunk % STAGES * BUFFER;
         const float4* theta = x + X_VECTORS;
         #pragma unroll
         for (uint v = 0; v < CHUNK_VECTORS; v++) {
@@ -143,7 +145,6 @@ extern "C" __global__ void __launch_bounds__(128) forward(const Tile* tiles, con
             add_product(low, a.w, theta + 16 * v + 12);
             add_product(high, b.w, theta + 16 * v + 12);
         }
-        __syncthreads();
     }
     ulong64 key = branch(job.dropout_key, iteration);
     uint row = first_row + threadIdx.x;

@@ -96,8 +96,12 @@ __device__ __forceinline__ uint max_halves(uint a, uint b) {
     return most;
 }
 
+__device__ __forceinline__ float larger_half(uint pair) {
+    return fmaxf(from_half((ushort)pair), from_half((ushort)(pair >> 16)));
+}
+
 // Offers one tile, `n_rows` from `first_row` on by `n_columns` from `first_column` on, to its rows. One warp a row.
-extern "C" __global__ void __launch_bounds__(256) select_candidates(
+extern "C" __global__ void __launch_bounds__(256, 3) select_candidates(
     const ushort* scores, uint tile_stride, uint n_rows, uint n_columns, uint first_row, uint first_column, uint width,
     float margin, Candidate* candidates, uint* counts, float* floors, const float* rows, uint dim, uint stride) {
     const uint STEPS = 4; // loads in flight
@@ -117,16 +121,21 @@ extern "C" __global__ void __launch_bounds__(256) select_candidates(
             uint v = base + s * 32 + lane_id();
             vectors[s] = v < n_vectors ? row_scores[v] : make_uint4(0xfc00fc00, 0xfc00fc00, 0xfc00fc00, 0xfc00fc00);
         }
+        // Most stretches of a thousand scores hold nothing of interest: one vote says so.
+        uint most[STEPS];
+        #pragma unroll
+        for (uint s = 0; s < STEPS; s++)
+            most[s] = max_halves(max_halves(vectors[s].x, vectors[s].y), max_halves(vectors[s].z, vectors[s].w));
+        uint of_all = max_halves(max_halves(most[0], most[1]), max_halves(most[2], most[3]));
+        if (!__any_sync(EVERY_LANE, larger_half(of_all) >= floor)) continue;
         #pragma unroll
         for (uint s = 0; s < STEPS; s++) {
+            if (!__any_sync(EVERY_LANE, larger_half(most[s]) >= floor)) continue;
             uint4 v = vectors[s];
-            uint most = max_halves(max_halves(v.x, v.y), max_halves(v.z, v.w));
-            float best = fmaxf(from_half((ushort)most), from_half((ushort)(most >> 16)));
-            if (!__any_sync(EVERY_LANE, best >= floor)) continue;
-            uint words[4] = {v.x, v.y, v.z, v.w};
-            #pragma unroll
+            #pragma unroll 1
             for (uint e = 0; e < 8; e++) {
-                float score = from_half((ushort)(words[e / 2] >> (16 * (e % 2))));
+                float score = from_half((ushort)v.x);
+                v = e % 2 == 0 ? make_uint4(v.x >> 16, v.y, v.z, v.w) : make_uint4(v.y, v.z, v.w, 0);
                 uint column = (base + s * 32 + lane_id()) * 8 + e;
                 bool possible = column < n_columns && first_column + column != row;
                 uint votes = __ballot_sync(EVERY_LANE, possible && score >= floor);

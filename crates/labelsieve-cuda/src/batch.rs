@@ -100,7 +100,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 let pool = self.jobs[job].problem.noisy;
                 if loaded.as_ref().is_none_or(|(which, _)| !std::ptr::eq(*which, pool)) {
                     drop(loaded.take()); // its memory first
-                    self.time(|phases| &mut phases.insertion, |_| Ok(()))?;
+                    self.wait_for_insertion()?;
                     loaded = Some((pool, self.load(pool)?));
                 }
                 let (_, pool) = loaded.as_ref().expect("just loaded");
@@ -109,7 +109,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 prepared.push(self.model.prepare(self.gpu, pool, &clean, self.jobs[job].seed)?);
                 self.phases.insertion += start.elapsed();
             }
-            self.time(|phases| &mut phases.insertion, |_| Ok(()))?;
+            self.wait_for_insertion()?;
             let (gpu, model, finished) = (self.gpu, self.model, self.finished);
             self.time(
                 |phases| &mut phases.training,
@@ -153,6 +153,11 @@ impl<M: BatchModel> Run<'_, '_, M> {
             let rows = problem.clean.len() + problem.noisy.features().len();
             Error::TooLarge { rows, needed: too_large.needed >> 20, available: budget >> 20 }
         })
+    }
+
+    /// Insertion is queued without waiting, job by job; this books the time of what is still under way.
+    fn wait_for_insertion(&mut self) -> Result<()> {
+        self.time(|phases| &mut phases.insertion, |_| Ok(()))
     }
 
     /// Does `work`, waits for the device and books the time.

@@ -1,7 +1,9 @@
 //! The cosine classifier on the GPU.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
 
-use cudarc::cublas::{result::sgemm, sys as blas};
+use cudarc::cublas::result::sgemm;
+use cudarc::cublas::sys as blas;
+use cudarc::cublas::sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
 use cudarc::driver::CudaSlice;
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
@@ -11,7 +13,7 @@ use crate::batch::upload_few;
 use crate::cuda::Cuda;
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::rows::stride_of;
+use crate::rows::{Staging, stride_of};
 
 impl Cuda {
     /// **Eq. (6)**: [`Cosine::train`] on the GPU, with the same batches in the same order. Batches are put together on the
@@ -29,9 +31,9 @@ impl Cuda {
         if classes.len() < 2 || examples.rows.is_empty() {
             return Ok(start); // nothing to tell apart
         }
-        let _turn = self.lock();
+        let mut state = self.lock();
         let n = examples.rows.len();
-        let mut step = Step::new(self.gpu(), settings, &examples, &start)?;
+        let mut step = Step::new(self.gpu(), &mut state.staging, settings, &examples, &start)?;
         let n_batches = n.div_ceil(settings.batch_size);
         let last = (settings.epochs * n_batches - 1).max(1) as f32;
         for epoch in 0..settings.epochs {
@@ -73,9 +75,9 @@ impl<'a> Examples<'a> {
     }
 
     /// The chosen rows, padded.
-    fn gather(&self, chosen: impl Iterator<Item = usize>, dim: usize) -> Vec<f32> {
-        let mut out = Vec::new();
-        for i in chosen {
+    fn gather(&self, chosen: &[usize], dim: usize) -> Vec<f32> {
+        let mut out = Vec::with_capacity(chosen.len() * stride_of(dim));
+        for &i in chosen {
             out.extend_from_slice(self.rows[i]);
             out.resize(out.len() + stride_of(dim) - dim, 0.0);
         }
@@ -108,6 +110,7 @@ struct Step<'a> {
 impl<'a> Step<'a> {
     fn new(
         gpu: &'a Gpu,
+        staging: &mut Staging,
         settings: &'a Cosine,
         examples: &Examples,
         start: &WeightMatrix,
@@ -115,8 +118,12 @@ impl<'a> Step<'a> {
         let (n_classes, dim) = (start.weights().len(), start.weights().dim());
         let stride = stride_of(dim);
         let batch = settings.batch_size.min(examples.rows.len());
-        let fits = examples.rows.len() * stride * 4 < gpu.available()? / 2;
-        let all_rows = fits.then(|| gpu.copy(&examples.gather(0..examples.rows.len(), dim))).transpose()?;
+        let n = examples.rows.len();
+        let fits = n * stride * 4 < gpu.available()? / 2;
+        let all_rows = match fits {
+            true => Some(staging.upload_rows(gpu, n, dim, |i| examples.rows[i])?.values),
+            false => None,
+        };
         Ok(Step {
             gpu,
             settings,
@@ -152,7 +159,7 @@ impl<'a> Step<'a> {
                 at(&self.rows)
             ),
             None => {
-                let rows = examples.gather(batch.iter().copied(), self.dim);
+                let rows = examples.gather(batch, self.dim);
                 gpu.stream.memcpy_htod(&rows, &mut self.rows)?;
             }
         }
@@ -167,8 +174,7 @@ impl<'a> Step<'a> {
             unit,
             lengths
         );
-        // Row-major B×K cosines = rows · Ŵᵀ; cuBLAS sees everything transposed.
-        self.product((true, unit), (false, at(&self.rows)), at(&self.cosines), (k, n, self.stride), k)?;
+        self.cosines(n)?;
         launch!(
             gpu.stream,
             gpu.kernels.logit_slopes,
@@ -181,7 +187,6 @@ impl<'a> Step<'a> {
             self.settings.scale,
             n as f32,
         );
-        // K×d slopes = cosinesᵀ · rows.
         self.slopes(n)?;
         launch!(
             gpu.stream,
@@ -200,59 +205,30 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// cuBLAS's column-major `out (m×n) = op(a) · op(b)`, both with leading dimension `stride`, k inner numbers.
-    fn product(
-        &self,
-        (a_transposed, a): (bool, u64),
-        (b_transposed, b): (bool, u64),
-        out: u64,
-        (m, n, k): (usize, usize, usize),
-        out_stride: usize,
-    ) -> Result<()> {
-        let operation = |transposed: bool| match transposed {
-            true => blas::cublasOperation_t::CUBLAS_OP_T,
-            false => blas::cublasOperation_t::CUBLAS_OP_N,
-        };
-        self.sgemm(
-            operation(a_transposed),
-            operation(b_transposed),
-            (a, self.stride),
-            (b, self.stride),
-            out,
-            (m, n, k),
-            out_stride,
-        )
+    /// Row-major B×K cosines = rows · Ŵᵀ, that is column-major K×B = Ŵ (K×d) · rowsᵀ (d×B).
+    fn cosines(&self, n: usize) -> Result<()> {
+        let (unit, rows) = ((at(&self.unit), self.stride), (at(&self.rows), self.stride));
+        self.sgemm((T, unit), (N, rows), at(&self.cosines), (self.n_classes, n, self.stride), self.n_classes)
     }
 
     /// ∂L/∂Ŵ, K×d row-major, that is column-major d×K = rowsᵀ (d×B) · cosines (B×K).
     fn slopes(&self, n: usize) -> Result<()> {
-        let (none, transposed) = (blas::cublasOperation_t::CUBLAS_OP_N, blas::cublasOperation_t::CUBLAS_OP_T);
-        let (rows, cosines) = ((at(&self.rows), self.stride), (at(&self.cosines), self.n_classes));
-        self.sgemm(
-            none,
-            transposed,
-            rows,
-            cosines,
-            at(&self.slopes),
-            (self.stride, self.n_classes, n),
-            self.stride,
-        )
+        let (rows, errors) = ((at(&self.rows), self.stride), (at(&self.cosines), self.n_classes));
+        self.sgemm((N, rows), (T, errors), at(&self.slopes), (self.stride, self.n_classes, n), self.stride)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the arguments of cuBLAS")]
+    /// Column-major `out (m×n) = op(a) · op(b)` over k inner numbers; matrices are addresses with their strides.
     fn sgemm(
         &self,
-        a_operation: blas::cublasOperation_t,
-        b_operation: blas::cublasOperation_t,
-        (a, a_stride): (u64, usize),
-        (b, b_stride): (u64, usize),
+        (a_operation, (a, a_stride)): (blas::cublasOperation_t, (u64, usize)),
+        (b_operation, (b, b_stride)): (blas::cublasOperation_t, (u64, usize)),
         out: u64,
         (m, n, k): (usize, usize, usize),
         out_stride: usize,
     ) -> Result<()> {
         let (one, zero) = (1f32, 0f32);
-        // SAFETY: the addresses are this step's buffers, whose sizes are those of the callers' shapes; the scalars are read
-        // before the call returns.
+        // SAFETY: the addresses are this step's buffers, whose sizes are those of the callers' shapes; the scalars are
+        // read before the call returns.
         unsafe {
             sgemm(
                 *self.gpu.blas.handle(),

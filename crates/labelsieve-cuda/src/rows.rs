@@ -43,38 +43,39 @@ impl Staging {
         Ok(Staging { buffers: [buffer()?, buffer()?], sent: [None, None] })
     }
 
-    /// Copies rows to the device.
+    /// Copies features to the device.
     pub fn upload(&mut self, gpu: &Gpu, features: &Features) -> Result<Rows> {
-        let (n, dim) = (features.len(), features.dim());
+        self.upload_rows(gpu, features.len(), features.dim(), |i| features.row(i))
+    }
+
+    /// Copies `n` rows of `dim` numbers, wherever they lie, to the device.
+    pub fn upload_rows<'r>(
+        &mut self,
+        gpu: &Gpu,
+        n: usize,
+        dim: usize,
+        row: impl Fn(usize) -> &'r [f32] + Sync,
+    ) -> Result<Rows> {
+        const ROWS: usize = 256; // per unit of work
         let stride = stride_of(dim);
         let mut values = gpu.room(n * stride)?;
         let rows_at_once = (STAGING_LEN / stride).max(1);
         for (step, first) in (0..n).step_by(rows_at_once).enumerate() {
-            let rows = rows_at_once.min(n - first);
+            let end = n.min(first + rows_at_once);
             let (buffer, sent) = (&mut self.buffers[step % 2], &mut self.sent[step % 2]);
             if let Some(sent) = sent.take() {
                 sent.synchronize()?;
             }
-            let slice = &mut buffer.as_mut_slice()?[..rows * stride];
-            fill(slice, features.block(first..first + rows), dim, stride);
-            let mut target = values.slice_mut(first * stride..(first + rows) * stride);
-            gpu.stream.memcpy_htod(&*slice, &mut target)?;
+            let slice = &mut buffer.as_mut_slice()?[..(end - first) * stride];
+            slice.par_chunks_mut(ROWS * stride).enumerate().for_each(|(chunk, out)| {
+                for (i, out) in out.chunks_exact_mut(stride).enumerate() {
+                    out[..dim].copy_from_slice(row(first + chunk * ROWS + i));
+                    out[dim..].fill(0.0);
+                }
+            });
+            gpu.stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
             *sent = Some(gpu.stream.record_event(None)?);
         }
         Ok(Rows { values, n, dim, stride })
     }
-}
-
-fn fill(out: &mut [f32], rows: &[f32], dim: usize, stride: usize) {
-    const ROWS: usize = 256;
-    out.par_chunks_mut(ROWS * stride).zip(rows.par_chunks(ROWS * dim)).for_each(|(out, rows)| {
-        if dim == stride {
-            out.copy_from_slice(rows);
-            return;
-        }
-        for (out, row) in out.chunks_exact_mut(stride).zip(rows.chunks_exact(dim)) {
-            out[..dim].copy_from_slice(row);
-            out[dim..].fill(0.0);
-        }
-    });
 }

@@ -168,7 +168,7 @@ fn report(total: Duration, phases: Phases, classes: &[Class], n_trained: usize) 
     let trained = n_trained as f64 * row * 2.0 * 100.0; // two passes over X an iteration
     let flops = n_trained as f64 * 2.0 * 2.0 * 16.0 * DIM as f64 * 100.0;
     let line = |name: &str, time: Duration, rate: String| {
-        if !time.is_zero() {
+        if time > Duration::from_millis(1) {
             println!("  {name:<28} {:>8.2} s   {rate}", time.as_secs_f64());
         }
     };
@@ -180,15 +180,12 @@ fn report(total: Duration, phases: Phases, classes: &[Class], n_trained: usize) 
         format!("{:.0} TFLOP/s of products", per(products, phases.search) / 1e12),
     );
     line("insertion and X = Ã V", phases.insertion, String::new());
-    line(
-        "training and results",
-        phases.training,
-        format!(
-            "{:.2} TB/s of X, {:.1} TFLOP/s",
-            per(trained, phases.training) / 1e12,
-            per(flops, phases.training) / 1e12
-        ),
+    let rates = format!(
+        "{:.2} TB/s of X, {:.1} TFLOP/s",
+        per(trained, phases.training) / 1e12,
+        per(flops, phases.training) / 1e12
     );
+    line("training and results", phases.training, if n_trained > 0 { rates } else { String::new() });
     line("all", total, String::new());
 }
 

@@ -1,6 +1,8 @@
 //! The cosine classifier on the GPU.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
 
+use std::ops::Range;
+
 use cudarc::cublas::result::sgemm;
 use cudarc::cublas::sys as blas;
 use cudarc::cublas::sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
@@ -61,12 +63,13 @@ impl<'a> Examples<'a> {
     fn new(classes: &[WeightedClass<'a>]) -> Examples<'a> {
         let mut examples = Examples { rows: Vec::new(), classes: Vec::new(), weights: Vec::new() };
         for (number, class) in classes.iter().enumerate() {
+            let total = class.total();
             let clean = class.clean().rows().map(|row| (row, 1.0));
             let noisy = class.noisy().rows().zip(class.relevance().iter().copied());
             for (row, relevance) in clean.chain(noisy).filter(|(_, relevance)| *relevance > 0.0) {
                 examples.rows.push(row);
                 examples.classes.push(number as u32);
-                examples.weights.push((f64::from(relevance) / class.total()) as f32);
+                examples.weights.push((f64::from(relevance) / total) as f32);
             }
         }
         let mean_is_one = examples.rows.len() as f32 / classes.len() as f32;
@@ -76,12 +79,19 @@ impl<'a> Examples<'a> {
 
     /// The chosen rows, padded.
     fn gather(&self, chosen: &[usize], dim: usize) -> Vec<f32> {
-        let mut out = Vec::with_capacity(chosen.len() * stride_of(dim));
-        for &i in chosen {
-            out.extend_from_slice(self.rows[i]);
-            out.resize(out.len() + stride_of(dim) - dim, 0.0);
+        let mut out = vec![0f32; chosen.len() * stride_of(dim)];
+        for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(stride_of(dim))) {
+            out[..dim].copy_from_slice(self.rows[i]);
         }
         out
+    }
+
+    /// Rows one after the other, padded.
+    fn copy(&self, rows: Range<usize>, dim: usize, out: &mut [f32]) {
+        for (row, out) in self.rows[rows].iter().zip(out.chunks_exact_mut(stride_of(dim))) {
+            out[..dim].copy_from_slice(row);
+            out[dim..].fill(0.0);
+        }
     }
 }
 
@@ -121,7 +131,7 @@ impl<'a> Step<'a> {
         let n = examples.rows.len();
         let fits = n * stride * 4 < gpu.available()? / 2;
         let all_rows = match fits {
-            true => Some(staging.upload_rows(gpu, n, dim, |i| examples.rows[i])?.values),
+            true => Some(staging.upload_with(gpu, n, dim, |rows, out| examples.copy(rows, dim, out))?.values),
             false => None,
         };
         Ok(Step {

@@ -15,7 +15,8 @@ impl Cuda {
             let mut sum = self.weighted_sum(class.clean(), &vec![1.0; class.clean().len()])?;
             let noisy = self.weighted_sum(class.noisy(), class.relevance())?;
             sum.iter_mut().zip(noisy).for_each(|(sum, noisy)| *sum += noisy);
-            rows.extend(sum.iter().map(|sum| (sum / class.total()) as f32));
+            let total = class.total();
+            rows.extend(sum.iter().map(|sum| (sum / total) as f32));
         }
         Ok(WeightMatrix::new(Features::new(rows, dim)?, scale)?)
     }

@@ -1,6 +1,8 @@
 //! Rows of features on the device, each padded to a whole number of 16-byte words.
 #![expect(unsafe_code, reason = "page-locked memory comes uninitialised")]
 
+use std::ops::Range;
+
 use cudarc::driver::{CudaEvent, CudaSlice, PinnedHostSlice};
 use labelsieve::Features;
 use rayon::prelude::*;
@@ -45,16 +47,25 @@ impl Staging {
 
     /// Copies features to the device.
     pub fn upload(&mut self, gpu: &Gpu, features: &Features) -> Result<Rows> {
-        self.upload_rows(gpu, features.len(), features.dim(), |i| features.row(i))
+        let dim = features.dim();
+        self.upload_with(gpu, features.len(), dim, |rows, out| {
+            if dim == stride_of(dim) {
+                return out.copy_from_slice(features.block(rows)); // one long copy, which is faster than many
+            }
+            for (i, out) in rows.zip(out.chunks_exact_mut(stride_of(dim))) {
+                out[..dim].copy_from_slice(features.row(i));
+                out[dim..].fill(0.0);
+            }
+        })
     }
 
-    /// Copies `n` rows of `dim` numbers, wherever they lie, to the device.
-    pub fn upload_rows<'r>(
+    /// Copies `n` rows of `dim` numbers to the device; `fill` writes a range of them, padded.
+    pub fn upload_with(
         &mut self,
         gpu: &Gpu,
         n: usize,
         dim: usize,
-        row: impl Fn(usize) -> &'r [f32] + Sync,
+        fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
     ) -> Result<Rows> {
         const ROWS: usize = 256; // per unit of work
         let stride = stride_of(dim);
@@ -68,10 +79,8 @@ impl Staging {
             }
             let slice = &mut buffer.as_mut_slice()?[..(end - first) * stride];
             slice.par_chunks_mut(ROWS * stride).enumerate().for_each(|(chunk, out)| {
-                for (i, out) in out.chunks_exact_mut(stride).enumerate() {
-                    out[..dim].copy_from_slice(row(first + chunk * ROWS + i));
-                    out[dim..].fill(0.0);
-                }
+                let start = first + chunk * ROWS;
+                fill(start..start + out.len() / stride, out);
             });
             gpu.stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
             *sent = Some(gpu.stream.record_event(None)?);

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod commands;
+mod device;
 mod estimate;
 mod hint;
 mod inputs;

@@ -1,5 +1,7 @@
-//! Who does the work: an engine scores the pools of many classes, in whatever order and on whatever device suits it.
+//! Who does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
+//! device suits it.
 
+use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use crate::error::Result;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
@@ -15,7 +17,7 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// Scores many classes at once.
+/// Scores many classes at once, and learns from the scores.
 pub trait Engine: Send + Sync {
     /// Candidates that several jobs will share, with whatever this engine wants to make of them in advance.
     fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool>;
@@ -28,6 +30,22 @@ pub trait Engine: Send + Sync {
         jobs: &[Job],
         finished: &(dyn Fn(usize, &Relevance) + Sync),
     ) -> Result<Vec<Relevance>>;
+
+    /// Eq. (5): the prototypes of all classes.
+    fn prototypes(&self, classes: &[WeightedClass], dim: usize, scale: f32) -> Result<WeightMatrix> {
+        prototypes(classes, dim, scale)
+    }
+
+    /// Eq. (6): a cosine classifier of all classes.
+    fn cosine(
+        &self,
+        settings: &Cosine,
+        classes: &[WeightedClass],
+        dim: usize,
+        seed: u64,
+    ) -> Result<WeightMatrix> {
+        settings.train(classes, dim, seed)
+    }
 }
 
 /// The processor, with the threads of the current rayon pool.

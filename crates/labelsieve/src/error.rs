@@ -66,6 +66,9 @@ pub enum Error {
         /// What this one has.
         found: &'static str,
     },
+    /// An engine that could not do its work.
+    #[error("{0}")]
+    Engine(String),
 }
 
 /// The result of everything in this crate.

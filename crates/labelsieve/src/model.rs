@@ -73,16 +73,30 @@ impl NoisyPool {
         NoisyPool { features, graph: Some(graph) }
     }
 
+    /// Candidates with a graph made by another engine.
+    pub fn from_parts(features: Features, graph: NoisyGraph) -> Result<NoisyPool> {
+        let (expected, found) = (features.len(), graph.neighbours().len());
+        if expected != found {
+            return Err(Error::Length { what: "the graph of a pool", expected, found });
+        }
+        Ok(NoisyPool { features, graph: Some(graph) })
+    }
+
     /// The examples.
     pub fn features(&self) -> &Features {
         &self.features
     }
 
+    /// The graph made in advance, if there is one with `count` neighbours each.
+    pub fn ready_graph(&self, count: usize) -> Option<&NoisyGraph> {
+        self.graph.as_ref().filter(|graph| graph.count() == count)
+    }
+
     /// Their graph with `count` neighbours each: the one made in advance if it fits, else a new one.
     pub fn graph(&self, count: usize) -> Cow<'_, NoisyGraph> {
-        match &self.graph {
-            Some(graph) if graph.count() == count => Cow::Borrowed(graph),
-            _ => Cow::Owned(NoisyGraph::new(&self.features, count)),
+        match self.ready_graph(count) {
+            Some(graph) => Cow::Borrowed(graph),
+            None => Cow::Owned(NoisyGraph::new(&self.features, count)),
         }
     }
 }

@@ -19,6 +19,11 @@ impl Stream {
         Stream { key: mix(self.key ^ mix(label.wrapping_add(GOLDEN))) }
     }
 
+    /// The number that makes the stream what it is, for engines that draw its numbers elsewhere.
+    pub fn key(self) -> u64 {
+        self.key
+    }
+
     /// 64 random bits at `position`.
     #[inline(always)]
     pub fn bits(self, position: u64) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::engine::{Engine, Job};
 use labelsieve::graph::closest_clean;
 use labelsieve::random::Stream;
 use labelsieve::relevance::others;
@@ -15,6 +15,7 @@ use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
 use serde_json::json;
 
 use super::method::MethodArguments;
+use crate::device::DeviceArguments;
 use crate::inputs::{ClassRows, PoolFiles, Pools, load};
 use crate::printer::Printer;
 use crate::{estimate, resume};
@@ -32,6 +33,9 @@ pub struct Clean {
 
     #[command(flatten)]
     method: MethodArguments,
+
+    #[command(flatten)]
+    device: DeviceArguments,
 
     /// The same seed gives the same result
     #[arg(long, default_value_t = 0)]
@@ -66,7 +70,9 @@ impl Clean {
 
         let mut files = self.files.paths();
         files.extend(self.candidates.as_deref());
-        let settings = json!({ "command": "clean", "method": method, "seed": self.seed });
+        let opened = self.device.open(printer)?;
+        let device = opened.kind();
+        let settings = json!({ "command": "clean", "method": method, "seed": self.seed, "device": device });
         let fingerprint = resume::fingerprint(&settings, &files)?;
         let mut journal_path = output.as_os_str().to_owned();
         journal_path.push(".partial");
@@ -76,7 +82,7 @@ impl Clean {
         for (class, payload) in finished {
             done.insert(class, Scored::decode(&payload));
         }
-        self.score(&pools, &method, &journal, &mut done, printer)?;
+        self.score(&pools, &method, opened.engine(), &journal, &mut done, printer)?;
         self.write(&pools, &done, &settings, printer)?;
         journal.remove()?;
         Ok(())
@@ -87,6 +93,7 @@ impl Clean {
         &self,
         pools: &Pools,
         method: &Method,
+        engine: &dyn Engine,
         journal: &Journal,
         done: &mut HashMap<String, Scored>,
         printer: &Printer,
@@ -132,7 +139,7 @@ impl Clean {
                 .collect::<labelsieve::Result<Vec<_>>>()?;
             let scored: Mutex<Vec<(String, Scored)>> = Mutex::default();
             let failure: Mutex<Option<DataError>> = Mutex::default();
-            Cpu.relevance(method, &jobs, &|i, relevance| {
+            engine.relevance(method, &jobs, &|i, relevance| {
                 let result = Scored::new(&jobs[i].problem, relevance);
                 if let Err(error) = journal.append(&batch[i].name, &result.encode()) {
                     failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::evaluation::leave_one_out;
 use labelsieve::{Classifier, Features};
 use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
 use serde_json::json;
 
+use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{PoolFiles, labels_of, load, rows_by_class, rows_by_id};
 use crate::printer::Printer;
@@ -45,6 +46,9 @@ pub struct Train {
     /// Scale of the logits; with --base, that of the base classes
     #[arg(long, value_name = "S")]
     scale: Option<f32>,
+
+    #[command(flatten)]
+    device: DeviceArguments,
 
     /// Name of the backbone that made the features, kept in the file
     #[arg(long, value_name = "NAME")]
@@ -93,15 +97,17 @@ impl Train {
             .iter()
             .map(|class| WeightedClass::new(&class.clean, &class.noisy, &class.relevance))
             .collect::<labelsieve::Result<Vec<_>>>()?;
+        let opened = self.device.open(printer)?;
+        let engine = opened.engine();
         let (novel, settings) = match self.classifier {
             ClassifierName::Prototype => {
-                (prototypes(&weighted, dim, scale)?, json!({ "classifier": "prototype" }))
+                (engine.prototypes(&weighted, dim, scale)?, json!({ "classifier": "prototype" }))
             }
             ClassifierName::Cosine => {
                 let cosine =
                     Cosine { batch_size: self.batch_size, epochs: self.epochs, scale, ..Cosine::default() };
                 let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": self.seed });
-                (cosine.train(&weighted, dim, self.seed)?, settings)
+                (engine.cosine(&cosine, &weighted, dim, self.seed)?, settings)
             }
         };
         self.warn_if_cleaning_does_not_help(&weighted, printer)?;

@@ -47,7 +47,8 @@ impl Default for Cosine {
 }
 
 impl Cosine {
-    fn checked(&self) -> Result<()> {
+    /// Refuses settings outside their range.
+    pub fn checked(&self) -> Result<()> {
         check(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)?;
         check(self.epochs >= 1, "epochs", "at least 1", self.epochs)?;
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;

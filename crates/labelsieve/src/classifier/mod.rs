@@ -33,15 +33,25 @@ impl<'a> WeightedClass<'a> {
         Ok(WeightedClass { clean, noisy, relevance })
     }
 
+    /// The clean examples, of weight 1.
+    pub fn clean(&self) -> &'a Features {
+        self.clean
+    }
+
+    /// The noisy examples.
+    pub fn noisy(&self) -> &'a Features {
+        self.noisy
+    }
+
+    /// The weights of the noisy examples.
+    pub fn relevance(&self) -> &'a [f32] {
+        self.relevance
+    }
+
     /// All examples, clean first, with their weights.
     fn examples(&self) -> impl Iterator<Item = (&'a [f32], f32)> + use<'a> {
         let noisy = self.noisy.rows().zip(self.relevance.iter().copied());
         self.clean.rows().map(|row| (row, 1.0)).chain(noisy)
-    }
-
-    /// The clean examples.
-    pub(crate) fn clean(&self) -> &'a Features {
-        self.clean
     }
 
     /// Number of clean examples.
@@ -67,7 +77,7 @@ impl<'a> WeightedClass<'a> {
     }
 
     /// r(X): the sum of all weights.
-    fn total(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.clean.len() as f64 + self.relevance.iter().map(|&r| f64::from(r)).sum::<f64>()
     }
 }

@@ -1,5 +1,6 @@
 //! Who is close to whom: for each row the most similar others, best first.
 
+use crate::error::{Error, Result, check};
 use crate::features::Features;
 
 /// The `count` most similar other rows of each row (all others when there are fewer), by inner product, best first.
@@ -16,6 +17,24 @@ impl Neighbours {
     /// Exact search over all pairs.
     pub fn exact(features: &Features, count: usize) -> Neighbours {
         super::search::exact(features, count)
+    }
+
+    /// Lists found elsewhere: for each of `n` rows, its `width` nearest in the order that [`Neighbours`] promises.
+    pub fn from_lists(
+        n: usize,
+        width: usize,
+        indices: Vec<u32>,
+        similarities: Vec<f32>,
+    ) -> Result<Neighbours> {
+        for found in [indices.len(), similarities.len()] {
+            if found != n * width {
+                return Err(Error::Length { what: "neighbour lists", expected: n * width, found });
+            }
+        }
+        if let Some(index) = indices.iter().find(|&&index| index as usize >= n) {
+            check(false, "neighbour", "the index of a row", index)?;
+        }
+        Ok(Neighbours { n, width, indices, similarities })
     }
 
     /// Lists of `width` entries for `n` rows, to be filled through [`Neighbours::lists_mut`].
@@ -42,6 +61,11 @@ impl Neighbours {
     pub fn of(&self, i: usize) -> (&[u32], &[f32]) {
         let range = i * self.width..(i + 1) * self.width;
         (&self.indices[range.clone()], &self.similarities[range])
+    }
+
+    /// All lists, one after the other: indices and similarities.
+    pub fn lists(&self) -> (&[u32], &[f32]) {
+        (&self.indices, &self.similarities)
     }
 
     /// Bytes held.
@@ -89,4 +113,19 @@ pub(super) fn keep_first(entries: &mut Vec<Entry>, count: usize) {
         entries.truncate(count);
     }
     entries.sort_unstable_by(Entry::order);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_found_elsewhere_are_checked_before_they_are_trusted() {
+        let found = Neighbours::from_lists(2, 1, vec![1, 0], vec![0.5, 0.5]).unwrap();
+        assert_eq!(found.of(1), (&[0u32][..], &[0.5f32][..]));
+        let short = Neighbours::from_lists(2, 1, vec![1], vec![0.5, 0.5]).unwrap_err();
+        assert_eq!(short.to_string(), "neighbour lists: expected 2 values, found 1");
+        let beyond = Neighbours::from_lists(2, 1, vec![1, 2], vec![0.5, 0.5]).unwrap_err();
+        assert_eq!(beyond.to_string(), "neighbour: expected the index of a row, found 2");
+    }
 }

@@ -22,6 +22,16 @@ impl NoisyGraph {
         NoisyGraph { neighbours: Neighbours::exact(noisy, count), count }
     }
 
+    /// A graph whose lists were found elsewhere, `count` asked for.
+    pub fn from_neighbours(neighbours: Neighbours, count: usize) -> NoisyGraph {
+        NoisyGraph { neighbours, count }
+    }
+
+    /// The lists: as many neighbours as asked for, or all others when there are fewer.
+    pub fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
     /// Neighbours kept per example.
     pub fn count(&self) -> usize {
         self.count

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
-use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::engine::{Engine, Job};
 use labelsieve::evaluation::{BaseTest, TestSets};
 use labelsieve::random::Stream;
 use labelsieve::relevance::others;
 use labelsieve::schedule::map_classes;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
 use labelsieve_data::{Journal, JournalRecord};
 use serde::{Deserialize, Serialize};
 
@@ -52,24 +52,27 @@ impl Cells {
     }
 }
 
-/// A benchmark run and the journal of what it has finished.
-pub struct Run {
-    journal: Journal,
-    done: HashMap<String, Vec<u8>>,
-    shots: Vec<usize>,
-    episodes: usize,
-    seed: u64,
+/// What is measured: shots × episodes.
+pub struct Grid {
+    pub shots: Vec<usize>,
+    pub episodes: usize,
+    pub seed: u64,
 }
 
-impl Run {
-    pub fn new(
-        journal: Journal,
-        records: Vec<JournalRecord>,
-        shots: Vec<usize>,
-        episodes: usize,
-        seed: u64,
-    ) -> Run {
-        Run { journal, done: records.into_iter().collect(), shots, episodes, seed }
+/// A benchmark run and the journal of what it has finished.
+pub struct Run<'a> {
+    engine: &'a dyn Engine,
+    journal: Journal,
+    done: HashMap<String, Vec<u8>>,
+    grid: Grid,
+}
+
+/// Clean examples by shot, episode and class.
+type CleanSets = Vec<Vec<Vec<Features>>>;
+
+impl Run<'_> {
+    pub fn new(engine: &dyn Engine, journal: Journal, records: Vec<JournalRecord>, grid: Grid) -> Run<'_> {
+        Run { engine, journal, done: records.into_iter().collect(), grid }
     }
 
     /// Cleans every pool with every setting and tests the prototypes.
@@ -87,7 +90,7 @@ impl Run {
         let mut cells = HashMap::new();
         for (shot, method) in &distinct {
             let mut episodes = Vec::new();
-            for episode in 0..self.episodes {
+            for episode in 0..self.grid.episodes {
                 let mut rows = Vec::with_capacity(part.novel.len() * dim);
                 for class in 0..part.novel.len() {
                     let key = self.class_key(part, *shot, method.as_ref(), class);
@@ -101,47 +104,46 @@ impl Run {
         Ok(Cells(cells))
     }
 
-    /// Clean examples by shot and episode, of every class.
-    fn clean_sets(&self, part: &Part) -> Result<Vec<Vec<Vec<Features>>>> {
-        let of_shot = |&k: &usize| (1..=self.episodes).map(|episode| part.clean(episode, k)).collect();
-        self.shots.iter().map(of_shot).collect()
+    fn clean_sets(&self, part: &Part) -> Result<CleanSets> {
+        let of_shot = |&k: &usize| (1..=self.grid.episodes).map(|episode| part.clean(episode, k)).collect();
+        self.grid.shots.iter().map(of_shot).collect()
     }
 
-    /// Fills the journal with the prototypes of all classes and settings that are not there yet.
+    /// Fills the journal with the prototypes of all classes and settings that are not there yet: batch by batch of
+    /// classes, so that memory stays small, and in a batch setting by setting over the same graphs.
     fn clean_pools(
         &mut self,
         part: &Part,
         settings: &[Setting],
-        clean: &[Vec<Vec<Features>>],
+        clean: &CleanSets,
         printer: &Printer,
     ) -> Result<()> {
-        let missing = |class: usize| -> Vec<&Setting> {
-            let key = |s: &Setting| self.class_key(part, s.0, s.1.as_ref(), class);
-            settings.iter().filter(|setting| !self.done.contains_key(&key(setting))).collect()
+        let is_open = |class: usize, (shot, method): &Setting| {
+            !self.done.contains_key(&self.class_key(part, *shot, method.as_ref(), class))
         };
         let sizes = part.pool_sizes();
-        let mut open: Vec<(usize, Vec<&Setting>)> = (0..part.novel.len())
-            .map(|class| (class, missing(class)))
-            .filter(|(_, s)| !s.is_empty())
-            .collect();
-        open.sort_by_key(|(class, _)| std::cmp::Reverse(sizes[*class]));
-        let total: u64 = open.iter().map(|(class, settings)| (sizes[*class] * settings.len()) as u64).sum();
-        let progress = printer.progress(total * self.episodes as u64, "scores");
+        let mut open: Vec<usize> =
+            (0..part.novel.len()).filter(|&class| settings.iter().any(|s| is_open(class, s))).collect();
+        open.sort_by_key(|&class| std::cmp::Reverse(sizes[class]));
+        let total: usize = open
+            .iter()
+            .map(|&class| sizes[class] * settings.iter().filter(|setting| is_open(class, setting)).count())
+            .sum();
+        let progress = printer.progress((total * self.grid.episodes) as u64, "scores");
         progress.set_message(format!("{} classes", part.phase.name()));
         let mut found = Vec::new();
         for batch in batches(&open, &sizes, part.dim()) {
-            let batch_sizes: Vec<usize> = batch.iter().map(|(class, _)| sizes[*class]).collect();
-            let results = map_classes(&batch_sizes, |i| -> Result<Vec<(String, Vec<u8>)>> {
-                let (class, settings) = &batch[i];
-                let results = self.clean_pool(part, *class, settings, clean)?;
-                for (key, payload) in &results {
-                    self.journal.append(key, payload)?;
+            let pools = self.pools(part, batch, &sizes, settings)?;
+            for setting in settings {
+                let chosen: Vec<usize> = (0..batch.len()).filter(|&i| is_open(batch[i], setting)).collect();
+                let chosen: Vec<(usize, &NoisyPool)> =
+                    chosen.iter().map(|&i| (batch[i], &pools[i])).collect();
+                for (key, payload) in self.clean_batch(part, setting, &chosen, clean)? {
+                    self.journal.append(&key, &payload)?;
+                    found.push((key, payload));
                 }
-                progress.inc((sizes[*class] * settings.len() * self.episodes) as u64);
-                Ok(results)
-            });
-            for result in results {
-                found.extend(result?);
+                let n: usize = chosen.iter().map(|(class, _)| sizes[*class]).sum();
+                progress.inc((n * self.grid.episodes) as u64);
             }
         }
         progress.finish_and_clear();
@@ -149,58 +151,95 @@ impl Run {
         Ok(())
     }
 
-    /// All settings and episodes of one class over one graph: for each setting the prototypes of its episodes and,
-    /// for gcn, the relevance that the cosine classifier will need.
-    fn clean_pool(
+    /// The pools of some classes, with graphs if any setting reads them.
+    fn pools(
         &self,
         part: &Part,
-        class: usize,
-        settings: &[&Setting],
-        clean: &[Vec<Vec<Features>>],
-    ) -> Result<Vec<(String, Vec<u8>)>> {
-        let features = part.pool(class)?;
-        let pool = match settings.iter().filter_map(|(_, method)| method.as_ref()).find(|m| uses_graph(m)) {
-            Some(method) => Cpu.pool(method, features)?,
-            None => NoisyPool::new(features),
+        batch: &[usize],
+        sizes: &[usize],
+        settings: &[Setting],
+    ) -> Result<Vec<NoisyPool>> {
+        let methods = settings.iter().filter_map(|(_, method)| method.as_ref());
+        let reads_graph = methods.clone().find(|method| uses_graph(method));
+        let batch_sizes: Vec<usize> = batch.iter().map(|&class| sizes[class]).collect();
+        let pool = |i: usize| {
+            let features = part.pool(batch[i])?;
+            Ok(match reads_graph {
+                Some(method) => self.engine.pool(method, features)?,
+                None => NoisyPool::new(features),
+            })
         };
+        map_classes(&batch_sizes, pool).into_iter().collect()
+    }
+
+    /// One setting over some classes, all episodes: for each class the prototypes and, for gcn, the relevance that the
+    /// cosine classifier will need.
+    fn clean_batch(
+        &self,
+        part: &Part,
+        (shot, method): &Setting,
+        batch: &[(usize, &NoisyPool)],
+        clean: &CleanSets,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let episodes = self.grid.episodes;
         let nothing = Features::empty(part.dim());
+        let relevance = match method {
+            Some(method) => self.relevance(method, *shot, batch, clean, &nothing)?,
+            None => Vec::new(),
+        };
         let mut results = Vec::new();
-        for (shot, method) in settings {
+        for (b, &(class, pool)) in batch.iter().enumerate() {
             let key = self.class_key(part, *shot, method.as_ref(), class);
-            let sets: Vec<&Features> = clean[*shot].iter().map(|sets| &sets[class]).collect();
-            let Some(method) = method else {
-                let alone = |clean: &&Features| Ok(prototype(&WeightedClass::new(clean, &nothing, &[])?));
-                let rows = sets.iter().map(alone).collect::<Result<Vec<_>>>()?;
-                results.push((key, bytes(&rows.concat())));
-                continue;
-            };
-            let stream = |episode: usize| {
-                Stream::new(self.seed).branch(class as u64).branch((self.shots[*shot] * 10 + episode) as u64)
-            };
-            let negatives: Vec<Features> = match method {
-                Method::Linear(_) => {
-                    (0..self.episodes).map(|e| others(&clean[*shot][e], class, stream(e).branch(1))).collect()
-                }
-                _ => vec![nothing.clone(); self.episodes],
-            };
-            let mut jobs = Vec::with_capacity(self.episodes);
-            for episode in 0..self.episodes {
-                let problem = ClassProblem::new(sets[episode], &pool)?.with_others(&negatives[episode])?;
-                jobs.push(Job { problem, seed: stream(episode).bits(0) });
+            let mut rows = Vec::with_capacity(episodes * part.dim());
+            for episode in 0..episodes {
+                let clean = &clean[*shot][episode][class];
+                rows.extend(prototype(&match relevance.get(b * episodes + episode) {
+                    Some(relevance) => WeightedClass::new(clean, pool.features(), relevance.noisy())?,
+                    None => WeightedClass::new(clean, &nothing, &[])?,
+                }));
             }
-            let relevance = Cpu.relevance(method, &jobs, &|_, _| ())?;
-            let mut rows = Vec::new();
-            for (clean, relevance) in sets.iter().zip(&relevance) {
-                rows.extend(prototype(&WeightedClass::new(clean, pool.features(), relevance.noisy())?));
-            }
-            if matches!(method, Method::Gcn(_)) {
+            if matches!(method, Some(Method::Gcn(_))) {
+                let of_class = &relevance[b * episodes..(b + 1) * episodes];
                 let all: Vec<f32> =
-                    relevance.iter().flat_map(|relevance| relevance.noisy()).copied().collect();
+                    of_class.iter().flat_map(|relevance| relevance.noisy()).copied().collect();
                 results.push((relevance_key(&key), bytes(&all)));
             }
             results.push((key, bytes(&rows)));
         }
         Ok(results)
+    }
+
+    /// The relevance of each class in each episode, class by class.
+    fn relevance(
+        &self,
+        method: &Method,
+        shot: usize,
+        batch: &[(usize, &NoisyPool)],
+        clean: &CleanSets,
+        nothing: &Features,
+    ) -> Result<Vec<Relevance>> {
+        let cells: Vec<(usize, usize)> =
+            (0..batch.len()).flat_map(|b| (0..self.grid.episodes).map(move |episode| (b, episode))).collect();
+        let stream = |(b, episode): (usize, usize)| {
+            let class = Stream::new(self.grid.seed).branch(batch[b].0 as u64);
+            class.branch((self.grid.shots[shot] * 10 + episode) as u64)
+        };
+        let negatives: Vec<Features> = match method {
+            Method::Linear(_) => cells
+                .iter()
+                .map(|&(b, episode)| {
+                    others(&clean[shot][episode], batch[b].0, stream((b, episode)).branch(1))
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut jobs = Vec::with_capacity(cells.len());
+        for (i, &(b, episode)) in cells.iter().enumerate() {
+            let problem = ClassProblem::new(&clean[shot][episode][batch[b].0], batch[b].1)?;
+            let problem = problem.with_others(negatives.get(i).unwrap_or(nothing))?;
+            jobs.push(Job { problem, seed: stream((b, episode)).bits(0) });
+        }
+        Ok(self.engine.relevance(method, &jobs, &|_, _| ())?)
     }
 
     /// The cosine classifier over the relevance of `method`, for the first `episodes` episodes.
@@ -216,17 +255,21 @@ impl Run {
         let keys: Vec<String> = (0..episodes)
             .map(|episode| {
                 let setting = serde_json::json!([cosine, method]);
-                format!("{} cosine k={} episode={episode} {setting}", part.phase.name(), self.shots[shot])
+                format!(
+                    "{} cosine k={} episode={episode} {setting}",
+                    part.phase.name(),
+                    self.grid.shots[shot]
+                )
             })
             .collect();
         let open: Vec<usize> = (0..episodes).filter(|&e| !self.done.contains_key(&keys[e])).collect();
         if !open.is_empty() {
             let progress = printer.progress(open.len() as u64, "classifiers");
-            progress.set_message(format!("{} cosine, k = {}", part.phase.name(), self.shots[shot]));
+            progress.set_message(format!("{} cosine, k = {}", part.phase.name(), self.grid.shots[shot]));
             let tests = self.tests(part)?;
             let pools = (0..part.novel.len()).map(|class| part.pool(class)).collect::<Result<Vec<_>>>()?;
             for episode in open {
-                let clean = part.clean(episode + 1, self.shots[shot])?;
+                let clean = part.clean(episode + 1, self.grid.shots[shot])?;
                 let relevance = (0..part.novel.len())
                     .map(|class| {
                         let key = relevance_key(&self.class_key(part, shot, method, class));
@@ -239,7 +282,7 @@ impl Run {
                 let classes = (0..part.novel.len())
                     .map(|c| WeightedClass::new(&clean[c], &pools[c], &relevance[c]))
                     .collect::<labelsieve::Result<Vec<_>>>()?;
-                let weights = cosine.train(&classes, part.dim(), self.seed)?;
+                let weights = self.engine.cosine(cosine, &classes, part.dim(), self.grid.seed)?;
                 let payload = serde_json::to_vec(&Reached::new(&tests, &weights)?)?;
                 self.journal.append(&keys[episode], &payload)?;
                 self.done.insert(keys[episode].clone(), payload);
@@ -252,8 +295,8 @@ impl Run {
 
     /// The journal's name for the prototypes of one class at one setting, all episodes together.
     fn class_key(&self, part: &Part, shot: usize, method: Option<&Method>, class: usize) -> String {
-        let (phase, k, method) = (part.phase.name(), self.shots[shot], method_key(method));
-        format!("{phase} class={class} k={k} episodes={} {method}", self.episodes)
+        let (phase, k, method) = (part.phase.name(), self.grid.shots[shot], method_key(method));
+        format!("{phase} class={class} k={k} episodes={} {method}", self.grid.episodes)
     }
 
     /// The test sets of a phase. The release holds no classifier of the base classes: their prototypes stand for W_B.
@@ -308,16 +351,16 @@ fn method_key(method: Option<&Method>) -> String {
     method.map_or("clean only".to_owned(), |method| serde_json::json!(method).to_string())
 }
 
-/// Classes to be in memory together: up to a quarter of a gibibyte of features, or a single larger class.
-fn batches<'a, T>(classes: &'a [(usize, T)], sizes: &[usize], dim: usize) -> Vec<&'a [(usize, T)]> {
-    const MOST_BYTES: usize = 256 << 20;
+/// Classes to be in memory together: up to half a gibibyte of features, or a single larger class.
+fn batches<'a>(classes: &'a [usize], sizes: &[usize], dim: usize) -> Vec<&'a [usize]> {
+    const MOST_BYTES: usize = 512 << 20;
     let bytes = |class: usize| sizes[class] * dim * size_of::<f32>();
     let mut batches = Vec::new();
     let mut start = 0;
     while start < classes.len() {
-        let (mut end, mut held) = (start + 1, bytes(classes[start].0));
-        while end < classes.len() && held + bytes(classes[end].0) <= MOST_BYTES {
-            held += bytes(classes[end].0);
+        let (mut end, mut held) = (start + 1, bytes(classes[start]));
+        while end < classes.len() && held + bytes(classes[end]) <= MOST_BYTES {
+            held += bytes(classes[end]);
             end += 1;
         }
         batches.push(&classes[start..end]);

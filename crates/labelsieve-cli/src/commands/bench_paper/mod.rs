@@ -19,10 +19,11 @@ use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity
 use serde::Serialize;
 use serde_json::json;
 
+use crate::device::DeviceArguments;
 use crate::printer::Printer;
 use crate::table::{layout, percent};
 use crate::{estimate, resume};
-use cells::{Cells, Run, Setting};
+use cells::{Cells, Grid, Run, Setting};
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Phase, Release};
 
@@ -58,6 +59,9 @@ pub struct Paper {
     /// Leave out the cosine classifier
     #[arg(long)]
     no_cosine: bool,
+
+    #[command(flatten)]
+    device: DeviceArguments,
 
     /// The same seed gives the same result
     #[arg(long, default_value_t = 0)]
@@ -136,11 +140,12 @@ impl Paper {
         let files = release.files(Phase::Test).into_iter().chain(validation.exists().then_some(validation));
         let files: Vec<PathBuf> = files.collect();
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let settings =
-            json!({ "command": "bench paper", "dataset": format!("{:?}", self.dataset), "seed": self.seed });
+        let opened = self.device.open(printer)?;
+        let settings = json!({ "command": "bench paper", "seed": self.seed, "device": opened.kind() });
         let fingerprint = resume::fingerprint(&settings, &files)?;
         let (journal, records) = resume::open(&self.run, &fingerprint, "pieces of work", printer)?;
-        let mut run = Run::new(journal, records, self.shots.clone(), usize::from(self.episodes), self.seed);
+        let grid = Grid { shots: self.shots.clone(), episodes: usize::from(self.episodes), seed: self.seed };
+        let mut run = Run::new(opened.engine(), journal, records, grid);
 
         let tuned = match self.tune {
             true => Some(self.tune(&release, &mut run, printer)?),

@@ -1,0 +1,23 @@
+//! `--device`, as every command spells it.
+
+use anyhow::Result;
+use labelsieve_cuda::{Device, Opened};
+
+use crate::printer::Printer;
+
+/// Where the work is done.
+#[derive(clap::Args, Clone, Debug)]
+pub struct DeviceArguments {
+    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the processor
+    #[arg(long, default_value = "auto")]
+    device: Device,
+}
+
+impl DeviceArguments {
+    /// Gets the device ready; only `-v` says which it is.
+    pub fn open(&self, printer: &Printer) -> Result<Opened> {
+        let opened = labelsieve_cuda::open(self.device)?;
+        printer.detail(&format!("working on {opened}"));
+        Ok(opened)
+    }
+}

@@ -1,0 +1,252 @@
+//! From jobs to results: pools are brought in one after the other, their jobs prepared, and batches of jobs solved.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use labelsieve::engine::Job;
+use labelsieve::{Features, NoisyPool, Relevance};
+
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::graph::NoisyEdges;
+use crate::plan::{self, JobCost};
+use crate::rows::{Rows, Staging, stride_of};
+
+/// A model whose jobs are solved many at a time.
+pub(crate) trait BatchModel {
+    /// What a prepared job keeps on the device.
+    type Prepared;
+
+    /// Neighbours per row, if the model reads the graph.
+    fn neighbours(&self) -> Option<usize>;
+
+    /// Bytes of a job with `k` clean and `z` noisy rows of `dim` numbers.
+    fn bytes(&self, k: usize, z: usize, dim: usize) -> usize;
+
+    /// Makes what does not change while the job is solved. The pool may leave the device afterwards.
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, seed: u64) -> Result<Self::Prepared>;
+
+    /// The relevance of each job's noisy rows, handed to `done` in order.
+    fn solve(&self, gpu: &Gpu, jobs: &[Self::Prepared], done: &mut dyn FnMut(usize, Relevance))
+    -> Result<()>;
+}
+
+/// A pool on the device.
+pub(crate) struct LoadedPool {
+    pub rows: Rows,
+    pub edges: Option<NoisyEdges>,
+}
+
+/// Where the time went, for benchmarks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Phases {
+    /// Rows from host to device.
+    pub upload: Duration,
+    /// Neighbours of the noisy rows, and the graph these make.
+    pub search: Duration,
+    /// Insertion of clean rows, and X = Ã V.
+    pub insertion: Duration,
+    /// Training, or conjugate gradients, and the results' way back.
+    pub training: Duration,
+}
+
+/// The share of free memory that a plan may fill: the rest absorbs what allocators lose.
+const SHARE: f64 = 0.85;
+/// How often a plan is halved before the device's refusal is believed.
+const MOST_TRIES: usize = 5;
+
+/// Everything a run over many jobs needs.
+pub(crate) struct Run<'a, 'j, M: BatchModel> {
+    pub gpu: &'a Gpu,
+    pub staging: &'a mut Staging,
+    pub phases: &'a mut Phases,
+    pub model: &'a M,
+    /// The most memory a plan may use, whatever is free.
+    pub memory_limit: usize,
+    pub jobs: &'a [Job<'j>],
+    pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),
+}
+
+impl<M: BatchModel> Run<'_, '_, M> {
+    /// The relevance of every job. When memory runs out in spite of the plan, what is left is planned again with half of it.
+    pub fn all(mut self) -> Result<Vec<Relevance>> {
+        let mut results: Vec<Option<Relevance>> = vec![None; self.jobs.len()];
+        for (job, result) in results.iter_mut().enumerate() {
+            if self.jobs[job].problem.noisy.features().is_empty() {
+                let nothing = Relevance::new(Vec::new())?;
+                (self.finished)(job, &nothing);
+                *result = Some(nothing);
+            }
+        }
+        let mut budget = ((self.gpu.available()? as f64 * SHARE) as usize).min(self.memory_limit);
+        let mut tries = 1;
+        while let Err(error) = self.rest(budget, &mut results) {
+            if error != Error::OutOfMemory || tries == MOST_TRIES {
+                return Err(error);
+            }
+            budget /= 2;
+            tries += 1;
+        }
+        Ok(results.into_iter().map(|result| result.expect("every job was planned")).collect())
+    }
+
+    fn rest(&mut self, budget: usize, results: &mut [Option<Relevance>]) -> Result<()> {
+        let pending: Vec<usize> = (0..self.jobs.len()).filter(|&job| results[job].is_none()).collect();
+        let mut loaded: Option<(*const NoisyPool, LoadedPool)> = None;
+        for batch in self.plan(&pending, budget)? {
+            let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
+            let mut prepared = Vec::with_capacity(batch.len());
+            for &job in &batch {
+                let pool = self.jobs[job].problem.noisy;
+                if loaded.as_ref().is_none_or(|(which, _)| !std::ptr::eq(*which, pool)) {
+                    drop(loaded.take()); // its memory first
+                    self.wait_for_insertion()?;
+                    loaded = Some((pool, self.load(pool)?));
+                }
+                let (_, pool) = loaded.as_ref().expect("just loaded");
+                let start = Instant::now();
+                let clean = upload_few(self.gpu, self.jobs[job].problem.clean)?;
+                prepared.push(self.model.prepare(self.gpu, pool, &clean, self.jobs[job].seed)?);
+                self.phases.insertion += start.elapsed();
+            }
+            self.wait_for_insertion()?;
+            let (gpu, model, finished) = (self.gpu, self.model, self.finished);
+            self.time(
+                |phases| &mut phases.training,
+                |_| {
+                    model.solve(gpu, &prepared, &mut |position, relevance| {
+                        finished(batch[position], &relevance);
+                        results[batch[position]] = Some(relevance);
+                    })
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, pool: &NoisyPool) -> Result<LoadedPool> {
+        let (gpu, neighbours) = (self.gpu, self.model.neighbours());
+        let rows = self.time(|phases| &mut phases.upload, |staging| staging.upload(gpu, pool.features()))?;
+        let edges = self.time(
+            |phases| &mut phases.search,
+            |_| neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
+        )?;
+        Ok(LoadedPool { rows, edges })
+    }
+
+    /// Jobs that name the same pool, by address, share it.
+    fn plan(&self, pending: &[usize], budget: usize) -> Result<Vec<Vec<usize>>> {
+        let mut numbers: HashMap<*const NoisyPool, usize> = HashMap::new();
+        let mut pools = Vec::new();
+        let mut costs = Vec::with_capacity(pending.len());
+        for &job in pending {
+            let problem = &self.jobs[job].problem;
+            let (k, z, dim) = (problem.clean.len(), problem.noisy.features().len(), problem.clean.dim());
+            let pool = *numbers.entry(std::ptr::from_ref(problem.noisy)).or_insert_with(|| {
+                pools.push(pool_bytes(z, dim, self.model.neighbours()));
+                pools.len() - 1
+            });
+            costs.push(JobCost { pool, bytes: self.model.bytes(k, z, dim) });
+        }
+        plan::batches(&pools, &costs, budget).map_err(|too_large| {
+            let problem = &self.jobs[pending[too_large.job]].problem;
+            let rows = problem.clean.len() + problem.noisy.features().len();
+            Error::TooLarge { rows, needed: too_large.needed >> 20, available: budget >> 20 }
+        })
+    }
+
+    /// Insertion is queued without waiting, job by job; this books the time of what is still under way.
+    fn wait_for_insertion(&mut self) -> Result<()> {
+        self.time(|phases| &mut phases.insertion, |_| Ok(()))
+    }
+
+    /// Does `work`, waits for the device and books the time.
+    fn time<R>(
+        &mut self,
+        phase: impl FnOnce(&mut Phases) -> &mut Duration,
+        work: impl FnOnce(&mut Staging) -> Result<R>,
+    ) -> Result<R> {
+        let start = Instant::now();
+        let result = work(self.staging)?;
+        self.gpu.finish()?;
+        *phase(self.phases) += start.elapsed();
+        Ok(result)
+    }
+}
+
+/// A pool of `z` rows while its jobs are prepared: the rows, their lists and edges, and the rounded rows and tiles of the search.
+fn pool_bytes(z: usize, dim: usize, neighbours: Option<usize>) -> usize {
+    const TILES: usize = 256 << 20;
+    let rows = z * stride_of(dim) * 4;
+    match neighbours {
+        Some(count) => rows + z * (dim.next_multiple_of(8) * 2 + count * 16 + 16) + TILES,
+        None => rows,
+    }
+}
+
+/// A handful of rows, without the staging buffers.
+pub(crate) fn upload_few(gpu: &Gpu, features: &Features) -> Result<Rows> {
+    let (n, dim, stride) = (features.len(), features.dim(), stride_of(features.dim()));
+    let mut padded = vec![0f32; n * stride];
+    for (row, padded) in features.rows().zip(padded.chunks_exact_mut(stride)) {
+        padded[..dim].copy_from_slice(row);
+    }
+    Ok(Rows { values: gpu.copy(&padded)?, n, dim, stride })
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::ClassProblem;
+
+    use super::*;
+
+    /// A model that runs out of memory unless it is given one job at a time.
+    struct OneAtATime;
+
+    impl BatchModel for OneAtATime {
+        type Prepared = usize;
+
+        fn neighbours(&self) -> Option<usize> {
+            None
+        }
+
+        fn bytes(&self, _k: usize, _z: usize, _dim: usize) -> usize {
+            1 << 20
+        }
+
+        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, _clean: &Rows, _seed: u64) -> Result<usize> {
+            Ok(pool.rows.n)
+        }
+
+        fn solve(&self, _gpu: &Gpu, jobs: &[usize], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
+            match jobs {
+                [z] => {
+                    done(0, Relevance::new(vec![0.5; *z])?);
+                    Ok(())
+                }
+                _ => Err(Error::OutOfMemory),
+            }
+        }
+    }
+
+    #[test]
+    fn when_memory_runs_out_batches_shrink_until_they_fit() {
+        let gpu = match Gpu::open(0) {
+            Ok(gpu) => gpu,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let clean = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let pool = NoisyPool::new(clean.clone());
+        let job = Job { problem: ClassProblem::new(&clean, &pool).unwrap(), seed: 0 };
+        let run = Run {
+            gpu: &gpu,
+            staging: &mut Staging::new(&gpu).unwrap(),
+            phases: &mut Phases::default(),
+            model: &OneAtATime,
+            memory_limit: 20 << 20,
+            jobs: &[job; 16],
+            finished: &|_, _| (),
+        };
+        assert_eq!(run.all().unwrap(), vec![Relevance::new(vec![0.5]).unwrap(); 16]);
+    }
+}

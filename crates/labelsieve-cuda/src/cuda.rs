@@ -1,0 +1,165 @@
+//! The engine: the methods of `labelsieve` on one GPU.
+
+use std::sync::{Mutex, MutexGuard};
+
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
+use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::graph::{Neighbours, NoisyGraph};
+use labelsieve::{Features, Method, NoisyPool, Relevance};
+
+use crate::batch::{BatchModel, Phases, Run};
+use crate::error::Result;
+use crate::gpu::Gpu;
+use crate::rows::Staging;
+use crate::search::{self, MOST_NEIGHBOURS};
+use crate::similarity;
+use crate::training::NetworkModel;
+
+/// One GPU. It does one call at a time; calls from other threads wait.
+pub struct Cuda {
+    index: usize,
+    gpu: Gpu,
+    memory_limit: usize,
+    state: Mutex<State>,
+}
+
+pub(crate) struct State {
+    pub staging: Staging,
+    phases: Phases,
+}
+
+impl Cuda {
+    /// The GPU of this number, from 0.
+    pub fn open(index: usize) -> Result<Cuda> {
+        let gpu = Gpu::open(index)?;
+        let state = State { staging: Staging::new(&gpu)?, phases: Phases::default() };
+        Ok(Cuda { index, gpu, memory_limit: usize::MAX, state: Mutex::new(state) })
+    }
+
+    /// Plans with at most this many bytes of GPU memory, e.g. because other programs will need the rest.
+    pub fn with_memory_limit(self, bytes: usize) -> Cuda {
+        Cuda { memory_limit: bytes, ..self }
+    }
+
+    /// Its number.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its name, e.g. `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// Where the time of all calls to [`Engine::relevance`] since the last look went.
+    pub fn take_phases(&self) -> Phases {
+        std::mem::take(&mut self.lock().phases)
+    }
+
+    /// The `count` nearest other rows of each row: exactly [`Neighbours::exact`]. More than 256 are left to the processor.
+    pub fn neighbours(&self, features: &Features, count: usize) -> Result<Neighbours> {
+        if count > MOST_NEIGHBOURS {
+            return Ok(Neighbours::exact(features, count));
+        }
+        let mut state = self.lock();
+        let rows = state.staging.upload(&self.gpu, features)?;
+        let lists = search::nearest(&self.gpu, &rows, count)?;
+        let len = rows.n * lists.width;
+        let (indices, similarities) =
+            (self.gpu.read(&lists.indices, len)?, self.gpu.read(&lists.similarities, len)?);
+        Ok(Neighbours::from_lists(rows.n, lists.width, indices, similarities)?)
+    }
+
+    /// The graph that [`NoisyPool::from_parts`] keeps for reuse over several calls.
+    pub fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
+        Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
+    }
+
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic leaves nothing half done in here: buffers are filled anew by every call.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn run(
+        &self,
+        model: &impl BatchModel,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Result<Vec<Relevance>> {
+        let state = &mut *self.lock();
+        let (staging, phases) = (&mut state.staging, &mut state.phases);
+        let memory_limit = self.memory_limit;
+        Run { gpu: &self.gpu, staging, phases, model, memory_limit, jobs, finished }.all()
+    }
+}
+
+impl Engine for Cuda {
+    fn pool(&self, method: &Method, features: Features) -> labelsieve::Result<NoisyPool> {
+        method.build()?;
+        let count = match method {
+            Method::Gcn(gcn) => gcn.neighbours,
+            Method::LabelPropagation(model) => model.neighbours,
+            Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => {
+                return Ok(NoisyPool::new(features));
+            }
+        };
+        let graph = self.noisy_graph(&features, count)?;
+        NoisyPool::from_parts(features, graph)
+    }
+
+    fn relevance(
+        &self,
+        method: &Method,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> labelsieve::Result<Vec<Relevance>> {
+        method.build()?; // refuses bad settings
+        let results = match method {
+            Method::Gcn(gcn) if gcn.neighbours <= MOST_NEIGHBOURS => {
+                let neighbours = Some(gcn.neighbours);
+                self.run(
+                    &NetworkModel { training: gcn.training, lambda: gcn.lambda, neighbours },
+                    jobs,
+                    finished,
+                )
+            }
+            Method::Mlp(mlp) => self.run(
+                &NetworkModel { training: mlp.training, lambda: mlp.lambda, neighbours: None },
+                jobs,
+                finished,
+            ),
+            Method::LabelPropagation(model) if model.neighbours <= MOST_NEIGHBOURS => {
+                self.run(model, jobs, finished)
+            }
+            Method::Similarity(_) => similarity::score(self, jobs, finished),
+            // Nothing here that a GPU would do faster, or longer lists than its kernels hold.
+            Method::Linear(_) | Method::Beta(_) | Method::Gcn(_) | Method::LabelPropagation(_) => {
+                return Cpu.relevance(method, jobs, finished);
+            }
+        };
+        Ok(results?)
+    }
+
+    fn prototypes(
+        &self,
+        classes: &[WeightedClass],
+        dim: usize,
+        scale: f32,
+    ) -> labelsieve::Result<WeightMatrix> {
+        Ok(Cuda::prototypes(self, classes, dim, scale)?)
+    }
+
+    fn cosine(
+        &self,
+        settings: &Cosine,
+        classes: &[WeightedClass],
+        dim: usize,
+        seed: u64,
+    ) -> labelsieve::Result<WeightMatrix> {
+        Ok(self.train_cosine(settings, classes, dim, seed)?)
+    }
+}

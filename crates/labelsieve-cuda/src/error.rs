@@ -1,0 +1,114 @@
+//! What can go wrong between the program and the GPU.
+
+use cudarc::cublas::result::CublasError;
+use cudarc::driver::{DriverError, sys};
+
+/// Why a GPU cannot be used, or stopped being usable.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// The text that names a device cannot be read.
+    #[error("device `{0}`: expected auto, cpu, cuda or cuda:0, cuda:1, …")]
+    UnknownDevice(String),
+    /// No NVIDIA driver on this machine.
+    #[error("no NVIDIA driver found (libcuda cannot be loaded)")]
+    NoDriver,
+    /// A driver that is older than the libraries this program speaks to.
+    #[error("the NVIDIA driver supports CUDA {found}, expected {} or newer", needed())]
+    OldDriver {
+        /// The CUDA version the driver supports.
+        found: String,
+    },
+    /// The driver works but there is no such GPU.
+    #[error("no GPU number {index}: this machine has {count}")]
+    NoDevice {
+        /// The GPU asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A GPU without the instructions that the kernels use.
+    #[error("{name} has compute capability {found}, expected 8.0 or newer")]
+    OldDevice {
+        /// The GPU.
+        name: String,
+        /// Its compute capability.
+        found: String,
+    },
+    /// A library of the CUDA toolkit is missing.
+    #[error("{name} of CUDA 13 cannot be loaded (looked in the library path)")]
+    MissingLibrary {
+        /// The library.
+        name: &'static str,
+    },
+    /// A kernel that the installed compiler refuses.
+    #[error("cannot compile {file} for {architecture}: {log}")]
+    Compile {
+        /// The kernel file.
+        file: &'static str,
+        /// The GPU's architecture.
+        architecture: String,
+        /// What the compiler says.
+        log: String,
+    },
+    /// A class too large for the GPU, even alone.
+    #[error("a class of {rows} rows needs {needed} MiB of GPU memory, but {available} MiB are free")]
+    TooLarge {
+        /// Its rows.
+        rows: usize,
+        /// What it needs.
+        needed: usize,
+        /// What there is.
+        available: usize,
+    },
+    /// Memory ran out in spite of the plan.
+    #[error("the GPU is out of memory")]
+    OutOfMemory,
+    /// Any other failure of the driver or of cuBLAS.
+    #[error("the GPU failed: {0}")]
+    Failed(String),
+    /// What the method itself refuses.
+    #[error(transparent)]
+    Method(#[from] labelsieve::Error),
+}
+
+/// The result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The CUDA version this program is written for, as drivers report it.
+pub(crate) const CUDA_VERSION: i32 = 13000;
+
+/// `13.0` for 13000.
+pub(crate) fn version_text(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+fn needed() -> String {
+    version_text(CUDA_VERSION)
+}
+
+impl From<DriverError> for Error {
+    fn from(error: DriverError) -> Error {
+        match error.0 {
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Error::OutOfMemory,
+            _ => Error::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<CublasError> for Error {
+    fn from(error: CublasError) -> Error {
+        match error.0 {
+            cudarc::cublas::sys::cublasStatus_t::CUBLAS_STATUS_ALLOC_FAILED => Error::OutOfMemory,
+            _ => Error::Failed(format!("{error:?}")),
+        }
+    }
+}
+
+impl From<Error> for labelsieve::Error {
+    fn from(error: Error) -> labelsieve::Error {
+        match error {
+            Error::Method(error) => error,
+            error => labelsieve::Error::Engine(error.to_string()),
+        }
+    }
+}

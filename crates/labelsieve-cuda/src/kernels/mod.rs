@@ -1,0 +1,113 @@
+//! The kernels: CUDA C, one file per idea, compiled at start for the GPU at hand.
+#![expect(unsafe_code, reason = "NVRTC is a C library; each block says what makes it sound")]
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaFunction, sys::CUfunction_attribute};
+use cudarc::nvrtc::{Ptx, result, sys};
+
+use crate::error::{Error, Result};
+
+const COMMON: &str = include_str!("common.cu");
+
+macro_rules! kernels {
+    ($($file:literal: $($name:ident)+;)+) => {
+        /// Every kernel by name.
+        pub(crate) struct Kernels {
+            $($(pub $name: CudaFunction,)+)+
+        }
+
+        const FILES: &[(&str, &str)] = &[$(($file, include_str!($file))),+];
+
+        impl Kernels {
+            fn find(function: impl Fn(&str, &str) -> Result<CudaFunction>) -> Result<Kernels> {
+                Ok(Kernels { $($($name: function($file, stringify!($name))?,)+)+ })
+            }
+        }
+    };
+}
+
+kernels! {
+    "screen.cu": round_rows select_candidates rank_candidates;
+    "affinity.cu": mutual_edges running_sum clean_similarities clean_neighbours last_neighbours class_edges
+        propagate_features;
+    "network.cu": initial_parameters forward probability gather backward adam;
+    "label_propagation.cu": flow_scale flow_start flow_first_square flow_apply flow_step flow_turn;
+    "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_slopes unit_rows momentum_step;
+}
+
+/// Shared memory of `forward`: two buffers of a 256-row chunk of X (32 columns, padded by 4) and of Θ₁.
+pub(crate) const FORWARD_SHARED: u32 = 2 * (256 * 36 + 32 * 16) * 4;
+
+impl Kernels {
+    /// Compiles all files side by side and loads them.
+    pub fn compile(context: &Arc<CudaContext>, architecture: &str) -> Result<Kernels> {
+        let images: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
+            let compile = |&(file, source): &(&'static str, &str)| {
+                let architecture = architecture.to_owned();
+                let source = format!("{COMMON}\n#line 1 \"{file}\"\n{source}");
+                scope.spawn(move || compile_file(file, &source, &architecture))
+            };
+            let threads: Vec<_> = FILES.iter().map(compile).collect();
+            threads.into_iter().map(|t| t.join().expect("the compiler does not panic")).collect()
+        });
+        let mut modules = Vec::new();
+        for ((file, _), image) in FILES.iter().zip(images) {
+            modules.push((*file, context.load_module(Ptx::from_binary(image?))?));
+        }
+        let kernels = Kernels::find(|file, name| {
+            let module = modules.iter().find(|(of, _)| *of == file).map(|(_, module)| module);
+            Ok(module.expect("every file has a module").load_function(name)?)
+        })?;
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        kernels.forward.set_attribute(attribute, FORWARD_SHARED as i32)?;
+        Ok(kernels)
+    }
+}
+
+/// Machine code for `architecture`. Sums and products are rounded one by one (`--fmad=false`): the kernels say `fmaf`
+/// where they mean it, and `dot` must give the CPU's bits.
+fn compile_file(file: &'static str, source: &str, architecture: &str) -> Result<Vec<u8>> {
+    let failed = |log: String| Error::Compile { file, architecture: architecture.to_owned(), log };
+    let refused = |error: result::NvrtcError| failed(format!("{error:?}"));
+    let source = CString::new(source).expect("kernel files hold no zero byte");
+    let program = result::create_program(&source, None).map_err(refused)?;
+    let options =
+        [format!("--gpu-architecture={architecture}"), "--fmad=false".to_owned(), "--std=c++17".to_owned()];
+    // SAFETY: the program was just made and is destroyed once, after its last use; buffers have the sizes NVRTC asks for.
+    unsafe {
+        if result::compile_program(program, &options).is_err() {
+            let log = result::get_program_log(program).map_err(refused)?;
+            let text = CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned();
+            result::destroy_program(program).map_err(refused)?;
+            return Err(failed(text));
+        }
+        let mut size = 0;
+        sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(refused)?;
+        let mut image = vec![0u8; size];
+        sys::nvrtcGetCUBIN(program, image.as_mut_ptr().cast()).result().map_err(refused)?;
+        result::destroy_program(program).map_err(refused)?;
+        Ok(image)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The compiler needs no GPU, so this runs wherever NVRTC is installed.
+    #[test]
+    fn every_kernel_compiles_for_every_architecture_we_name() {
+        // SAFETY: looks for a library.
+        if !unsafe { sys::is_culib_present() } {
+            eprintln!("skipped: NVRTC is not installed");
+            return;
+        }
+        for architecture in ["sm_80", "sm_90", "sm_120"] {
+            for (file, source) in FILES {
+                compile_file(file, &format!("{COMMON}\n{source}"), architecture).unwrap();
+            }
+        }
+    }
+}

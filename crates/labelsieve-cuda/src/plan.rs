@@ -1,0 +1,102 @@
+//! Which jobs share the device's memory: pure arithmetic, so that it can be tested without a device.
+
+/// What a job costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct JobCost {
+    /// The pool it reads.
+    pub pool: usize,
+    /// Bytes from its preparation to its result.
+    pub bytes: usize,
+}
+
+/// A job that does not fit even alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TooLarge {
+    pub job: usize,
+    pub needed: usize,
+}
+
+/// Splits jobs into batches that are trained together.
+///
+/// Jobs are ordered by pool, the largest pool first, so that a pool is brought in once and only one is there at a time.
+/// A batch takes jobs as long as they and the largest of its pools fit `budget`. `pools`: the bytes of each pool while its
+/// jobs are prepared.
+pub(crate) fn batches(pools: &[usize], jobs: &[JobCost], budget: usize) -> Result<Vec<Vec<usize>>, TooLarge> {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by_key(|&job| (std::cmp::Reverse(pools[jobs[job].pool]), jobs[job].pool, job));
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let (mut filled, mut largest_pool) = (0, 0);
+    for job in order {
+        let JobCost { pool, bytes } = jobs[job];
+        let alone = pools[pool] + bytes;
+        if alone > budget {
+            return Err(TooLarge { job, needed: alone });
+        }
+        match batches.last_mut() {
+            Some(batch) if filled + bytes + largest_pool.max(pools[pool]) <= budget => {
+                batch.push(job);
+                filled += bytes;
+                largest_pool = largest_pool.max(pools[pool]);
+            }
+            _ => {
+                batches.push(vec![job]);
+                (filled, largest_pool) = (bytes, pools[pool]);
+            }
+        }
+    }
+    Ok(batches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jobs(costs: &[(usize, usize)]) -> Vec<JobCost> {
+        costs.iter().map(|&(pool, bytes)| JobCost { pool, bytes }).collect()
+    }
+
+    #[test]
+    fn pools_come_largest_first_and_their_jobs_stay_together() {
+        let jobs = jobs(&[(0, 1), (1, 1), (0, 1), (2, 1)]);
+        assert_eq!(batches(&[10, 30, 20], &jobs, 1000), Ok(vec![vec![1, 3, 0, 2]]));
+    }
+
+    #[test]
+    fn a_batch_and_its_largest_pool_fit_the_budget() {
+        // Pool 0 takes 50 of 100: two jobs of 25 fit beside it, the third waits; then pool 1's share the rest.
+        let jobs = jobs(&[(0, 25), (0, 25), (0, 25), (1, 20), (1, 20)]);
+        assert_eq!(batches(&[50, 10], &jobs, 100), Ok(vec![vec![0, 1], vec![2, 3], vec![4]]));
+    }
+
+    #[test]
+    fn every_job_is_done_once_and_no_budget_is_exceeded() {
+        let stream = labelsieve::random::Stream::new(5);
+        for case in 0..200u64 {
+            let draws = stream.branch(case);
+            let pools: Vec<usize> =
+                (0..1 + draws.below(0, 9)).map(|p| draws.below(10 + p as u64, 500)).collect();
+            let jobs: Vec<JobCost> = (0..draws.below(1, 60) as u64)
+                .map(|j| JobCost {
+                    pool: draws.below(100 + j, pools.len()),
+                    bytes: draws.below(1000 + j, 300),
+                })
+                .collect();
+            let budget = 800 + draws.below(2, 2000);
+            let batches = batches(&pools, &jobs, budget).unwrap();
+            let mut seen: Vec<usize> = batches.concat();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..jobs.len()).collect::<Vec<_>>());
+            for batch in batches {
+                let bytes: usize = batch.iter().map(|&j| jobs[j].bytes).sum();
+                let pool = batch.iter().map(|&j| pools[jobs[j].pool]).max().unwrap();
+                assert!(bytes + pool <= budget);
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_that_never_fits_is_named() {
+        let jobs = jobs(&[(0, 10), (0, 60)]);
+        assert_eq!(batches(&[50], &jobs, 100), Err(TooLarge { job: 1, needed: 110 }));
+    }
+}

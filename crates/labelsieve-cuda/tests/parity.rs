@@ -1,0 +1,286 @@
+//! The GPU against the CPU. Every test skips with a message on a machine without a GPU.
+
+use std::sync::{LazyLock, Mutex};
+
+use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
+use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::graph::Neighbours;
+use labelsieve::random::Stream;
+use labelsieve::relevance::{Gcn, LabelPropagation, Mlp, Similarity, Training};
+use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
+use labelsieve_cuda::Cuda;
+
+static GPU: LazyLock<Option<Cuda>> = LazyLock::new(|| match Cuda::open(0) {
+    Ok(cuda) => Some(cuda),
+    Err(error) => {
+        eprintln!("skipped: {error}");
+        None
+    }
+});
+
+macro_rules! gpu_or_skip {
+    () => {
+        match GPU.as_ref() {
+            Some(cuda) => cuda,
+            None => return eprintln!("skipped: no usable GPU"),
+        }
+    };
+}
+
+/// Data with everything that goes wrong in practice.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Everywhere,
+    /// This many tight clusters.
+    Clusters(usize),
+    /// Only this many different rows.
+    Duplicates(usize),
+    /// Numbers from a coarse grid: ties without duplicates.
+    Grid,
+    /// Every fifth row is zero.
+    Zeros,
+}
+
+fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
+    let stream = Stream::new(seed);
+    let value = |row: usize, column: usize| {
+        let draw = |stream: Stream, row: usize| stream.normal((row * dim + column) as u64);
+        match kind {
+            Kind::Everywhere => draw(stream, row),
+            Kind::Clusters(m) => draw(stream.branch(1), row % m) + 0.4 * draw(stream, row),
+            Kind::Duplicates(m) => draw(stream, row % m),
+            Kind::Grid => draw(stream, row).round(),
+            Kind::Zeros => {
+                if row.is_multiple_of(5) {
+                    0.0
+                } else {
+                    draw(stream, row)
+                }
+            }
+        }
+    };
+    Features::new((0..n * dim).map(|i| value(i / dim, i % dim)).collect(), dim).unwrap()
+}
+
+#[test]
+fn neighbours_equal_the_exact_search_bit_for_bit() {
+    let cuda = gpu_or_skip!();
+    for (n, dim, kind) in [
+        (1, 8, Kind::Everywhere),
+        (2, 1, Kind::Everywhere),
+        (40, 7, Kind::Everywhere),
+        (51, 33, Kind::Zeros),
+        (700, 16, Kind::Grid),
+        (3000, 100, Kind::Duplicates(3)),
+        (3000, 64, Kind::Duplicates(1)),
+        (5000, 130, Kind::Clusters(20)),
+        (5000, 2048, Kind::Clusters(7)),
+        (9001, 512, Kind::Everywhere),
+        (12_000, 256, Kind::Clusters(3)),
+        (20_000, 512, Kind::Clusters(50)),
+    ] {
+        let features = features(n, dim, kind, n as u64);
+        for count in [1, 50, 256] {
+            if n > 5000 && count != 50 {
+                continue;
+            }
+            let (found, exact) =
+                (cuda.neighbours(&features, count).unwrap(), Neighbours::exact(&features, count));
+            assert!(
+                found == exact,
+                "{n} × {dim}, {kind:?}, {count} neighbours: {}",
+                difference(&found, &exact)
+            );
+        }
+    }
+}
+
+fn difference(found: &Neighbours, exact: &Neighbours) -> String {
+    let rows: Vec<usize> = (0..exact.len()).filter(|&i| found.of(i) != exact.of(i)).collect();
+    let first = rows.first().map(|&i| (i, found.of(i), exact.of(i)));
+    format!("{} rows of {} differ, first {first:?}", rows.len(), exact.len())
+}
+
+struct Case {
+    clean: Vec<Features>,
+    pools: Vec<NoisyPool>,
+}
+
+/// Pools of unequal sizes, each with clean sets of several sizes.
+fn case(dim: usize, sizes: &[usize], shots: &[usize], kind: Kind) -> Case {
+    let all = |c: usize, n: usize| features(n, dim, kind, 1000 + c as u64);
+    let mut case = Case { clean: Vec::new(), pools: Vec::new() };
+    for (c, &size) in sizes.iter().enumerate() {
+        let rows = all(c, size + shots.iter().sum::<usize>());
+        let mut first = size;
+        for &k in shots {
+            case.clean.push(rows.select(&(first..first + k).collect::<Vec<_>>()));
+            first += k;
+        }
+        case.pools.push(NoisyPool::new(rows.select(&(0..size).collect::<Vec<_>>())));
+    }
+    case
+}
+
+impl Case {
+    fn jobs(&self) -> Vec<Job<'_>> {
+        let n_shots = self.clean.len() / self.pools.len();
+        self.clean
+            .iter()
+            .enumerate()
+            .map(|(i, clean)| Job {
+                problem: ClassProblem::new(clean, &self.pools[i / n_shots]).unwrap(),
+                seed: 7 + i as u64,
+            })
+            .collect()
+    }
+}
+
+fn score(engine: &dyn Engine, method: &Method, jobs: &[Job]) -> Vec<Relevance> {
+    let told = Mutex::new(vec![0; jobs.len()]);
+    let results = engine.relevance(method, jobs, &|job, _| told.lock().unwrap()[job] += 1).unwrap();
+    assert!(told.into_inner().unwrap().iter().all(|&times| times == 1), "every job is reported once");
+    results
+}
+
+fn largest_gap(a: &[Relevance], b: &[Relevance]) -> f32 {
+    let gap = |(a, b): (&Relevance, &Relevance)| {
+        assert_eq!(a.noisy().len(), b.noisy().len());
+        a.noisy().iter().zip(b.noisy()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    a.iter().zip(b).map(gap).fold(0.0, f32::max)
+}
+
+fn check_parity(method: &Method, case: &Case, tolerance: f32) {
+    let cuda = gpu_or_skip!();
+    let jobs = case.jobs();
+    let found = score(cuda, method, &jobs);
+    let gap = largest_gap(&found, &score(&Cpu, method, &jobs));
+    eprintln!("{}: largest gap to the CPU {gap:.1e} over {} jobs", method.name(), jobs.len());
+    assert!(gap <= tolerance, "{}: {gap} is more than {tolerance}", method.name());
+    assert_eq!(score(cuda, method, &jobs), found, "{} does not repeat itself", method.name());
+    let alone: Vec<Relevance> = jobs.iter().flat_map(|&job| score(cuda, method, &[job])).collect();
+    assert_eq!(alone, found, "{}: a job's result depends on its batch", method.name());
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        case(64, &[0, 1, 30, 700, 2500], &[1, 5, 20], Kind::Clusters(9)),
+        case(130, &[300, 49], &[1, 60], Kind::Duplicates(40)),
+        case(9, &[257], &[3], Kind::Zeros),
+        case(512, &[4000], &[2], Kind::Clusters(30)),
+    ]
+}
+
+#[test]
+fn gcn_relevance_agrees_with_the_cpu_and_repeats_itself() {
+    for case in cases() {
+        check_parity(&Method::gcn(), &case, 1e-3);
+        check_parity(&Method::Gcn(Gcn { lambda: Some(0.5), neighbours: 10, ..Gcn::default() }), &case, 1e-3);
+    }
+}
+
+#[test]
+fn a_single_step_agrees_to_rounding() {
+    let training = Training { iterations: 1, ..Training::default() };
+    for case in cases() {
+        check_parity(&Method::Gcn(Gcn { training, ..Gcn::default() }), &case, 1e-5);
+    }
+}
+
+#[test]
+fn mlp_relevance_agrees_with_the_cpu_and_repeats_itself() {
+    for case in cases() {
+        check_parity(&Method::Mlp(Mlp::default()), &case, 1e-3);
+    }
+}
+
+#[test]
+fn label_propagation_agrees_with_the_cpu_and_repeats_itself() {
+    for case in cases() {
+        check_parity(&Method::LabelPropagation(LabelPropagation::default()), &case, 1e-4);
+    }
+}
+
+#[test]
+fn similarity_equals_the_cpus() {
+    for case in cases() {
+        check_parity(&Method::Similarity(Similarity {}), &case, 0.0);
+    }
+}
+
+#[test]
+fn a_graph_made_in_advance_gives_the_same_relevance() {
+    let cuda = gpu_or_skip!();
+    let case = case(32, &[900], &[1, 5], Kind::Clusters(5));
+    let expected = score(cuda, &Method::gcn(), &case.jobs());
+    let noisy = case.pools[0].features().clone();
+    let graph = cuda.noisy_graph(&noisy, 50).unwrap();
+    let ready = Case { clean: case.clean, pools: vec![NoisyPool::from_parts(noisy, graph).unwrap()] };
+    assert_eq!(score(cuda, &Method::gcn(), &ready.jobs()), expected);
+}
+
+#[test]
+fn a_pool_made_by_the_engine_is_one_with_its_graph() {
+    let cuda = gpu_or_skip!();
+    let noisy = features(300, 20, Kind::Everywhere, 3);
+    let pool = cuda.pool(&Method::gcn(), noisy.clone()).unwrap();
+    assert!(pool.ready_graph(50) == Cpu.pool(&Method::gcn(), noisy.clone()).unwrap().ready_graph(50));
+    assert!(cuda.pool(&Method::Mlp(Mlp::default()), noisy).unwrap().ready_graph(50).is_none());
+}
+
+#[test]
+fn reciprocal_neighbours_are_counted_as_on_the_cpu() {
+    let cuda = gpu_or_skip!();
+    let case = case(40, &[700, 1], &[1, 7], Kind::Clusters(9));
+    let counts = |results: Vec<Relevance>| -> Vec<Option<Vec<u32>>> {
+        results.iter().map(|r| r.reciprocal_neighbours().map(<[u32]>::to_vec)).collect()
+    };
+    for method in [Method::gcn(), Method::LabelPropagation(LabelPropagation::default())] {
+        let found = counts(score(cuda, &method, &case.jobs()));
+        assert_eq!(found, counts(score(&Cpu, &method, &case.jobs())));
+        assert!(found.iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn less_memory_means_more_batches_and_the_same_relevance() {
+    let cuda = gpu_or_skip!();
+    let case = &cases()[0];
+    let expected = score(cuda, &Method::gcn(), &case.jobs());
+    let limited = |mebibytes: usize| Cuda::open(0).unwrap().with_memory_limit(mebibytes << 20);
+    assert_eq!(score(&limited(263), &Method::gcn(), &case.jobs()), expected);
+    let error = limited(1).relevance(&Method::gcn(), &case.jobs(), &|_, _| ()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("a class of 2501 rows needs ") && error.ends_with(" but 1 MiB are free"),
+        "{error}"
+    );
+}
+
+#[test]
+fn classifiers_agree_with_the_cpu() {
+    let cuda = gpu_or_skip!();
+    let dim = 50;
+    let case = case(dim, &[0, 40, 900, 300], &[3], Kind::Clusters(6));
+    let relevance: Vec<Vec<f32>> = case
+        .pools
+        .iter()
+        .map(|pool| (0..pool.features().len() as u64).map(|i| Stream::new(1).uniform(i)).collect())
+        .collect();
+    let classes: Vec<WeightedClass> = (0..4)
+        .map(|c| WeightedClass::new(&case.clean[c], case.pools[c].features(), &relevance[c]).unwrap())
+        .collect();
+    let gap = |a: &Features, b: &Features| {
+        a.rows().flatten().zip(b.rows().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    let (found, expected) =
+        (cuda.prototypes(&classes, dim, 10.0).unwrap(), prototypes(&classes, dim, 10.0).unwrap());
+    assert!(gap(found.weights(), expected.weights()) < 1e-5);
+    let settings = Cosine { batch_size: 100, epochs: 10, ..Cosine::default() };
+    let found = cuda.train_cosine(&settings, &classes, dim, 3).unwrap();
+    let expected = settings.train(&classes, dim, 3).unwrap();
+    let gap = gap(found.weights(), expected.weights());
+    eprintln!("cosine: largest gap to the CPU {gap:.1e}");
+    assert!(gap < 1e-3);
+    assert_eq!(cuda.train_cosine(&settings, &classes, dim, 3).unwrap(), found);
+}

@@ -1,0 +1,46 @@
+//! What a machine without a GPU sees. On a machine with one, these tests say so and check the opposite.
+
+use labelsieve::{ClassProblem, Features, Method, NoisyPool, engine::Job};
+use labelsieve_cuda::{Cuda, Device, Error, Opened, open};
+
+#[test]
+fn asking_for_a_gpu_that_is_not_there_says_what_is_missing() {
+    match Cuda::open(0) {
+        Ok(cuda) => eprintln!("skipped: this machine has a {}", cuda.name()),
+        Err(error) => {
+            assert!(open(Device::Cuda(0)).is_err());
+            let reasons = ["no NVIDIA driver found", "supports CUDA", "no GPU number 0", "cannot be loaded"];
+            assert!(reasons.iter().any(|reason| error.to_string().contains(reason)), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_gpu_number_beyond_the_last_is_refused() {
+    match Cuda::open(99).err().expect("no machine has a hundred GPUs") {
+        Error::NoDevice { index, count } => assert!(index == 99 && count < 99),
+        error => eprintln!("no GPU at all: {error}"),
+    }
+}
+
+#[test]
+fn auto_falls_back_to_the_processor_and_gives_the_reason() {
+    let opened = open(Device::Auto).unwrap();
+    match &opened {
+        Opened::Cuda(cuda) => eprintln!("skipped: this machine has a {}", cuda.name()),
+        Opened::Cpu { reason } => {
+            assert_eq!(opened.to_string(), format!("cpu ({reason})"));
+            assert_eq!(*reason, Cuda::open(0).err().unwrap().to_string());
+        }
+    }
+    let clean = Features::new(vec![1.0, 0.0], 2).unwrap();
+    let pool = NoisyPool::new(Features::new(vec![0.9, 0.1, 0.0, 1.0], 2).unwrap());
+    let jobs = [Job { problem: ClassProblem::new(&clean, &pool).unwrap(), seed: 0 }];
+    let relevance = opened.engine().relevance(&Method::gcn(), &jobs, &|_, _| ()).unwrap();
+    assert!(relevance[0].noisy()[0] > relevance[0].noisy()[1]);
+}
+
+#[test]
+fn the_processor_can_be_asked_for() {
+    assert_eq!(open(Device::Cpu).unwrap().to_string(), "cpu (asked for)");
+}

@@ -43,6 +43,12 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
             {
                 Some("check the spelling of the path".to_owned())
             }
+            Some(DataError::Malformed { place, .. }) if place == "columns" => {
+                Some("choose them with --text-column and --id-column".to_owned())
+            }
+            Some(DataError::Malformed { place, .. }) if place == "format" => {
+                Some("say what it is with --format".to_owned())
+            }
             Some(DataError::Undecodable { .. }) => {
                 Some("the file may be cut off or damaged; copy or download it again".to_owned())
             }

@@ -1,9 +1,11 @@
 //! The `labelsieve` command: arguments in, exit code out.
 
+mod candidates;
 mod commands;
 mod estimate;
 mod hint;
 mod inputs;
+mod leaks;
 mod printer;
 mod resume;
 mod table;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::StringArray;
+use arrow_array::{Float32Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
@@ -12,7 +12,7 @@ use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
 use crate::{Labels, Result};
 
 /// One example whose text mentions a class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CandidateRow {
     /// The example.
     pub id: String,
@@ -22,6 +22,17 @@ pub struct CandidateRow {
     pub matched_name: String,
     /// The part of the text where it was found, e.g. `title`.
     pub field: String,
+    /// The clean or test example that this one is a copy of, as far as that was looked for.
+    pub leak: Option<LeakedExample>,
+}
+
+/// A clean or test example that occurs among the candidates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeakedExample {
+    /// The example.
+    pub id: String,
+    /// Cosine of the features of the two; 1 for the same file.
+    pub similarity: f32,
 }
 
 /// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
@@ -37,6 +48,8 @@ impl CandidateWriter {
             Field::new("class", dictionary_type(), false),
             Field::new("matched_name", DataType::Utf8, false),
             Field::new("field", DataType::Utf8, false),
+            Field::new("leak_of", DataType::Utf8, true),
+            Field::new("leak_similarity", DataType::Float32, true),
         ]);
         Ok(CandidateWriter { writer: ParquetWriter::create(path.as_ref(), schema, metadata)? })
     }
@@ -48,6 +61,10 @@ impl CandidateWriter {
             dictionary_column(rows.iter().map(|row| row.class.as_str())),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.matched_name))),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.field))),
+            Arc::new(StringArray::from_iter(rows.iter().map(|row| row.leak.as_ref().map(|leak| &leak.id)))),
+            Arc::new(Float32Array::from_iter(
+                rows.iter().map(|row| row.leak.as_ref().map(|leak| leak.similarity)),
+            )),
         ])
     }
 
@@ -90,7 +107,7 @@ mod tests {
 
     fn row(id: &str, class: &str, matched_name: &str) -> CandidateRow {
         let [id, class, matched_name, field] = [id, class, matched_name, "title"].map(str::to_owned);
-        CandidateRow { id, class, matched_name, field }
+        CandidateRow { id, class, matched_name, field, leak: None }
     }
 
     #[test]

@@ -25,11 +25,12 @@ mod prediction_file;
 mod relevance_file;
 mod splits;
 mod table;
+pub mod text;
 mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
-pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, read_candidates};
+pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use error::{DataError, Result};
 pub use journal::{Journal, JournalRecord, JournalStart};

@@ -179,7 +179,10 @@ where
 }
 
 /// Runs a step of the Parquet library, which panics on some damaged files where it should answer with an error.
-fn guarded<T, E: Display>(path: &Path, step: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+pub(crate) fn guarded<T, E: Display>(
+    path: &Path,
+    step: impl FnOnce() -> std::result::Result<T, E>,
+) -> Result<T> {
     // Unwind safety: after a panic the reader is dropped with the error, so nobody sees it half changed.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| DataError::undecodable(path, "Parquet", error)),

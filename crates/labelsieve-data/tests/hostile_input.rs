@@ -23,7 +23,7 @@ static VALID: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
     writer.finish().unwrap();
     let mut writer = CandidateWriter::create(at("candidates.parquet"), &[]).unwrap();
     let [id, class, matched_name, field] = ["1", "owl", "owl", "title"].map(str::to_owned);
-    writer.write(&vec![CandidateRow { id, class, matched_name, field }; 20]).unwrap();
+    writer.write(&vec![CandidateRow { id, class, matched_name, field, leak: None }; 20]).unwrap();
     writer.finish().unwrap();
     classifier().save(at("c.safetensors")).unwrap();
     let (journal, _) = Journal::open(at("j.journal"), "run").unwrap();

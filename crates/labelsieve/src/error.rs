@@ -56,6 +56,16 @@ pub enum Error {
         /// What it needs, in words.
         needs: &'static str,
     },
+    /// A list of classes that cannot be looked for.
+    #[error("{place}: expected {expected}, found {found}")]
+    ClassList {
+        /// The class.
+        place: String,
+        /// What every class must have.
+        expected: &'static str,
+        /// What this one has.
+        found: &'static str,
+    },
     /// An engine that could not do its work.
     #[error("{0}")]
     Engine(String),

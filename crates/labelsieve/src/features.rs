@@ -94,6 +94,12 @@ impl Features {
         Ok(Features { data, dim: self.dim, n_zero: self.n_zero + other.n_zero })
     }
 
+    /// Adds a row that came out of another `Features`.
+    pub(crate) fn push(&mut self, row: &[f32]) {
+        self.data.extend_from_slice(row);
+        self.n_zero += usize::from(row.iter().all(|&v| v == 0.0));
+    }
+
     /// Refuses `other` unless it lives in the same space.
     pub fn check_width(&self, what: &'static str, other: &Features, reference: &'static str) -> Result<()> {
         if other.dim == self.dim {

@@ -15,9 +15,9 @@
 //! # Ok::<(), labelsieve::Error>(())
 //! ```
 //!
-//! The folders are the pipeline: [`graph`] connects the examples of a class, [`relevance`] scores them, [`classifier`]
-//! learns from the weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and
-//! [`Classifier`] in `model.rs` are the centre.
+//! The folders are the pipeline: [`matching`] finds candidates by their texts, [`graph`] connects the examples of a
+//! class, [`relevance`] scores them, [`classifier`] learns from the weighted examples, [`evaluation`] measures the
+//! result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
 pub mod classifier;
 pub mod engine;
@@ -28,6 +28,7 @@ mod features;
 mod golden;
 pub mod graph;
 mod kernels;
+pub mod matching;
 mod model;
 pub mod random;
 pub mod relevance;

@@ -73,13 +73,14 @@ impl Class {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let mut npz = Npz::open(&self.file)?;
         let clean = read(&mut npz, "clean")?;
-        let noisy = read(&mut npz, "noisy")?;
-        let (n, d) = (clean.len() + noisy.len(), noisy.dim());
+        let (z, d) = (Matrix::from_array(npz.array("noisy")?)?.rows(), clean.dim());
+        let n = clean.len() + z;
 
         let mut best: Option<Seconds> = None;
-        let mut mean = vec![0f32; noisy.len()];
+        let mut mean = vec![0f32; z];
         for run in 0..self.repeats.max(1) {
-            let (seconds, relevance) = time_once(&clean, &noisy, self.seed + run as u64)?;
+            let noisy = read(&mut npz, "noisy")?; // read anew, so that no second copy counts as our memory
+            let (seconds, relevance) = time_once(&clean, noisy, self.seed + run as u64)?;
             mean.iter_mut().zip(&relevance).for_each(|(m, r)| *m += r / self.repeats.max(1) as f32);
             if best.is_none_or(|best| seconds.total < best.total) {
                 best = Some(seconds);
@@ -87,7 +88,7 @@ impl Class {
         }
         let seconds = best.context("no run")?;
         let grid_seconds = match self.grid {
-            true => Some(time_grid(&read(&mut npz, "clean20")?, &noisy, self.seed)?),
+            true => Some(time_grid(&read(&mut npz, "clean20")?, read(&mut npz, "noisy")?, self.seed)?),
             false => None,
         };
         if let Some(out) = &self.out {
@@ -101,7 +102,7 @@ impl Class {
             columns: d,
             threads: rayon::current_num_threads(),
             seconds,
-            search_gflops: (noisy.len() as f64).powi(2) * d as f64 / seconds.search / 1e9,
+            search_gflops: (z as f64).powi(2) * d as f64 / seconds.search / 1e9,
             train_gflops: passes * 2.0 * 16.0 / seconds.train / 1e9,
             train_gigabytes_per_second: passes * 4.0 / seconds.train / 1e9,
             grid_seconds,
@@ -113,9 +114,10 @@ impl Class {
 }
 
 /// One class from features to relevance. The graph phase is timed by itself first, so that training is what is left.
-fn time_once(clean: &Features, noisy: &Features, seed: u64) -> Result<(Seconds, Vec<f32>)> {
+fn time_once(clean: &Features, noisy: Features, seed: u64) -> Result<(Seconds, Vec<f32>)> {
     let start = Instant::now();
-    let pool = NoisyPool::with_graph(noisy.clone());
+    let pool = NoisyPool::with_graph(noisy);
+    let noisy = pool.features();
     let search = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let neighbours = pool.graph(NEIGHBOURS).insert(clean, noisy);
@@ -132,10 +134,10 @@ fn time_once(clean: &Features, noisy: &Features, seed: u64) -> Result<(Seconds, 
 }
 
 /// All shots and episodes of a class over one noisy graph, as `bench paper` runs them.
-fn time_grid(clean_20: &Features, noisy: &Features, seed: u64) -> Result<f64> {
+fn time_grid(clean_20: &Features, noisy: Features, seed: u64) -> Result<f64> {
     let model = Method::gcn().build()?;
     let start = Instant::now();
-    let pool = NoisyPool::with_graph(noisy.clone());
+    let pool = NoisyPool::with_graph(noisy);
     for k in SHOTS {
         for episode in 0..EPISODES {
             let rows: Vec<usize> = (0..k).map(|i| (4 * episode + i) % clean_20.len()).collect();

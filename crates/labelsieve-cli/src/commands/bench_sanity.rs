@@ -3,9 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 use labelsieve::engine::{Cpu, Engine, Job};
-use labelsieve::evaluation::{Interval, others, roc_auc};
+use labelsieve::evaluation::{Interval, roc_auc};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{LabelPropagation, Linear, Mlp, Similarity};
+use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity, others};
 use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use serde::Serialize;
@@ -19,6 +19,10 @@ pub struct Sanity {
     /// Clean examples per class
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
     shots: Vec<usize>,
+
+    /// λ of gcn and mlp [default: the paper's choice for the number of clean examples]
+    #[arg(long, value_name = "λ")]
+    lambda: Option<f32>,
 
     /// Seed of the generated sets
     #[arg(long, default_value_t = 0)]
@@ -44,8 +48,8 @@ const RATIOS: [f32; 4] = [0.2, 0.5, 0.8, 0.9];
 impl Sanity {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let methods = [
-            Method::gcn(),
-            Method::Mlp(Mlp::default()),
+            Method::Gcn(Gcn { lambda: self.lambda, ..Gcn::default() }),
+            Method::Mlp(Mlp { lambda: self.lambda, ..Mlp::default() }),
             Method::LabelPropagation(LabelPropagation::default()),
             Method::Similarity(Similarity {}),
             Method::Linear(Linear::default()),

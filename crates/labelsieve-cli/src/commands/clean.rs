@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use anyhow::{Context, Result};
 use clap::Args;
 use labelsieve::engine::{Cpu, Engine, Job};
-use labelsieve::evaluation::others;
 use labelsieve::graph::closest_clean;
 use labelsieve::random::Stream;
+use labelsieve::relevance::others;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
 use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
 use serde_json::json;
@@ -112,6 +112,14 @@ impl Clean {
                         _ => Features::empty(clean[c].dim()),
                     };
                     let pool = NoisyPool::new(load(&pools.noisy, &class.noisy)?);
+                    if pool.features().n_zero() > 0 {
+                        printer.warning(&format!(
+                            "{} of {} candidates of `{}` are rows of zeros, similar to nothing",
+                            pool.features().n_zero(),
+                            pool.features().len(),
+                            class.name
+                        ));
+                    }
                     Ok((c, pool, others, stream.bits(0)))
                 })
                 .collect::<Result<Vec<_>>>()?;
@@ -129,7 +137,10 @@ impl Clean {
                 if let Err(error) = journal.append(&batch[i].name, &result.encode()) {
                     failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
                 }
-                progress.inc(result.relevance.len() as u64);
+                let (name, z) = (&batch[i].name, result.relevance.len());
+                let mean = result.relevance.iter().sum::<f32>() / z.max(1) as f32;
+                printer.detail(&format!("{name}: {z} candidates, mean relevance {mean:.2}"));
+                progress.inc(z as u64);
                 let mut scored = scored.lock().unwrap_or_else(|poison| poison.into_inner());
                 scored.push((batch[i].name.clone(), result));
             })?;
@@ -225,7 +236,7 @@ impl Scored {
 }
 
 /// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class.
-fn batches<'a>(mut classes: Vec<&'a ClassRows>, dim: usize) -> Vec<Vec<&'a ClassRows>> {
+fn batches(mut classes: Vec<&ClassRows>, dim: usize) -> Vec<Vec<&ClassRows>> {
     const MOST_BYTES: usize = 1 << 30;
     classes.sort_by_key(|class| std::cmp::Reverse(class.noisy.len()));
     let mut batches: Vec<Vec<&ClassRows>> = Vec::new();

@@ -300,13 +300,7 @@ impl Report {
         if let Some(groups) = &self.gain_by_pool_size {
             let rows: Vec<Vec<String>> = groups
                 .iter()
-                .map(|g| {
-                    vec![
-                        format!("{}–{}", g.from, g.to),
-                        g.n_classes.to_string(),
-                        format!("{:+.1}", 100.0 * g.mean_gain),
-                    ]
-                })
+                .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
                 .collect();
             print_table(printer, &["candidates", "classes", "top-1 gain"], &rows)?;
         }

@@ -3,9 +3,11 @@
 mod bench_class;
 mod bench_paper;
 mod bench_sanity;
+mod classes;
 mod clean;
 mod demo;
 mod evaluate;
+mod match_text;
 mod method;
 mod predict;
 mod train;
@@ -17,6 +19,10 @@ use crate::printer::Printer;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Find the candidates of each class: examples whose texts contain one of its names
+    Match(Box<match_text::Match>),
+    /// Convert a class file or a list of WordNet synsets to TOML
+    Classes(classes::Classes),
     /// Score the relevance of every candidate to its class
     Clean(clean::Clean),
     /// Learn a classifier in which every candidate counts by its relevance
@@ -45,6 +51,8 @@ pub enum Bench {
 impl Command {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         match self {
+            Command::Match(command) => command.run(printer),
+            Command::Classes(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),

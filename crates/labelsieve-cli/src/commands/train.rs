@@ -75,6 +75,13 @@ struct ClassExamples {
     relevance: Vec<f32>,
 }
 
+/// Noisy rows of one class and their relevance.
+#[derive(Default)]
+struct WeightedRows {
+    rows: Vec<usize>,
+    relevance: Vec<f32>,
+}
+
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
@@ -112,7 +119,7 @@ impl Train {
     fn load(&self, printer: &Printer) -> Result<Vec<ClassExamples>> {
         let (clean, noisy) = self.files.open()?;
         let relevance = read_relevance(&self.relevance)?;
-        let noisy_rows = self.noisy_rows(&relevance, &rows_by_id(&noisy)?)?;
+        let mut noisy_rows = self.noisy_rows(&relevance, &rows_by_id(&noisy)?)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let known: Vec<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(unknown) = noisy_rows.keys().find(|name| !known.contains(name)) {
@@ -128,11 +135,12 @@ impl Train {
         let progress = printer.progress(clean_rows.len() as u64, "classes");
         let mut classes = Vec::with_capacity(clean_rows.len());
         for (name, rows) in clean_rows {
-            let (noisy_rows, weights) = noisy_rows.get(name.as_str()).cloned().unwrap_or_default();
+            let WeightedRows { rows: noisy_rows, relevance } =
+                noisy_rows.remove(name.as_str()).unwrap_or_default();
             classes.push(ClassExamples {
                 clean: load(&clean, &rows)?,
                 noisy: load(&noisy, &noisy_rows)?,
-                relevance: weights,
+                relevance,
                 name,
             });
             progress.inc(1);
@@ -147,8 +155,8 @@ impl Train {
         &self,
         relevance: &'a RelevanceTable,
         by_id: &crate::inputs::RowsById,
-    ) -> Result<HashMap<&'a str, (Vec<usize>, Vec<f32>)>> {
-        let mut rows: HashMap<&str, (Vec<usize>, Vec<f32>)> = HashMap::new();
+    ) -> Result<HashMap<&'a str, WeightedRows>> {
+        let mut rows: HashMap<&str, WeightedRows> = HashMap::new();
         for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i] && relevance.relevance[i] > 0.0)
         {
             let id = &relevance.ids[i];
@@ -162,9 +170,9 @@ impl Train {
                     "train with the same --noisy file that the relevance was computed with",
                 )
             })?;
-            let (class_rows, weights) = rows.entry(relevance.classes.get(i)).or_default();
-            class_rows.push(row);
-            weights.push(relevance.relevance[i]);
+            let class = rows.entry(relevance.classes.get(i)).or_default();
+            class.rows.push(row);
+            class.relevance.push(relevance.relevance[i]);
         }
         Ok(rows)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Result, check};
 use crate::features::Features;
-use crate::kernels::{add_transposed_product, dot, product_with_transposed, vectorized};
+use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
 use crate::random::Stream;
 
 /// Batch sizes the paper chooses from on validation classes.
@@ -168,7 +168,7 @@ impl Step {
         let n_parts = batch.chunks(batch.len().div_ceil(PARTS)).len();
         let mut slope = self.partial[..size].to_vec();
         for partial in self.partial[size..n_parts * size].chunks_exact(size) {
-            slope.iter_mut().zip(partial).for_each(|(sum, part)| *sum += part);
+            add(&mut slope, partial);
         }
         let rows = slope.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
         rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
@@ -186,15 +186,13 @@ fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, sl
     part.iter().for_each(|example| rows.extend_from_slice(example.row));
     let mut errors = vec![0f32; part.len() * k]; // B×K: cosines, then slopes of the logits
     product_with_transposed(&rows, unit, &mut errors, dim);
-    vectorized(|| {
-        for (errors, example) in errors.chunks_exact_mut(k).zip(part) {
-            errors.iter_mut().for_each(|e| *e *= scale);
-            softmax(errors);
-            errors[example.class] -= 1.0;
-            let weight = example.weight * scale / n;
-            errors.iter_mut().for_each(|e| *e *= weight);
-        }
-    });
+    for (errors, example) in errors.chunks_exact_mut(k).zip(part) {
+        errors.iter_mut().for_each(|e| *e *= scale);
+        softmax(errors);
+        errors[example.class] -= 1.0;
+        let weight = example.weight * scale / n;
+        errors.iter_mut().for_each(|e| *e *= weight);
+    }
     add_transposed_product(&errors, &rows, slope, k, dim);
 }
 
@@ -214,7 +212,6 @@ fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
     (unit, lengths)
 }
 
-#[inline(always)]
 fn softmax(logits: &mut [f32]) {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     logits.iter_mut().for_each(|l| *l = (*l - most).exp());

@@ -6,7 +6,7 @@ mod weight_matrix;
 
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::kernels::{add_scaled, vectorized};
+use crate::kernels::add_scaled;
 
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
 pub use prototype::{prototype, prototypes};
@@ -70,7 +70,7 @@ impl<'a> WeightedClass<'a> {
         let mut part = vec![0f32; dim];
         for examples in examples.chunks(CHUNK) {
             part.fill(0.0);
-            vectorized(|| examples.iter().for_each(|(row, weight)| add_scaled(&mut part, *weight, row)));
+            examples.iter().for_each(|(row, weight)| add_scaled(&mut part, *weight, row));
             sum.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += f64::from(part));
         }
         sum.iter().map(|&sum| sum as f32).collect()

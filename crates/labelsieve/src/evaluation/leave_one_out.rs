@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::classifier::{WeightMatrix, WeightedClass};
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::{dot, vectorized};
+use crate::kernels::dot;
 
 /// Share of clean examples whose class's prototype is the closest, when the example itself is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,7 @@ fn recognised(classes: &[WeightedClass], weight: impl Fn(f32) -> f32 + Sync) -> 
             let rest = Features::new(rest, dim)?;
             let own = dot(rest.row(0), row);
             let others = prototypes.weights().rows().enumerate().filter(|(other, _)| *other != c);
-            right += usize::from(vectorized(|| others.map(|(_, w)| dot(w, row)).all(|score| score < own)));
+            right += usize::from(others.map(|(_, w)| dot(w, row)).all(|score| score < own));
         }
         Ok(right)
     };
@@ -68,7 +68,7 @@ mod tests {
     fn a_pool_of_the_wrong_class_shows_in_the_untreated_figure() {
         let features = |values: &[f32]| Features::new(values.to_vec(), 2).unwrap();
         let (east, north) = (features(&[1.0, 0.0, 1.0, 0.1]), features(&[0.0, 1.0, 0.1, 1.0]));
-        let (good, bad) = (features(&[1.0, 0.0].repeat(9)), features(&[1.0, 0.0].repeat(9)));
+        let (good, bad) = (features(&[1.0, 0.0].repeat(9)), features(&[1.0, -0.1].repeat(9)));
         let classes = [
             WeightedClass::new(&east, &good, &[1.0; 9]).unwrap(),
             WeightedClass::new(&north, &bad, &[0.0; 9]).unwrap(), // its candidates are all of the other class

@@ -1,17 +1,17 @@
 //! How good is it? Accuracy, intervals over episodes, tuning, and relevance against the truth.
 
 mod accuracy;
-mod few_shot;
 mod interval;
 mod leave_one_out;
 mod pool_size;
 mod relevance_analysis;
+mod test_sets;
 mod tuning;
 
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
-pub use few_shot::{BaseClasses, ClassifierKind, FewShot, Learned, Shot, others};
 pub use interval::Interval;
 pub use leave_one_out::{LeaveOneOut, leave_one_out};
 pub use pool_size::{SizeGroup, group_by_pool_size};
 pub use relevance_analysis::{RelevanceAnalysis, average_precision, roc_auc};
+pub use test_sets::{BaseTest, Reached, TestSets};
 pub use tuning::{BETAS, LAMBDAS, Trial, best};

@@ -15,6 +15,13 @@ pub struct SizeGroup {
     pub mean_gain: f64,
 }
 
+impl SizeGroup {
+    /// The group's sizes for people: `0`, `1–9`, `10–99`, …
+    pub fn range(&self) -> String {
+        if self.from == self.to { self.from.to_string() } else { format!("{}–{}", self.from, self.to) }
+    }
+}
+
 /// Groups classes by candidates in powers of ten (0, 1–9, 10–99, …), leaving out empty groups. `gains[c]` is what
 /// class c gained, e.g. in accuracy.
 pub fn group_by_pool_size(sizes: &[usize], gains: &[f64]) -> Vec<SizeGroup> {

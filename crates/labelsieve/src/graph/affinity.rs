@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
 use crate::features::Features;
-use crate::kernels::{add_scaled, vectorized};
+use crate::kernels::add_scaled;
 
 /// A: `a_ij = [v_i·v_j]+` where i and j are among each other's neighbours, 0 elsewhere and on the diagonal.
 /// Symmetric, stored row by row (CSR) with ascending columns; entries that clip to zero are left out.
@@ -165,16 +165,14 @@ impl Propagation {
         let row = |i: usize| if i < k { clean.row(i) } else { noisy.row(i - k) };
         let mut out = vec![0f32; self.len() * d];
         out.par_chunks_mut(64 * d).enumerate().for_each(|(chunk, out)| {
-            vectorized(|| {
-                for (i, out) in out.chunks_exact_mut(d).enumerate().map(|(i, out)| (chunk * 64 + i, out)) {
-                    out.copy_from_slice(row(i));
-                    if let Propagation::Graph { affinity, inverse_degree } = self {
-                        let (columns, weights) = affinity.row(i);
-                        columns.iter().zip(weights).for_each(|(&j, &w)| add_scaled(out, w, row(j as usize)));
-                        out.iter_mut().for_each(|v| *v *= inverse_degree[i]);
-                    }
+            for (i, out) in out.chunks_exact_mut(d).enumerate().map(|(i, out)| (chunk * 64 + i, out)) {
+                out.copy_from_slice(row(i));
+                if let Propagation::Graph { affinity, inverse_degree } = self {
+                    let (columns, weights) = affinity.row(i);
+                    columns.iter().zip(weights).for_each(|(&j, &w)| add_scaled(out, w, row(j as usize)));
+                    out.iter_mut().for_each(|v| *v *= inverse_degree[i]);
                 }
-            });
+            }
         });
         out
     }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::features::Features;
-use crate::kernels::{dot, vectorized};
+use crate::kernels::dot;
 
 /// The neighbours of a class's noisy examples among themselves, found once and reused for every choice of clean ones.
 ///
@@ -111,13 +111,11 @@ fn similarities_to_clean(clean: &Features, noisy: &Features) -> Vec<f32> {
         return out;
     }
     out.par_chunks_mut(64 * k).enumerate().for_each(|(chunk, out)| {
-        vectorized(|| {
-            for (row, out) in out.chunks_exact_mut(k).enumerate() {
-                for (c, out) in out.iter_mut().enumerate() {
-                    *out = dot(noisy.row(chunk * 64 + row), clean.row(c));
-                }
+        for (row, out) in out.chunks_exact_mut(k).enumerate() {
+            for (c, out) in out.iter_mut().enumerate() {
+                *out = dot(noisy.row(chunk * 64 + row), clean.row(c));
             }
-        });
+        }
     });
     out
 }

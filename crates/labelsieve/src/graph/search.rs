@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, vectorized};
+use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, prefetch};
 
 /// The `count` nearest other rows of each row.
 pub(super) fn exact(features: &Features, count: usize) -> Neighbours {
@@ -165,7 +165,7 @@ impl Pool {
     #[cold]
     fn make_room(&mut self, features: &Features, i: usize) {
         let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
-        slots.select_nth_unstable_by(self.width - 1, Entry::order);
+        slots.select_nth_unstable_by(self.width - 1, by_score);
         let mut floor = slots[self.width - 1].similarity - self.margin;
         let mut count = self.width;
         for slot in self.width..self.capacity {
@@ -189,7 +189,7 @@ impl Pool {
         let slots = &self.entries[i * self.capacity..][..self.counts[i] as usize];
         let mut best: Vec<Entry> = slots.to_vec();
         if best.len() > self.width {
-            best.select_nth_unstable_by(self.width - 1, Entry::order);
+            best.select_nth_unstable_by(self.width - 1, by_score);
             let floor = best[self.width - 1].similarity - self.margin;
             best.retain(|entry| entry.similarity >= floor);
         }
@@ -199,12 +199,18 @@ impl Pool {
     }
 }
 
+/// Higher scores first. Scores are not exact, so ties among them mean nothing.
+fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
+    b.similarity.total_cmp(&a.similarity)
+}
+
 /// Replaces scores by exact similarities to `row`.
 fn measure(features: &Features, row: usize, entries: &mut [Entry]) {
     let a = features.row(row);
-    vectorized(|| {
-        for entry in entries {
-            entry.similarity = dot(a, features.row(entry.index as usize));
+    for i in 0..entries.len() {
+        if let Some(soon) = entries.get(i + 2) {
+            prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
         }
-    });
+        entries[i].similarity = dot(a, features.row(entries[i].index as usize));
+    }
 }

@@ -56,7 +56,8 @@ impl BfloatScreen {
     /// See [`super::Screen::hits`]. Ranges start at multiples of [`ROW_STEP`].
     #[cfg(target_arch = "x86_64")]
     pub fn hits(&self, tile: &Tile, hits: &mut Vec<Hit>) {
-        assert!(tile.rows.start % ROW_STEP == 0 && tile.columns.start % ROW_STEP == 0, "unaligned tile");
+        let aligned = |start: usize| start.is_multiple_of(ROW_STEP);
+        assert!(aligned(tile.rows.start) && aligned(tile.columns.start), "unaligned tile");
         assert!(tile.rows.len() == tile.row_floor.len() && tile.columns.len() == tile.column_floor.len());
         assert!(Self::is_supported(), "made on a machine without the instruction");
         let mut scores = [[0f32; ROW_STEP]; avx512::ROWS];

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::bfloat::BfloatScreen;
-use super::{product::product_with_transposed, vectorized};
+use super::{for_this_machine, product::product_with_transposed};
 use crate::features::Features;
 
 /// A pair that may be close: rows `i` and `j` counted from the start of the tile's ranges, and their score.
@@ -75,15 +75,13 @@ fn plain_hits(features: &Features, tile: &Tile, scratch: &mut Vec<f32>, hits: &m
     scratch.resize(n * m, 0.0);
     let (a, b) = (features.block(tile.rows.clone()), features.block(tile.columns.clone()));
     product_with_transposed(a, b, scratch, features.dim());
-    vectorized(|| {
-        for (i, (scores, &row_floor)) in scratch.chunks_exact(m).zip(tile.row_floor).enumerate() {
-            scan_row(i, scores, row_floor, tile.column_floor, hits);
-        }
-    });
+    for (i, (scores, &row_floor)) in scratch.chunks_exact(m).zip(tile.row_floor).enumerate() {
+        scan_row(i, scores, row_floor, tile.column_floor, hits);
+    }
 }
 
+for_this_machine! {
 /// Most stretches of 16 scores hold nothing of interest: one comparison of the whole stretch says so.
-#[inline(always)]
 fn scan_row(i: usize, scores: &[f32], row_floor: f32, column_floor: &[f32], hits: &mut Vec<Hit>) {
     const STRETCH: usize = 16;
     for (start, (scores, floors)) in
@@ -99,6 +97,7 @@ fn scan_row(i: usize, scores: &[f32], row_floor: f32, column_floor: &[f32], hits
             }
         }
     }
+}
 }
 
 #[cfg(test)]

@@ -1,5 +1,11 @@
 //! The Adam optimiser (Kingma and Ba 2015) with L2 weight decay added to the gradient.
 
+use crate::kernels::for_this_machine;
+
+const BETA_1: f32 = 0.9;
+const BETA_2: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
+
 /// First and second moments of the gradient of each parameter.
 pub(super) struct Adam {
     step: i32,
@@ -14,13 +20,23 @@ impl Adam {
 
     /// Moves `parameters` one step against `gradient`.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32, weight_decay: f32) {
-        const BETA_1: f32 = 0.9;
-        const BETA_2: f32 = 0.999;
-        const EPSILON: f32 = 1e-8;
         self.step += 1;
         let rate = (f64::from(learning_rate) / (1.0 - f64::from(BETA_1).powi(self.step))) as f32;
         let root = (1.0 - f64::from(BETA_2).powi(self.step)).sqrt() as f32;
-        let moments = self.mean.iter_mut().zip(&mut self.square);
+        update(parameters, gradient, &mut self.mean, &mut self.square, (rate, root, weight_decay));
+    }
+}
+
+for_this_machine! {
+    fn update(
+        parameters: &mut [f32],
+        gradient: &[f32],
+        means: &mut [f32],
+        squares: &mut [f32],
+        settings: (f32, f32, f32),
+    ) {
+        let (rate, root, weight_decay) = settings;
+        let moments = means.iter_mut().zip(squares);
         for ((parameter, &slope), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
             let slope = slope + weight_decay * *parameter;
             *mean = BETA_1 * *mean + (1.0 - BETA_1) * slope;

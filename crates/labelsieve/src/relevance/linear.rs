@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::kernels::{add_scaled, dot, vectorized};
+use crate::kernels::{add_scaled, dot};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::random::Stream;
 
@@ -45,8 +45,22 @@ impl RelevanceModel for Linear {
         let (weights, bias) = fit(problem.clean, &negatives, self.decay);
         let rows = problem.noisy.features().rows();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
-        Relevance::new(vectorized(|| rows.map(probability).collect()))
+        Relevance::new(rows.map(probability).collect())
     }
+}
+
+/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`.
+pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
+    const MOST: usize = 1000;
+    let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
+    let places: Vec<(usize, usize)> =
+        sets.flat_map(|(c, set)| (0..set.len()).map(move |row| (c, row))).collect();
+    let mut chosen = Features::empty(clean[class].dim());
+    for place in stream.choose(places.len(), MOST) {
+        let (c, row) = places[place];
+        chosen.push(clean[c].row(row));
+    }
+    chosen
 }
 
 /// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (each mean
@@ -63,10 +77,8 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     for _ in 0..MOST_ITERATIONS {
         let mut slope = vec![0f32; dim + 1];
         add_scaled(&mut slope[..dim], decay, &ahead[..dim]);
-        vectorized(|| {
-            add_slope(positives, 1.0, &ahead, &mut slope);
-            add_slope(negatives, 0.0, &ahead, &mut slope);
-        });
+        add_slope(positives, 1.0, &ahead, &mut slope);
+        add_slope(negatives, 0.0, &ahead, &mut slope);
         if slope.iter().all(|s| s.abs() < FLAT) {
             break;
         }
@@ -81,7 +93,6 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     (point, bias)
 }
 
-#[inline(always)]
 fn add_slope(rows: &Features, target: f32, at: &[f32], slope: &mut [f32]) {
     let dim = rows.dim();
     for row in rows.rows() {
@@ -91,7 +102,6 @@ fn add_slope(rows: &Features, target: f32, at: &[f32], slope: &mut [f32]) {
     }
 }
 
-#[inline(always)]
 fn sigmoid(a: f32) -> f32 {
     1.0 / (1.0 + (-a).exp())
 }

@@ -18,11 +18,11 @@ use super::adam::Adam;
 use super::loss::loss_slope;
 use crate::error::{Result, check};
 use crate::graph::Propagation;
-use crate::kernels::{add_transposed_product, product, vectorized};
+use crate::kernels::{COLUMNS, add, for_this_machine, thin_product, thin_transposed_product};
 use crate::random::Stream;
 
 /// Hidden units m.
-pub(super) const HIDDEN: usize = 16;
+pub(super) const HIDDEN: usize = COLUMNS;
 
 /// How the network is trained; the defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl<'a> Network<'a> {
             self.forward(&weights, dropout);
             self.backward(&weights, dropout);
             let rate = training.learning_rate * 0.1f32.powi((iteration / training.decay_every) as i32);
-            vectorized(|| adam.step(&mut weights.0, &self.gradient, rate, training.weight_decay));
+            adam.step(&mut weights.0, &self.gradient, rate, training.weight_decay);
         }
         self.forward(&weights, Dropout::none());
         self.probabilities
@@ -158,8 +158,8 @@ impl<'a> Network<'a> {
             .zip(self.x.par_chunks(chunk * dim))
             .enumerate()
             .for_each(|(c, ((hidden, support), x))| {
-                product(x, theta_1, hidden, dim, HIDDEN);
-                vectorized(|| activate(hidden, support, bias_1, theta_2, dropout, c * chunk));
+                thin_product(x, theta_1, hidden, dim);
+                activate(hidden, support, bias_1, theta_2, dropout, c * chunk);
             });
         let (propagation, support) = (self.propagation, &self.support);
         self.probabilities.par_chunks_mut(chunk).enumerate().for_each(|(c, probabilities)| {
@@ -184,22 +184,17 @@ impl<'a> Network<'a> {
             .enumerate()
             .rev()
             .for_each(|(c, ((partial, hidden), x))| {
-                partial.fill(0.0);
                 let (theta_1_slope, rest) = partial.split_at_mut(dim * HIDDEN);
-                vectorized(|| {
-                    let support_slope = |i: usize| propagation.gather(slopes, c * chunk + i);
-                    hidden_slopes(hidden, support_slope, theta_2, dropout.scale, rest);
-                });
-                add_transposed_product(x, hidden, theta_1_slope, dim, HIDDEN);
+                let n_rows = hidden.len() / HIDDEN;
+                let support_slopes: Vec<f32> =
+                    (c * chunk..c * chunk + n_rows).map(|i| propagation.gather(slopes, i)).collect();
+                hidden_slopes(hidden, &support_slopes, theta_2, dropout.scale, rest);
+                thin_transposed_product(x, hidden, theta_1_slope, dim);
             });
         let n_parameters = self.gradient.len();
         let (gradient, partial) = (&mut self.gradient, &self.partial);
-        vectorized(|| {
-            gradient.fill(0.0);
-            for partial in partial.chunks_exact(n_parameters) {
-                gradient.iter_mut().zip(partial).for_each(|(sum, part)| *sum += part);
-            }
-        });
+        gradient.fill(0.0);
+        partial.chunks_exact(n_parameters).for_each(|partial| add(gradient, partial));
         gradient[n_parameters - 1] = bias_2_slope;
         gradient
     }
@@ -256,8 +251,8 @@ impl Dropout {
     }
 }
 
+for_this_machine! {
 /// In place: R = dropout [H + b₁]+, and s = R Θ₂.
-#[inline(always)]
 fn activate(
     hidden: &mut [f32],
     support: &mut [f32],
@@ -277,19 +272,19 @@ fn activate(
         *support = sum_16(terms);
     }
 }
+}
 
-/// In place: R becomes ∂H; adds the slopes of b₁ and Θ₂ to `slopes`.
-#[inline(always)]
+for_this_machine! {
+/// In place: R becomes ∂H; writes the slopes of b₁ and Θ₂ to `slopes`.
 fn hidden_slopes(
     hidden: &mut [f32],
-    support_slope: impl Fn(usize) -> f32,
+    support_slopes: &[f32],
     theta_2: &[f32; HIDDEN],
     scale: f32,
     slopes: &mut [f32],
 ) {
     let (mut bias_1_slope, mut theta_2_slope) = ([0f32; HIDDEN], [0f32; HIDDEN]);
-    for (i, row) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().enumerate() {
-        let slope = support_slope(i);
+    for (row, &slope) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().zip(support_slopes) {
         for u in 0..HIDDEN {
             theta_2_slope[u] += slope * row[u];
             row[u] = if row[u] > 0.0 { slope * theta_2[u] * scale } else { 0.0 };
@@ -298,6 +293,7 @@ fn hidden_slopes(
     }
     slopes[..HIDDEN].copy_from_slice(&bias_1_slope);
     slopes[HIDDEN..2 * HIDDEN].copy_from_slice(&theta_2_slope);
+}
 }
 
 #[inline(always)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::{dot, vectorized};
+use crate::kernels::dot;
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
 /// `(1 + v·x) / 2`, where x is the unit-length mean of the clean examples.
@@ -22,6 +22,6 @@ impl RelevanceModel for Similarity {
         let mean = Features::new(mean, dim)?;
         let rows = problem.noisy.features().rows();
         let scaled = |v: &[f32]| (0.5 + 0.5 * dot(v, mean.row(0))).clamp(0.0, 1.0);
-        Relevance::new(vectorized(|| rows.map(scaled).collect()))
+        Relevance::new(rows.map(scaled).collect())
     }
 }

@@ -1,0 +1,217 @@
+//! `labelsieve match`: from class names to candidates.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, Matcher, NameWarning, TextEncoding};
+use labelsieve_data::text::{
+    OnBadRow, ScanSummary, TextColumns, TextFormat, TextSource, read_class_file, scan,
+};
+use labelsieve_data::{AtomicFile, CandidateWriter};
+
+use crate::candidates::CandidateSink;
+use crate::leaks::LeakArgs;
+use crate::printer::Printer;
+
+/// Find the candidates of each class: examples whose texts contain one of its names
+#[derive(Args)]
+pub struct Match {
+    /// The classes and their names: .toml, .csv, or .txt with one WordNet synset per line
+    #[arg(long, value_name = "FILE")]
+    classes: PathBuf,
+
+    /// Texts: YFCC100M metadata, CSV, TSV, JSON Lines or Parquet, plain or .gz, .bz2, .zst; globs, folders of
+    /// img2dataset or clip-retrieval
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    text: Vec<PathBuf>,
+
+    /// Columns to search, in order of trust [default: title, description, caption, text, tags, user_tags, as far as
+    /// they exist]
+    #[arg(long = "text-column", value_name = "NAME", value_delimiter = ',')]
+    text_columns: Vec<String>,
+
+    /// Column that names the example [default: id, key, uid, image_path or file_name]
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+
+    /// When a text contains a name
+    #[arg(long, value_enum, default_value = "phrase")]
+    rule: RuleArg,
+
+    /// Format of the texts [default: by file name and content]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
+
+    /// Texts are written as in URLs (`caf%C3%A9+bar`); YFCC100M always is
+    #[arg(long)]
+    percent_encoded: bool,
+
+    /// Stop at the first malformed row instead of counting and skipping it
+    #[arg(long)]
+    strict: bool,
+
+    /// Write the number of candidates per class as JSON
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+
+    #[command(flatten)]
+    leaks: LeakArgs,
+
+    /// The Parquet file of candidates to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+const MIB: u64 = 1 << 20;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RuleArg {
+    /// The words of the name, whole and in order
+    Phrase,
+    /// As `phrase`, each word in the singular or the plural
+    Plural,
+    /// One word of the name, in the singular or the plural
+    AnyWord,
+    /// The letters of the name, inside words too
+    Substring,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatArg {
+    Yfcc,
+    Csv,
+    Tsv,
+    Jsonl,
+    Parquet,
+}
+
+impl Match {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let classes = read_class_file(&self.classes)?;
+        let matcher =
+            Matcher::new(&classes, self.rule.into()).context("cannot search for the class names")?;
+        warn_about_names(matcher.warnings(), &classes, printer);
+        let source = TextSource::open(&self.text, &self.columns())?;
+        let (fields, n_files) = (source.text_columns().join(", "), source.paths().len());
+        printer.detail(&format!("searching {fields} of {n_files} files"));
+        let checked = self.leaks.check(printer)?;
+
+        let sink = || CandidateSink::new(&matcher, &classes, &source, checked.as_ref(), self.leaks.fate());
+
+        let mut writer = CandidateWriter::create(&self.output, &self.provenance())?;
+        let bar = printer.progress(source.n_bytes() / MIB, "MiB");
+        let mut counts = vec![0; classes.classes().len()];
+        let (mut n_leaks, mut n_unchecked) = (0, 0);
+        let on_bad_row = if self.strict { OnBadRow::Stop } else { OnBadRow::Skip };
+        let summary = scan(&source, on_bad_row, sink, CandidateSink::take, |found, progress| {
+            found.classes.iter().for_each(|&class| counts[class] += 1);
+            n_leaks += found.n_leaks;
+            n_unchecked += found.n_unchecked;
+            bar.set_position(progress.n_bytes / MIB);
+            bar.set_message(format!("{} rows", progress.n_rows));
+            writer.write(&found.rows)
+        })?;
+        bar.finish_and_clear();
+
+        let statistics = CandidateStatistics::new(&classes, &counts);
+        if let Some(path) = &self.stats {
+            write_json(path, &statistics)?;
+        }
+        writer.finish()?;
+        report_rows(&summary, printer);
+        self.leaks.report(n_leaks, n_unchecked, printer);
+        let n_candidates = statistics.n_candidates;
+        printer.note(&format!("{n_candidates} candidates written to `{}`", self.output.display()));
+        printer.data(statistics.to_string().trim_end())
+    }
+
+    fn columns(&self) -> TextColumns {
+        TextColumns {
+            format: self.format.map(TextFormat::from),
+            id: self.id_column.clone(),
+            texts: self.text_columns.clone(),
+            encoding: self.percent_encoded.then_some(TextEncoding::Percent),
+        }
+    }
+
+    /// What made the file, kept inside it.
+    fn provenance(&self) -> Vec<(String, String)> {
+        let rule = self.rule.to_possible_value().map_or(String::new(), |value| value.get_name().to_string());
+        vec![
+            ("labelsieve.version".into(), env!("CARGO_PKG_VERSION").into()),
+            ("labelsieve.classes".into(), self.classes.display().to_string()),
+            ("labelsieve.rule".into(), rule),
+        ]
+    }
+}
+
+/// Says which rows were left out and why.
+fn report_rows(summary: &ScanSummary, printer: &Printer) {
+    if summary.n_bad > 0 {
+        printer.warning(&format!("{} malformed rows skipped; the first:", summary.n_bad));
+        for (path, bad) in &summary.first_bad {
+            let place = format!("{}:{}", path.display(), bad.position);
+            printer.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
+        }
+    }
+    let skipped = match summary.n_skipped {
+        0 => String::new(),
+        n => format!(" ({n} videos or failed downloads left out)"),
+    };
+    printer.note(&format!("{} rows read{skipped}", summary.n_rows));
+}
+
+fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, printer: &Printer) {
+    const SHOWN: usize = 5;
+    let id = |class: usize| classes.classes()[class].id.as_str();
+    for warning in warnings.iter().take(SHOWN) {
+        match warning {
+            NameWarning::Shared { words, classes } => {
+                let ids: Vec<&str> = classes.iter().map(|&class| id(class)).collect();
+                printer.warning(&format!("`{words}` names {} classes: {}", ids.len(), ids.join(", ")));
+            }
+            NameWarning::Unsearchable { class, name } => {
+                printer.warning(&format!(
+                    "class `{}`: no text can contain `{name}`, which has no letters",
+                    id(*class)
+                ));
+            }
+        }
+    }
+    if warnings.len() > SHOWN {
+        printer.warning(&format!("… and {} more names like these", warnings.len() - SHOWN));
+    }
+}
+
+fn write_json(path: &PathBuf, statistics: &CandidateStatistics) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, statistics)
+        .with_context(|| format!("cannot write `{}`", path.display()))?;
+    file.write_all(b"\n").with_context(|| format!("cannot write `{}`", path.display()))?;
+    Ok(file.commit()?)
+}
+
+impl From<RuleArg> for MatchRule {
+    fn from(rule: RuleArg) -> MatchRule {
+        match rule {
+            RuleArg::Phrase => MatchRule::Phrase,
+            RuleArg::Plural => MatchRule::Plural,
+            RuleArg::AnyWord => MatchRule::AnyWord,
+            RuleArg::Substring => MatchRule::Substring,
+        }
+    }
+}
+
+impl From<FormatArg> for TextFormat {
+    fn from(format: FormatArg) -> TextFormat {
+        match format {
+            FormatArg::Yfcc => TextFormat::Yfcc,
+            FormatArg::Csv => TextFormat::Csv,
+            FormatArg::Tsv => TextFormat::Tsv,
+            FormatArg::Jsonl => TextFormat::JsonLines,
+            FormatArg::Parquet => TextFormat::Parquet,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Class files: TOML for people, CSV for spreadsheets, synset lists as they come.
+
+use std::io::Write;
+use std::path::Path;
+
+use labelsieve::matching::{ClassEntry, ClassList};
+use serde::{Deserialize, Serialize};
+
+use super::synset_list;
+use crate::{AtomicFile, DataError, Result};
+
+/// `[[class]]` tables.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClassFile {
+    #[serde(default)]
+    class: Vec<ClassRow>,
+}
+
+/// One class as it is written. A missing display name is the first name; missing names are the display name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClassRow {
+    id: String,
+    #[serde(default)]
+    display_name: String,
+    #[serde(default)]
+    names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    exclude: Vec<String>,
+}
+
+impl From<ClassRow> for ClassEntry {
+    fn from(row: ClassRow) -> ClassEntry {
+        let ClassRow { id, mut display_name, mut names, exclude } = row;
+        if display_name.is_empty() {
+            display_name = names.first().unwrap_or(&id).clone();
+        } else if names.is_empty() {
+            names.push(display_name.clone());
+        }
+        ClassEntry { id, display_name, names, exclude }
+    }
+}
+
+/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets.
+pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
+    let path = path.as_ref();
+    let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let place = format!("byte {}", error.utf8_error().valid_up_to());
+        DataError::malformed(path, place, "UTF-8", "other bytes")
+    })?;
+    let text = text.trim_start_matches('\u{feff}');
+    let classes = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => parse_toml(path, text)?,
+        Some("csv") => parse_csv(path, text)?,
+        Some("txt") => synset_list::parse(text),
+        _ => {
+            return Err(DataError::malformed(
+                path,
+                "file name",
+                ".toml, .csv or .txt (synsets)",
+                "another one",
+            ));
+        }
+    };
+    ClassList::new(classes).map_err(|error| match error {
+        labelsieve::Error::ClassList { place, expected, found } => {
+            DataError::malformed(path, place, expected, found)
+        }
+        other => DataError::undecodable(path, "class", other),
+    })
+}
+
+/// Writes the TOML form, whole or not at all.
+pub fn write_class_file(path: impl AsRef<Path>, classes: &ClassList) -> Result<()> {
+    let path = path.as_ref();
+    let row = |class: &ClassEntry| {
+        let ClassEntry { id, display_name, names, exclude } = class.clone();
+        ClassRow { id, display_name, names, exclude }
+    };
+    let file = ClassFile { class: classes.classes().iter().map(row).collect() };
+    let text = toml::to_string(&file).map_err(|error| DataError::undecodable(path, "TOML", error))?;
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(text.as_bytes()).map_err(DataError::io("write", path))?;
+    file.commit()
+}
+
+fn parse_toml(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
+    let file: ClassFile = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        DataError::malformed(
+            path,
+            format!("line {line}"),
+            "[[class]] with id, display_name, names, exclude",
+            error.message(),
+        )
+    })?;
+    Ok(file.class.into_iter().map(ClassEntry::from).collect())
+}
+
+/// A header `id,display_name,names,exclude`, of which only `id` is needed; several names in a cell are separated by `|`.
+fn parse_csv(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let malformed = |error: csv::Error| {
+        let line = error.position().map_or(1, |position| position.line());
+        DataError::malformed(
+            path,
+            format!("line {line}"),
+            "as many fields as in the header",
+            error.to_string(),
+        )
+    };
+    let header = reader.headers().map_err(malformed)?.clone();
+    for name in &header {
+        if !["id", "display_name", "names", "exclude"].contains(&name) {
+            let expected = "the columns id, display_name, names and exclude";
+            return Err(DataError::malformed(path, "line 1", expected, format!("`{name}`")));
+        }
+    }
+    let mut classes = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(malformed)?;
+        let cell =
+            |name| header.iter().position(|column| column == name).and_then(|column| record.get(column));
+        let list = |name| {
+            let names = cell(name).unwrap_or("").split('|').map(str::trim);
+            names.filter(|name| !name.is_empty()).map(String::from).collect()
+        };
+        let (id, display_name) = (cell("id").unwrap_or("").into(), cell("display_name").unwrap_or("").into());
+        classes.push(ClassRow { id, display_name, names: list("names"), exclude: list("exclude") }.into());
+    }
+    Ok(classes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, text: &[u8]) -> Result<ClassList> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        read_class_file(&path)
+    }
+
+    fn check_error(name: &str, text: &[u8], expected: &str) {
+        let error = read(name, text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    fn churches() -> ClassList {
+        let class = |id: &str, display_name: &str, names: &[&str], exclude: &[&str]| ClassEntry {
+            id: id.into(),
+            display_name: display_name.into(),
+            names: names.iter().map(|name| name.to_string()).collect(),
+            exclude: exclude.iter().map(|name| name.to_string()).collect(),
+        };
+        ClassList::new(vec![
+            class("n1", "church", &["church", "church building"], &["Church Street"]),
+            class("n2", "crane", &["crane"], &[]),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn toml_csv_and_synsets_say_the_same() {
+        let toml = r#"
+            [[class]]
+            id = "n1"
+            names = ["church", "church building"]
+            exclude = ["Church Street"]
+            [[class]]
+            id = "n2"
+            display_name = "crane"
+        "#;
+        assert_eq!(read("c.toml", toml.as_bytes()).unwrap(), churches());
+        let csv =
+            "id,names,exclude,display_name\nn1,church | church building,Church Street,church\nn2,,,crane\n";
+        assert_eq!(read("c.csv", csv.as_bytes()).unwrap(), churches());
+        let synsets = read("c.txt", b"n00000001 church, church building\n").unwrap();
+        assert_eq!(synsets.classes()[0].names, churches().classes()[0].names);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        write_class_file(&path, &churches()).unwrap();
+        assert_eq!(read_class_file(&path).unwrap(), churches());
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        check_error(
+            "c.toml",
+            b"[[class]]\nid = \"a\"\nname = \"b\"\n",
+            "c.toml`: line 3: expected [[class]] with id",
+        );
+        check_error("c.toml", b"[[class]]\nid = 3\n", "line 2");
+        check_error(
+            "c.csv",
+            b"id,names\na,b,c\n",
+            "c.csv`: line 2: expected as many fields as in the header",
+        );
+        check_error(
+            "c.csv",
+            b"id,title\n",
+            "line 1: expected the columns id, display_name, names and exclude, found `title`",
+        );
+        check_error("c.txt", b"", "c.txt`: classes: expected at least one, found none");
+        check_error(
+            "c.toml",
+            b"[[class]]\nid = \"a\"\n",
+            "class `a`: expected at least one name, found none",
+        );
+        check_error("c.xlsx", b"", "expected .toml, .csv or .txt");
+        check_error("c.toml", b"id = \"\xff", "byte 6: expected UTF-8");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text: String) {
+            for name in ["c.toml", "c.csv", "c.txt"] {
+                let _ = read(name, text.as_bytes());
+            }
+        }
+    }
+}

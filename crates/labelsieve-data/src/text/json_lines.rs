@@ -1,0 +1,213 @@
+//! JSON Lines: one object per line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+use labelsieve::matching::TextEncoding;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::line_blocks::{LineBlocks, RowEnd};
+use super::rows::{BadRow, RowSink, Tally, numbered_lines};
+use crate::Result;
+
+/// What is read of each object.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    pub(super) id: String,
+    pub(super) texts: Vec<String>,
+    pub(super) encoding: TextEncoding,
+}
+
+/// The keys that the first objects of a file have, in the order of their appearance. Broken lines have none.
+pub(super) fn read_keys(path: &Path) -> Result<Vec<String>> {
+    const MOST_LINES: usize = 100;
+    let mut block = Vec::new();
+    LineBlocks::open(path, RowEnd::Line)?.next(&mut block)?;
+    let mut keys: Vec<String> = Vec::new();
+    for (_, line) in numbered_lines(&block).take(MOST_LINES) {
+        let object: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(line).unwrap_or_default();
+        for key in object.into_iter().map(|(key, _)| key) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Reads every line of `block`. A text may be a string, a list of strings (tags), or absent.
+pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tally: &mut Tally) {
+    for (number, line) in numbered_lines(block) {
+        let mut deserializer = serde_json::Deserializer::from_slice(line);
+        let row = RowSeed(keys).deserialize(&mut deserializer);
+        match row.and_then(|row| deserializer.end().map(|()| row)) {
+            Ok(Row { id: Some(id), texts }) => {
+                texts.iter().for_each(|(column, text)| sink.text(*column, text, keys.encoding));
+                sink.end_row(&id);
+                tally.n_rows += 1;
+            }
+            Ok(Row { id: None, .. }) => {
+                tally.add_bad(BadRow::new(number, format!("an id under `{}`", keys.id), "none"))
+            }
+            Err(error) => tally.add_bad(BadRow::new(number, "a JSON object", without_place(&error))),
+        }
+    }
+}
+
+/// serde counts lines from the start of what it was given, which is one line: only the column says anything.
+fn without_place(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at byte ")
+}
+
+#[derive(Default)]
+struct Row<'a> {
+    id: Option<Cow<'a, str>>,
+    texts: Vec<(usize, Cow<'a, str>)>,
+}
+
+/// Reads the chosen values of an object and steps over the others without building them.
+struct RowSeed<'k>(&'k Keys);
+
+impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
+    type Value = Row<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Row<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RowSeed<'_> {
+    type Value = Row<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Row<'de>, A::Error> {
+        let mut row = Row::default();
+        while let Some(Key(key)) = map.next_key()? {
+            let column = self.0.texts.iter().position(|text| *text == key);
+            let is_id = key == self.0.id;
+            if column.is_none() && !is_id {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Texts(texts) = map.next_value()?;
+            if is_id {
+                row.id = texts.first().filter(|id| !id.is_empty()).cloned();
+            }
+            row.texts.extend(
+                column.into_iter().flat_map(|column| texts.iter().map(move |text| (column, text.clone()))),
+            );
+        }
+        Ok(row)
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A value as texts: one for a string or a whole number, several for a list, none for null.
+struct Texts<'a>(Vec<Cow<'a, str>>);
+
+impl<'de> Deserialize<'de> for Texts<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Texts<'de>, D::Error> {
+        deserializer.deserialize_any(TextsVisitor)
+    }
+}
+
+struct TextsVisitor;
+
+impl<'de> Visitor<'de> for TextsVisitor {
+    type Value = Texts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("text or a list of texts")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> std::result::Result<Texts<'de>, E> {
+        Ok(Texts(vec![Cow::Borrowed(text)]))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> std::result::Result<Texts<'de>, E> {
+        Ok(Texts(vec![Cow::Owned(text.to_string())]))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> std::result::Result<Texts<'de>, E> {
+        Ok(Texts(vec![Cow::Owned(number.to_string())]))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> std::result::Result<Texts<'de>, E> {
+        Ok(Texts(vec![Cow::Owned(number.to_string())]))
+    }
+
+    fn visit_unit<E: Error>(self) -> std::result::Result<Texts<'de>, E> {
+        Ok(Texts(Vec::new()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Texts<'de>, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(Texts(more)) = list.next_element()? {
+            texts.extend(more);
+        }
+        Ok(Texts(texts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::Notes;
+    use super::*;
+
+    fn read(block: &[u8]) -> (Vec<String>, Tally) {
+        let keys = Keys {
+            id: "id".into(),
+            texts: vec!["title".into(), "tags".into()],
+            encoding: TextEncoding::Plain,
+        };
+        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        read_block(block, &keys, &mut notes, &mut tally);
+        (notes.rows, tally)
+    }
+
+    #[test]
+    fn texts_may_be_strings_lists_or_absent() {
+        let (rows, _) = read(
+            br#"{"title": "a \"b\" \u00e9", "other": {"id": 3}, "id": 7, "tags": ["x", "y z"]}
+{"id": "k", "title": null}
+"#,
+        );
+        assert_eq!(rows, ["7: 0=a \"b\" é 1=x 1=y z", "k:"]);
+    }
+
+    #[test]
+    fn broken_lines_are_reported_with_the_byte() {
+        let (rows, tally) =
+            read(b"{\"id\": 1}\n\n{\"id\"\n[1]\n{\"title\": \"x\"}\n{\"id\":1}}\n{\"id\":1,\"tags\":{}}");
+        assert_eq!(rows, ["1:"]);
+        let places: Vec<_> = tally.first_bad.iter().map(|bad| (bad.position, bad.found.as_str())).collect();
+        assert_eq!(
+            places,
+            [
+                (3, "EOF while parsing an object at byte 5"),
+                (4, "invalid type: sequence, expected an object at byte 0"),
+                (5, "none"),
+                (6, "trailing characters at byte 9"),
+                (7, "invalid type: map, expected text or a list of texts at byte 17"),
+            ]
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_counted(bytes in proptest::collection::vec(
+            proptest::sample::select(b"{}[]\"\":, id\n1a\\u\xff".to_vec()), 0..200)) {
+            let (rows, tally) = read(&bytes);
+            proptest::prop_assert_eq!(rows.len() as u64, tally.n_rows);
+            proptest::prop_assert_eq!(tally.n_rows + tally.n_bad, numbered_lines(&bytes).count() as u64);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Texts of examples from the files people have, row by row and in parallel, in the memory of a few blocks.
+//!
+//! ```text
+//! file ──compression──► bytes ──line_blocks──► blocks ──yfcc │ delimited │ json_lines──► rows ──► RowSink
+//!      ──parquet_rows───────────────────────► batches ─────────────────────────────────► rows ──► RowSink
+//! ```
+//!
+//! [`TextSource`] finds out what the files are and which columns to read, before anything is read; [`scan`] drives the
+//! pipeline. Class files live here too ([`read_class_file`]), since they are written by the same people.
+
+mod class_file;
+mod compression;
+mod content_hashes;
+mod delimited;
+mod json_lines;
+mod line_blocks;
+mod parquet_rows;
+mod rows;
+mod scan;
+mod source;
+mod synset_list;
+mod yfcc;
+
+pub use class_file::{read_class_file, write_class_file};
+pub use content_hashes::read_content_hashes;
+pub use rows::{BadRow, RowSink};
+pub use scan::{OnBadRow, ScanProgress, ScanSummary, scan};
+pub use source::{TextColumns, TextFormat, TextSource};

@@ -1,0 +1,253 @@
+//! Parquet files with text columns, among them the metadata of img2dataset and clip-retrieval.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use labelsieve::matching::TextEncoding;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::rows::{BadRow, RowSink, Tally};
+use crate::parquet_columns::guarded;
+use crate::{DataError, Result};
+
+/// What is read of each row, as column names.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    pub(super) id: String,
+    pub(super) texts: Vec<String>,
+    /// img2dataset records what became of each download here; only `success` has a photo.
+    pub(super) status: Option<String>,
+    pub(super) encoding: TextEncoding,
+}
+
+impl Columns {
+    /// One column and nothing else.
+    pub(super) fn only(name: &str) -> Columns {
+        Columns { id: name.into(), texts: Vec::new(), status: None, encoding: TextEncoding::Plain }
+    }
+}
+
+/// The number of rows that travel together.
+const BATCH_ROWS: usize = 8192;
+
+pub(super) fn read_schema(path: &Path) -> Result<SchemaRef> {
+    Ok(open(path)?.schema().clone())
+}
+
+/// Whether a column can hold texts or ids.
+pub(super) fn is_textual(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::List(item) | DataType::LargeList(item) => is_textual(item.data_type()),
+        DataType::Dictionary(_, value) => is_textual(value),
+        other => other.is_integer(),
+    }
+}
+
+/// Batches with only the chosen columns.
+pub(super) struct Batches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+    n_rows: i64,
+}
+
+impl Batches {
+    pub(super) fn open(path: &Path, columns: &Columns) -> Result<Batches> {
+        let builder = open(path)?;
+        let n_rows = builder.metadata().file_metadata().num_rows();
+        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
+        let roots = names.filter_map(|name| builder.schema().index_of(name).ok()).collect::<Vec<_>>();
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let reader = guarded(path, || builder.build())?;
+        Ok(Batches { path: path.to_path_buf(), reader, n_rows })
+    }
+
+    /// What the file says its number of rows is; a hint, since nothing has checked it.
+    pub(super) fn claimed_rows(&self) -> i64 {
+        self.n_rows
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        guarded(&self.path, || self.reader.next().transpose())
+    }
+}
+
+fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = File::open(path).map_err(DataError::io("open", path))?;
+    guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))
+}
+
+/// Reads every row of `batch`. A null text is absent; a null id makes the row bad.
+pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl RowSink, tally: &mut Tally) {
+    let find = |name: &String| batch.column_by_name(name);
+    let (Some(ids), Some(texts)) =
+        (find(&columns.id), columns.texts.iter().map(find).collect::<Option<Vec<_>>>())
+    else {
+        return; // `batches` projects exactly these columns
+    };
+    let status = columns.status.as_ref().and_then(find);
+    for row in 0..batch.num_rows() {
+        let mut id = None;
+        let mut succeeded = status.is_none();
+        if let Some(status) = status {
+            for_each_text(status, row, &mut |status| succeeded = status == "success");
+        }
+        if !succeeded {
+            tally.n_skipped += 1;
+            continue;
+        }
+        for_each_text(ids, row, &mut |text| id = Some(text.to_string()));
+        let Some(id) = id.filter(|id| !id.is_empty()) else {
+            let expected = format!("an id in column `{}`", columns.id);
+            tally.add_bad(BadRow::new(row as u64, expected, "none"));
+            continue;
+        };
+        for (column, texts) in texts.iter().enumerate() {
+            for_each_text(texts, row, &mut |text| sink.text(column, text, columns.encoding));
+        }
+        sink.end_row(&id);
+        tally.n_rows += 1;
+    }
+}
+
+/// Calls `visit` with every text of one row: none for null, several for a list.
+pub(super) fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
+    if array.is_null(row) {
+        return;
+    }
+    match array.data_type() {
+        DataType::Utf8 => visit(array.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => visit(array.as_string::<i64>().value(row)),
+        DataType::Utf8View => visit(array.as_string_view().value(row)),
+        DataType::List(_) => for_each_item(&array.as_list::<i32>().value(row), visit),
+        DataType::LargeList(_) => for_each_item(&array.as_list::<i64>().value(row), visit),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            if let Some(key) = integer(dictionary.keys(), row) {
+                for_each_text(dictionary.values(), key as usize, visit);
+            }
+        }
+        _ => integer(array, row).into_iter().for_each(|number| visit(&number.to_string())),
+    }
+}
+
+/// The whole number in a row; none in columns of another type, which [`is_textual`] has refused.
+fn integer(array: &dyn Array, row: usize) -> Option<i128> {
+    Some(match array.data_type() {
+        DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into(),
+        DataType::Int16 => array.as_primitive::<Int16Type>().value(row).into(),
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).into(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into(),
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into(),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
+        _ => return None,
+    })
+}
+
+fn for_each_item(items: &ArrayRef, visit: &mut dyn FnMut(&str)) {
+    (0..items.len()).for_each(|item| for_each_text(items, item, visit));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{DictionaryArray, Int64Array, StringArray};
+    use parquet::arrow::ArrowWriter;
+
+    use super::super::rows::tests::Notes;
+    use super::*;
+
+    fn columns() -> Columns {
+        let texts = vec!["caption".into(), "tags".into()];
+        Columns { id: "key".into(), texts, status: Some("status".into()), encoding: TextEncoding::Plain }
+    }
+
+    fn batch() -> RecordBatch {
+        let mut tags = ListBuilder::new(StringBuilder::new());
+        tags.append_value([Some("a"), Some("b c")]);
+        tags.append_null();
+        tags.append_value([Some("lost")]);
+        tags.append_value::<[Option<&str>; 0], _>([]);
+        let caption: DictionaryArray<Int32Type> =
+            [Some("cat"), None, Some("cat"), Some("dog")].into_iter().collect();
+        RecordBatch::try_from_iter([
+            ("key", Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(3), None])) as ArrayRef),
+            ("caption", Arc::new(caption)),
+            ("tags", Arc::new(tags.finish())),
+            (
+                "status",
+                Arc::new(StringArray::from(vec!["success", "success", "failed_to_download", "success"])),
+            ),
+        ])
+        .unwrap()
+    }
+
+    fn file() -> Vec<u8> {
+        let (batch, mut file) = (batch(), Vec::new());
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        file
+    }
+
+    #[test]
+    fn rows_come_with_lists_and_without_failed_downloads() {
+        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        read_batch(&batch(), &columns(), &mut notes, &mut tally);
+        assert_eq!(notes.rows, ["1: 0=cat 1=a 1=b c", "2:"]);
+        assert_eq!((tally.n_rows, tally.n_skipped), (2, 1));
+        assert_eq!(tally.first_bad, [BadRow::new(3, "an id in column `key`", "none")]);
+    }
+
+    #[test]
+    fn a_file_is_read_back_with_only_the_chosen_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("00000.parquet");
+        std::fs::write(&path, file()).unwrap();
+        let columns = Columns { status: None, texts: vec!["tags".into()], ..columns() };
+        let mut batches = Batches::open(&path, &columns).unwrap();
+        assert_eq!(batches.claimed_rows(), 4);
+        let batch = batches.next().unwrap().unwrap();
+        assert_eq!((batch.num_columns(), batch.num_rows()), (2, 4));
+        assert!(batches.next().unwrap().is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_damaged_file_is_read_or_refused(position in 0usize..4096, value: u8) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.parquet");
+            let mut bytes = file();
+            let position = position % bytes.len();
+            bytes[position] = value;
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok(mut batches) = Batches::open(&path, &columns()) {
+                while let Ok(Some(batch)) = batches.next() {
+                    read_batch(&batch, &columns(), &mut Notes::default(), &mut Tally::default());
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused(bytes: Vec<u8>) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.parquet");
+            for bytes in [bytes.clone(), [b"PAR1", &bytes[..], b"\x10\0\0\0PAR1"].concat()] {
+                std::fs::write(&path, bytes).unwrap();
+                proptest::prop_assert!(read_schema(&path).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What every reader of rows has in common.
+
+use labelsieve::matching::TextEncoding;
+
+/// Receives the rows of a file: their texts, then their id.
+pub trait RowSink {
+    /// One text of the current row. `column` counts the chosen text columns; one column may hold several texts.
+    fn text(&mut self, column: usize, text: &str, encoding: TextEncoding);
+    /// The current row is complete.
+    fn end_row(&mut self, id: &str);
+    /// The current row turned out to be unreadable: its texts do not count.
+    fn forget_row(&mut self);
+}
+
+/// A row that was skipped because it breaks its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRow {
+    /// The line, counted from 1; in Parquet, the row, counted from 0.
+    pub position: u64,
+    /// What the format asks for.
+    pub expected: String,
+    /// What the row holds.
+    pub found: String,
+}
+
+impl BadRow {
+    pub(super) fn new(position: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
+        BadRow { position, expected: expected.into(), found: found.into() }
+    }
+}
+
+/// What was met in one block.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Rows handed to the sink.
+    pub n_rows: u64,
+    /// Rows left out as their format says: videos, failed downloads.
+    pub n_skipped: u64,
+    /// Rows that break their format.
+    pub n_bad: u64,
+    /// The first few of them, counted from the start of the block.
+    pub first_bad: Vec<BadRow>,
+}
+
+impl Tally {
+    /// How many bad rows a person is shown.
+    pub(super) const SHOWN: usize = 5;
+
+    pub(super) fn add_bad(&mut self, bad: BadRow) {
+        self.n_bad += 1;
+        if self.first_bad.len() < Tally::SHOWN {
+            self.first_bad.push(bad);
+        }
+    }
+}
+
+/// The lines of a block with their numbers counted from 1, without line ends and without blank lines.
+pub(super) fn numbered_lines(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let mut rest = block;
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = &rest[..end];
+            rest = rest.get(end + 1..).unwrap_or_default();
+            number += 1;
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if !line.is_empty() {
+                return Some((number, line));
+            }
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Writes rows down: `id: column=text …`, a percent-encoded text with a leading `%`.
+    #[derive(Default)]
+    pub struct Notes {
+        pub rows: Vec<String>,
+        current: String,
+    }
+
+    impl RowSink for Notes {
+        fn text(&mut self, column: usize, text: &str, encoding: TextEncoding) {
+            let mark = if encoding == TextEncoding::Percent { "%" } else { "" };
+            self.current.push_str(&format!(" {column}={mark}{text}"));
+        }
+
+        fn end_row(&mut self, id: &str) {
+            self.rows.push(format!("{id}:{}", std::mem::take(&mut self.current)));
+        }
+
+        fn forget_row(&mut self) {
+            self.current.clear();
+        }
+    }
+
+    #[test]
+    fn lines_are_numbered_with_the_blank_ones() {
+        let lines: Vec<_> = numbered_lines(b"a\r\n\nb\n\n").collect();
+        assert_eq!(lines, [(1, &b"a"[..]), (3, b"b")]);
+    }
+}

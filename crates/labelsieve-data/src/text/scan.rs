@@ -1,0 +1,328 @@
+//! Reading, working and collecting at the same time, in the memory of a few blocks.
+//!
+//! One thread reads and decompresses, as many as rayon has work on blocks, and the caller's thread takes the results in
+//! the order of the input: what it sees does not depend on how the threads were scheduled.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+
+use super::line_blocks::{LineBlocks, RowEnd};
+use super::rows::{BadRow, RowSink, Tally};
+use super::source::{Layout, TextFile, TextSource};
+use super::{delimited, json_lines, parquet_rows, yfcc};
+use crate::{DataError, Result};
+
+/// What to do with a row that breaks its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBadRow {
+    /// Count it and go on.
+    Skip,
+    /// Stop with an error that names it.
+    Stop,
+}
+
+/// What was met in all files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanSummary {
+    /// Rows that were handed on.
+    pub n_rows: u64,
+    /// Rows that the format says to leave out: videos, failed downloads.
+    pub n_skipped: u64,
+    /// Rows that break their format.
+    pub n_bad: u64,
+    /// The first few of those, with their files.
+    pub first_bad: Vec<(PathBuf, BadRow)>,
+}
+
+/// How far a scan has come.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanProgress {
+    /// Bytes of the files behind us, of [`TextSource::n_bytes`].
+    pub n_bytes: u64,
+    /// Rows behind us.
+    pub n_rows: u64,
+}
+
+/// Hands every row of `source` to sinks, one for each thread, and what `finish` takes out of a sink after each block to
+/// `collect`, in input order.
+pub fn scan<S: RowSink, O: Send>(
+    source: &TextSource,
+    on_bad_row: OnBadRow,
+    new_sink: impl Fn() -> S + Sync,
+    finish: impl Fn(&mut S) -> O + Sync,
+    mut collect: impl FnMut(O, ScanProgress) -> Result<()>,
+) -> Result<ScanSummary> {
+    let n_workers = rayon::current_num_threads();
+    // Workers answer through a channel of their own block; the caller waits for the blocks in the order of reading.
+    let (job_sender, jobs) = sync_channel::<Job<O>>(n_workers);
+    let (answer_sender, answers) = sync_channel::<Result<Pending<O>>>(2 * n_workers);
+    let (used_sender, used) = sync_channel::<Vec<u8>>(4 * n_workers);
+    let jobs = Arc::new(Mutex::new(jobs)); // owned by the workers alone: when all are gone, the reader notices
+    std::thread::scope(|threads| {
+        threads.spawn(|| read_blocks(source, used, job_sender, answer_sender));
+        for _ in 0..n_workers {
+            let used_sender = used_sender.clone();
+            let (jobs, new_sink, finish) = (jobs.clone(), &new_sink, &finish);
+            threads.spawn(move || work(source, &jobs, new_sink(), finish, used_sender));
+        }
+        drop(jobs);
+        let mut summary =
+            Summariser { source, on_bad_row, file: 0, n_before: 0, summary: ScanSummary::default() };
+        for pending in answers {
+            let Pending { file, n_bytes, answer } = pending?;
+            let Ok(Answer { output, tally, n_lines }) = answer.recv() else {
+                break; // the worker panicked; leaving the scope passes the panic on
+            };
+            summary.add(file, tally, n_lines)?;
+            collect(output, ScanProgress { n_bytes, n_rows: summary.summary.n_rows })?;
+        }
+        Ok(summary.summary)
+    })
+}
+
+struct Block {
+    file: usize,
+    /// Whether the block starts its file, with a header if the format has one.
+    is_first: bool,
+    payload: Payload,
+}
+
+enum Payload {
+    Lines(Vec<u8>),
+    Rows(RecordBatch),
+}
+
+struct Job<O> {
+    block: Block,
+    answer: SyncSender<Answer<O>>,
+}
+
+struct Answer<O> {
+    output: O,
+    tally: Tally,
+    /// Lines or Parquet rows in the block, good or bad.
+    n_lines: u64,
+}
+
+struct Pending<O> {
+    file: usize,
+    n_bytes: u64,
+    answer: Receiver<Answer<O>>,
+}
+
+/// The reading thread. Ends early when nobody wants its blocks any more.
+fn read_blocks<O>(
+    source: &TextSource,
+    used: Receiver<Vec<u8>>,
+    jobs: SyncSender<Job<O>>,
+    answers: SyncSender<Result<Pending<O>>>,
+) {
+    let mut n_bytes_before = 0;
+    for (file, text_file) in source.files.iter().enumerate() {
+        let mut is_first = true;
+        let mut send = |payload, n_bytes| {
+            let (sender, answer) = sync_channel(1);
+            let block = Block { file, is_first: std::mem::take(&mut is_first), payload };
+            let pending = Pending { file, n_bytes: n_bytes_before + n_bytes, answer };
+            answers.send(Ok(pending)).is_ok() && jobs.send(Job { block, answer: sender }).is_ok()
+        };
+        match read_file(text_file, &used, &mut send) {
+            Ok(Flow::Ended) => n_bytes_before += text_file.n_bytes,
+            Ok(Flow::Unwanted) => return,
+            Err(error) => {
+                // Whoever hung up has an earlier error to report.
+                let _ = answers.send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+enum Flow {
+    Ended,
+    Unwanted,
+}
+
+fn read_file(
+    file: &TextFile,
+    used: &Receiver<Vec<u8>>,
+    send: &mut impl FnMut(Payload, u64) -> bool,
+) -> Result<Flow> {
+    let row_end = match &file.layout {
+        Layout::Parquet(columns) => return read_batches(file, columns, send),
+        Layout::Delimited(fields) => fields.dialect.row_end(),
+        Layout::Yfcc(_) | Layout::JsonLines(_) => RowEnd::Line,
+    };
+    let mut blocks = LineBlocks::open(&file.path, row_end)?;
+    loop {
+        let mut block = used.try_recv().unwrap_or_default();
+        if !blocks.next(&mut block)? {
+            return Ok(Flow::Ended);
+        }
+        if !send(Payload::Lines(block), blocks.n_consumed()) {
+            return Ok(Flow::Unwanted);
+        }
+    }
+}
+
+fn read_batches(
+    file: &TextFile,
+    columns: &parquet_rows::Columns,
+    send: &mut impl FnMut(Payload, u64) -> bool,
+) -> Result<Flow> {
+    let mut batches = parquet_rows::Batches::open(&file.path, columns)?;
+    let mut n_read = 0;
+    while let Some(batch) = batches.next()? {
+        n_read += batch.num_rows();
+        let fraction = n_read as f64 / batches.claimed_rows().max(1) as f64;
+        if !send(Payload::Rows(batch), (file.n_bytes as f64 * fraction) as u64) {
+            return Ok(Flow::Unwanted);
+        }
+    }
+    Ok(Flow::Ended)
+}
+
+/// A working thread.
+fn work<S: RowSink, O>(
+    source: &TextSource,
+    jobs: &Mutex<Receiver<Job<O>>>,
+    mut sink: S,
+    finish: impl Fn(&mut S) -> O,
+    used: SyncSender<Vec<u8>>,
+) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
+        let Ok(Job { block, answer }) = job else { return };
+        let mut tally = Tally::default();
+        let n_lines = read_block(&source.files[block.file].layout, &block, &mut sink, &mut tally);
+        // A failed send means that the caller stopped early; the reader will find out too.
+        let _ = answer.send(Answer { output: finish(&mut sink), tally, n_lines });
+        if let Payload::Lines(bytes) = block.payload {
+            let _ = used.try_send(bytes);
+        }
+    }
+}
+
+fn read_block(layout: &Layout, block: &Block, sink: &mut impl RowSink, tally: &mut Tally) -> u64 {
+    match (layout, &block.payload) {
+        (Layout::Parquet(columns), Payload::Rows(batch)) => {
+            parquet_rows::read_batch(batch, columns, sink, tally)
+        }
+        (Layout::Yfcc(columns), Payload::Lines(bytes)) => yfcc::read_block(bytes, columns, sink, tally),
+        (Layout::JsonLines(keys), Payload::Lines(bytes)) => json_lines::read_block(bytes, keys, sink, tally),
+        (Layout::Delimited(fields), Payload::Lines(bytes)) => {
+            delimited::read_block(bytes, usize::from(block.is_first), fields, sink, tally)
+        }
+        _ => unreachable!("`read_file` makes the payload that the layout reads"),
+    }
+    match &block.payload {
+        Payload::Lines(bytes) => memchr::memchr_iter(b'\n', bytes).count() as u64,
+        Payload::Rows(batch) => batch.num_rows() as u64,
+    }
+}
+
+/// Adds up blocks in input order, which is where line numbers of the whole file become known.
+struct Summariser<'a> {
+    source: &'a TextSource,
+    on_bad_row: OnBadRow,
+    file: usize,
+    n_before: u64,
+    summary: ScanSummary,
+}
+
+impl Summariser<'_> {
+    fn add(&mut self, file: usize, tally: Tally, n_lines: u64) -> Result<()> {
+        if file != self.file {
+            (self.file, self.n_before) = (file, 0);
+        }
+        let TextFile { path, layout, .. } = &self.source.files[file];
+        for mut bad in tally.first_bad {
+            bad.position += self.n_before;
+            if self.on_bad_row == OnBadRow::Stop {
+                let unit = if matches!(layout, Layout::Parquet(_)) { "row" } else { "line" };
+                return Err(DataError::malformed(
+                    path,
+                    format!("{unit} {}", bad.position),
+                    bad.expected,
+                    bad.found,
+                ));
+            }
+            if self.summary.first_bad.len() < Tally::SHOWN {
+                self.summary.first_bad.push((path.clone(), bad));
+            }
+        }
+        self.n_before += n_lines;
+        self.summary.n_rows += tally.n_rows;
+        self.summary.n_skipped += tally.n_skipped;
+        self.summary.n_bad += tally.n_bad;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TextColumns;
+    use super::super::rows::tests::Notes;
+    use super::*;
+
+    fn scan_csv(text: &str, on_bad_row: OnBadRow) -> Result<(Vec<String>, ScanSummary)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, text).unwrap();
+        let source = TextSource::open(&[path.clone(), path], &TextColumns::default()).unwrap();
+        let mut rows = Vec::new();
+        let take = |notes: &mut Notes| std::mem::take(&mut notes.rows);
+        let summary = scan(&source, on_bad_row, Notes::default, take, |block, _| {
+            rows.extend(block);
+            Ok(())
+        })?;
+        Ok((rows, summary))
+    }
+
+    /// Several blocks, with one bad row.
+    fn long_text() -> String {
+        let row = |i| if i == 100_000 { "bad\n".to_string() } else { format!("{i},\"two\nlines\"\n") };
+        "id,title\n".to_string() + &(0..200_000).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn rows_come_in_input_order_and_bad_ones_with_their_line() {
+        let (rows, summary) = scan_csv(&long_text(), OnBadRow::Skip).unwrap();
+        assert_eq!((rows.len(), summary.n_rows, summary.n_bad), (399_998, 399_998, 2));
+        let numbers = rows.iter().map(|row| row.split(':').next().unwrap().parse::<u32>().unwrap());
+        assert!(numbers.eq((0..200_000).chain(0..200_000).filter(|&i| i != 100_000)));
+        let lines: Vec<u64> = summary.first_bad.iter().map(|(_, bad)| bad.position).collect();
+        assert_eq!(lines, [200_002, 200_002]); // each row before it has two lines, and the header one
+    }
+
+    #[test]
+    fn a_strict_scan_stops_with_the_line() {
+        let error = scan_csv(&long_text(), OnBadRow::Stop).unwrap_err().to_string();
+        assert!(
+            error.ends_with("a.csv`: line 200002: expected 2 fields, as in the header, found 1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_panic_in_a_sink_ends_the_scan() {
+        struct Panics;
+        impl RowSink for Panics {
+            fn text(&mut self, _: usize, _: &str, _: labelsieve::matching::TextEncoding) {}
+            fn end_row(&mut self, _: &str) {
+                panic!("as asked");
+            }
+            fn forget_row(&mut self) {}
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, long_text().repeat(4)).unwrap();
+        let source = TextSource::open(&[path], &TextColumns::default()).unwrap();
+        let result =
+            std::panic::catch_unwind(|| scan(&source, OnBadRow::Skip, || Panics, |_| (), |(), _| Ok(())));
+        assert!(result.is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! The metadata of YFCC100M: tab-separated, percent-encoded, 25 fields or, in an older layout, 23.
+
+use labelsieve::matching::TextEncoding;
+
+use super::rows::{BadRow, RowSink, Tally, numbered_lines};
+
+/// The fields that hold text, in both layouts at this distance from the title.
+pub(super) const TEXT_FIELDS: [&str; 4] = ["title", "description", "user_tags", "machine_tags"];
+/// The first of them is the photo's own title; machine tags are codes rather than words.
+pub(super) const DEFAULT_TEXT_FIELDS: [&str; 3] = ["title", "description", "user_tags"];
+
+/// Positions of what we read, by layout.
+struct Layout {
+    id: usize,
+    title: usize,
+    marker: usize,
+}
+
+const FULL: Layout = Layout { id: 1, title: 8, marker: 24 };
+/// Without the line number and the hash.
+const SHORT: Layout = Layout { id: 0, title: 6, marker: 22 };
+const MOST_FIELDS: usize = 25;
+
+/// Whether a line looks like this format, for files whose name does not say.
+pub(super) fn is_yfcc(line: &[u8]) -> bool {
+    read_line(line).is_ok_and(|line| line.id.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Reads every line of `block`; `columns` are positions in [`TEXT_FIELDS`].
+pub(super) fn read_block(block: &[u8], columns: &[usize], sink: &mut impl RowSink, tally: &mut Tally) {
+    for (number, line) in numbered_lines(block) {
+        match read_line(line).and_then(|line| push_row(&line, columns, sink)) {
+            Ok(Kind::Photo) => tally.n_rows += 1,
+            Ok(Kind::Video) => tally.n_skipped += 1,
+            Err((expected, found)) => {
+                sink.forget_row();
+                tally.add_bad(BadRow::new(number, expected, found));
+            }
+        }
+    }
+}
+
+enum Kind {
+    Photo,
+    Video,
+}
+
+type Expected = (&'static str, String);
+
+/// What we read of a line.
+struct Line<'a> {
+    id: &'a str,
+    marker: &'a [u8],
+    texts: [&'a [u8]; 4],
+}
+
+fn read_line(line: &[u8]) -> Result<Line<'_>, Expected> {
+    let mut fields = [&b""[..]; MOST_FIELDS];
+    let (mut n_fields, mut start) = (0, 0);
+    for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
+        if n_fields < MOST_FIELDS {
+            fields[n_fields] = &line[start..end];
+        }
+        n_fields += 1;
+        start = end + 1;
+    }
+    let layout = match n_fields {
+        25 => FULL,
+        23 => SHORT,
+        n => return Err(("23 or 25 tab-separated fields", n.to_string())),
+    };
+    let id =
+        std::str::from_utf8(fields[layout.id]).map_err(|_| ("an id in UTF-8", "other bytes".to_string()))?;
+    if id.is_empty() {
+        return Err(("a photo id", "an empty field".to_string()));
+    }
+    let texts = [0, 1, 2, 3].map(|distance| fields[layout.title + distance]);
+    Ok(Line { id, marker: fields[layout.marker], texts })
+}
+
+fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<Kind, Expected> {
+    match line.marker {
+        b"0" => {}
+        b"1" => return Ok(Kind::Video),
+        other => return Err(("marker 0 (photo) or 1 (video)", format!("`{}`", other.escape_ascii()))),
+    }
+    for (column, &field) in columns.iter().enumerate() {
+        let text = std::str::from_utf8(line.texts[field])
+            .map_err(|_| ("text in UTF-8", format!("other bytes in `{}`", TEXT_FIELDS[field])))?;
+        let is_tag_list = field >= 2;
+        if is_tag_list {
+            // Each tag is a text of its own: the tags `black` and `bear` are no black bear.
+            text.split(',')
+                .filter(|tag| !tag.is_empty())
+                .for_each(|tag| sink.text(column, tag, TextEncoding::Percent));
+        } else {
+            sink.text(column, text, TextEncoding::Percent);
+        }
+    }
+    sink.end_row(line.id);
+    Ok(Kind::Photo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::Notes;
+    use super::*;
+
+    fn line(n_fields: usize, title: &str, marker: &str) -> String {
+        let layout = if n_fields == 25 { FULL } else { SHORT };
+        let mut fields = vec!["x".to_string(); n_fields];
+        fields[layout.id] = "42".into();
+        fields[layout.title] = title.into();
+        fields[layout.title + 1] = "about+it".into();
+        fields[layout.title + 2] = "black,bear".into();
+        fields[layout.marker] = marker.into();
+        fields.join("\t") + "\n"
+    }
+
+    fn read(text: &[u8]) -> (Vec<String>, Tally) {
+        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        read_block(text, &[0, 2], &mut notes, &mut tally);
+        (notes.rows, tally)
+    }
+
+    #[test]
+    fn both_layouts_give_the_same_rows() {
+        for n_fields in [23, 25] {
+            let (rows, tally) = read(line(n_fields, "A+caf%C3%A9", "0").as_bytes());
+            assert_eq!(rows, ["42: 0=%A+caf%C3%A9 1=%black 1=%bear"]);
+            assert_eq!((tally.n_rows, tally.n_bad), (1, 0));
+        }
+    }
+
+    #[test]
+    fn videos_are_skipped_and_broken_lines_reported() {
+        let text = line(25, "one", "0") + &line(25, "film", "1") + "\n1\t2\n" + &line(23, "two", "7");
+        let (rows, tally) = read(text.as_bytes());
+        assert_eq!(rows.len(), 1);
+        assert_eq!((tally.n_skipped, tally.n_bad), (1, 2));
+        assert_eq!(tally.first_bad[0], BadRow::new(4, "23 or 25 tab-separated fields", "2"));
+        assert_eq!(tally.first_bad[1], BadRow::new(5, "marker 0 (photo) or 1 (video)", "`7`"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_make_the_line_malformed() {
+        let text = line(25, "caf\u{1}", "0").into_bytes();
+        let text: Vec<u8> = text.iter().map(|&byte| if byte == 1 { 0xff } else { byte }).collect();
+        let (rows, tally) = read(&text);
+        assert_eq!(rows, [""; 0]);
+        assert_eq!(tally.first_bad, [BadRow::new(1, "text in UTF-8", "other bytes in `title`")]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_counted(bytes in proptest::collection::vec(
+            proptest::sample::select(b"\t\t\t\n\r01a,%\xff".to_vec()), 0..400)) {
+            let (rows, tally) = read(&bytes);
+            let n_lines = numbered_lines(&bytes).count() as u64;
+            proptest::prop_assert_eq!(tally.n_rows + tally.n_skipped + tally.n_bad, n_lines);
+            proptest::prop_assert_eq!(rows.len() as u64, tally.n_rows);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The inner product that defines similarity.
+
+/// The inner product a·b: *the* similarity of this crate.
+///
+/// Thirty-two lanes add up every thirty-second product each, then the lanes are summed by halves. Every product and
+/// every sum is rounded by itself, in this order, on every machine: the same two rows give the same bits wherever and
+/// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
+#[inline]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len(), "rows of different length");
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the feature is there and the lengths agree.
+            return unsafe { x86::dot_avx512(a, b) };
+        }
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: the feature is there and the lengths agree.
+            return unsafe { x86::dot_avx(a, b) };
+        }
+    }
+    dot_portable(a, b)
+}
+
+const LANES: usize = 32;
+
+fn dot_portable(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0f32; LANES];
+    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a * b;
+        }
+    }
+    sum_by_halves(lanes)
+}
+
+/// Lanes 16 apart are added, then 8 apart, 4, 2, 1.
+fn sum_by_halves(mut lanes: [f32; LANES]) -> f32 {
+    for width in [16, 8, 4, 2, 1] {
+        for l in 0..width {
+            lanes[l] += lanes[l + width];
+        }
+    }
+    lanes[0] + 0.0 // -0.0 becomes 0.0: ties must look like ties
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{LANES, sum_by_halves};
+
+    /// # Safety
+    /// Needs AVX-512 F, and `a` as long as `b`.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn dot_avx512(a: &[f32], b: &[f32]) -> f32 {
+        let mut sums = [_mm512_setzero_ps(); 2];
+        let whole = a.len() / LANES * LANES;
+        for start in (0..whole).step_by(LANES) {
+            for (h, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: sixteen numbers from start + 16h on lie inside both slices.
+                unsafe {
+                    let a = _mm512_loadu_ps(a.as_ptr().add(start + 16 * h));
+                    let b = _mm512_loadu_ps(b.as_ptr().add(start + 16 * h));
+                    *sum = _mm512_add_ps(*sum, _mm512_mul_ps(a, b));
+                }
+            }
+        }
+        let mut lanes = [0f32; LANES];
+        // SAFETY: two vectors of sixteen fill the 32 lanes.
+        unsafe {
+            _mm512_storeu_ps(lanes.as_mut_ptr(), sums[0]);
+            _mm512_storeu_ps(lanes.as_mut_ptr().add(16), sums[1]);
+        }
+        finish(lanes, &a[whole..], &b[whole..])
+    }
+
+    /// # Safety
+    /// Needs AVX, and `a` as long as `b`.
+    #[target_feature(enable = "avx")]
+    pub unsafe fn dot_avx(a: &[f32], b: &[f32]) -> f32 {
+        let mut sums = [_mm256_setzero_ps(); 4];
+        let whole = a.len() / LANES * LANES;
+        for start in (0..whole).step_by(LANES) {
+            for (q, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: eight numbers from start + 8q on lie inside both slices.
+                unsafe {
+                    let a = _mm256_loadu_ps(a.as_ptr().add(start + 8 * q));
+                    let b = _mm256_loadu_ps(b.as_ptr().add(start + 8 * q));
+                    *sum = _mm256_add_ps(*sum, _mm256_mul_ps(a, b));
+                }
+            }
+        }
+        let mut lanes = [0f32; LANES];
+        for (q, &sum) in sums.iter().enumerate() {
+            // SAFETY: four vectors of eight fill the 32 lanes.
+            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr().add(8 * q), sum) };
+        }
+        finish(lanes, &a[whole..], &b[whole..])
+    }
+
+    #[inline(always)]
+    fn finish(mut lanes: [f32; LANES], a_rest: &[f32], b_rest: &[f32]) -> f32 {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+            *lane += a * b;
+        }
+        sum_by_halves(lanes)
+    }
+
+    #[cfg(test)]
+    pub fn all(a: &[f32], b: &[f32]) -> Vec<f32> {
+        let mut found = Vec::new();
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the feature is there; the test passes rows of one length.
+            found.push(unsafe { dot_avx512(a, b) });
+        }
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: the feature is there; the test passes rows of one length.
+            found.push(unsafe { dot_avx(a, b) });
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    fn rows(n: u64) -> (Vec<f32>, Vec<f32>) {
+        let stream = Stream::new(n);
+        ((0..n).map(|i| stream.normal(i)).collect(), (0..n).map(|i| stream.normal(i + 1000)).collect())
+    }
+
+    #[test]
+    fn dot_agrees_with_double_precision_at_every_length() {
+        for n in 0..200 {
+            let (a, b) = rows(n);
+            let exact: f64 = a.iter().zip(&b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+            assert!((f64::from(dot(&a, &b)) - exact).abs() < 1e-4, "length {n}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn dot_gives_the_same_bits_with_and_without_vector_units_and_either_way_round() {
+        for n in [0, 1, 31, 32, 33, 515] {
+            let (a, b) = rows(n);
+            let expected = dot_portable(&a, &b).to_bits();
+            assert!(
+                x86::all(&a, &b).iter().chain(&x86::all(&b, &a)).all(|found| found.to_bits() == expected)
+            );
+        }
+    }
+
+    #[test]
+    fn a_negative_zero_never_comes_out() {
+        assert_eq!(dot(&[-1.0, 0.0], &[0.0, 1.0]).to_bits(), 0.0f32.to_bits());
+    }
+}

@@ -1,0 +1,170 @@
+//! Every name of every class, found in one pass over a text.
+
+use std::collections::BTreeMap;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::words::{TextEncoding, WordBuffer};
+use super::{ClassList, MatchRule};
+use crate::{Error, Result};
+
+/// One automaton over all names. Made once, shared by every thread; each thread searches with its own [`Searcher`].
+pub struct Matcher {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton, the names it stands for.
+    targets: Vec<Vec<Target>>,
+    warnings: Vec<NameWarning>,
+}
+
+/// What the presence of a pattern means. The order decides between several in one text: an exclusion, then the
+/// earlier name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    class: usize,
+    role: Role,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Excludes,
+    Names(usize),
+}
+
+/// A class found in an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundClass {
+    /// Position in the [`ClassList`].
+    pub class: usize,
+    /// Position in the class's names: the earliest of those found in `column`.
+    pub name: usize,
+    /// The first column that holds a name of the class.
+    pub column: usize,
+}
+
+/// Something about the names that a person should know; no reason to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameWarning {
+    /// A text that contains the words becomes a candidate of several classes.
+    Shared {
+        /// The words, as they are looked for.
+        words: String,
+        /// Positions of the classes, ascending.
+        classes: Vec<usize>,
+    },
+    /// The name has neither letters nor digits, so that nothing can contain it.
+    Unsearchable {
+        /// Position of its class.
+        class: usize,
+        /// The name as given.
+        name: String,
+    },
+}
+
+impl Matcher {
+    /// Fails only when the names are too many for one automaton (billions of letters).
+    pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher> {
+        let mut targets: BTreeMap<String, Vec<Target>> = BTreeMap::new();
+        let mut warnings = Vec::new();
+        for (class, entry) in classes.classes().iter().enumerate() {
+            let names = entry.names.iter().enumerate().map(|(index, name)| (name, rule, Role::Names(index)));
+            let excluded = entry.exclude.iter().map(|name| (name, rule.for_excluded_names(), Role::Excludes));
+            for (name, rule, role) in names.chain(excluded) {
+                let patterns = rule.patterns(name);
+                if patterns.is_empty() {
+                    warnings.push(NameWarning::Unsearchable { class, name: name.clone() });
+                }
+                for pattern in patterns {
+                    targets.entry(pattern).or_default().push(Target { class, role });
+                }
+            }
+        }
+        warnings.extend(targets.iter().filter_map(|(pattern, targets)| shared(pattern, targets)));
+        let automaton = AhoCorasick::builder()
+            .kind(Some(automaton_kind(&targets)))
+            .prefilter(false) // it would stop at the space that starts every word
+            .build(targets.keys());
+        let automaton = automaton.map_err(|error| Error::Setting {
+            name: "class names",
+            expected: "few enough for one automaton",
+            found: error.to_string(),
+        })?;
+        Ok(Matcher { automaton, targets: targets.into_values().collect(), warnings })
+    }
+
+    /// What is odd about the names: shared by several classes, or impossible to find.
+    pub fn warnings(&self) -> &[NameWarning] {
+        &self.warnings
+    }
+
+    /// Scratch memory for one thread.
+    pub fn searcher(&self) -> Searcher<'_> {
+        Searcher { matcher: self, words: WordBuffer::default(), text_ends: Vec::new(), hits: Vec::new() }
+    }
+}
+
+/// A full transition table saves a seventh of the whole command's time over the compact automaton but takes up to 256
+/// bytes per letter of the names.
+fn automaton_kind(targets: &BTreeMap<String, Vec<Target>>) -> AhoCorasickKind {
+    const MOST_LETTERS: usize = 1 << 20;
+    let n_letters: usize = targets.keys().map(String::len).sum();
+    if n_letters <= MOST_LETTERS { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA }
+}
+
+fn shared(pattern: &str, targets: &[Target]) -> Option<NameWarning> {
+    let mut classes: Vec<usize> =
+        targets.iter().filter(|target| target.role != Role::Excludes).map(|target| target.class).collect();
+    classes.dedup(); // targets were added in class order
+    (classes.len() > 1).then(|| NameWarning::Shared { words: pattern.trim().to_string(), classes })
+}
+
+/// Looks at one example at a time: [`push`](Searcher::push) its texts, then [`take_found`](Searcher::take_found).
+pub struct Searcher<'a> {
+    matcher: &'a Matcher,
+    words: WordBuffer,
+    /// For each text pushed: its column and where its words end in `words`.
+    text_ends: Vec<(usize, usize)>,
+    hits: Vec<(Target, usize)>,
+}
+
+impl Searcher<'_> {
+    /// Adds a text of the current example. A column may hold several texts (tags): no name spans two of them.
+    pub fn push(&mut self, column: usize, text: &str, encoding: TextEncoding) {
+        self.words.push(text, encoding);
+        self.text_ends.push((column, self.words.bytes().len()));
+    }
+
+    /// Calls `found` for every class of the current example, in class order, and starts the next example.
+    pub fn take_found(&mut self, mut found: impl FnMut(FoundClass)) {
+        self.collect_hits();
+        self.forget();
+        // For each class the exclusion or, failing that, the hit in the first column comes first.
+        self.hits.sort_unstable_by_key(|&(target, column)| match target.role {
+            Role::Excludes => (target.class, 0, 0),
+            Role::Names(name) => (target.class, column + 1, name),
+        });
+        self.hits.dedup_by_key(|&mut (target, _)| target.class);
+        for &(Target { class, role }, column) in &self.hits {
+            if let Role::Names(name) = role {
+                found(FoundClass { class, name, column });
+            }
+        }
+    }
+
+    /// Drops the texts pushed so far: the example turned out to be unreadable.
+    pub fn forget(&mut self) {
+        self.words.clear();
+        self.text_ends.clear();
+    }
+
+    fn collect_hits(&mut self) {
+        self.hits.clear();
+        let mut text = 0;
+        for found in self.matcher.automaton.find_overlapping_iter(self.words.bytes()) {
+            while self.text_ends[text].1 < found.end() {
+                text += 1; // matches come by their ends, ascending
+            }
+            let column = self.text_ends[text].0;
+            self.hits.extend(self.matcher.targets[found.pattern()].iter().map(|&target| (target, column)));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! When a text contains a name.
+
+use std::collections::BTreeSet;
+
+use super::plural::{forms, is_function_word};
+use super::words::words_of;
+
+/// When a text contains a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchRule {
+    /// The words of the name stand in the text, whole and in order.
+    #[default]
+    Phrase,
+    /// As `Phrase`, each word in the singular or the plural.
+    Plural,
+    /// One word of the name stands in the text, in the singular or the plural.
+    AnyWord,
+    /// The letters of the name stand in the text, inside words too.
+    Substring,
+}
+
+impl MatchRule {
+    /// The byte strings whose presence in a [`WordBuffer`](super::words::WordBuffer) means that the name is there.
+    pub(super) fn patterns(self, name: &str) -> BTreeSet<String> {
+        let name = words_of(name);
+        if name.is_empty() {
+            return BTreeSet::new();
+        }
+        let words: Vec<&str> = name.split(' ').collect();
+        match self {
+            MatchRule::Phrase => BTreeSet::from([whole_words(&name)]),
+            MatchRule::Plural => inflected_phrases(&words),
+            MatchRule::AnyWord => any_word(&words),
+            MatchRule::Substring => BTreeSet::from([name]),
+        }
+    }
+
+    /// The rule for names to exclude: one word of `crane fly` must not exclude every crane.
+    pub(super) fn for_excluded_names(self) -> MatchRule {
+        if self == MatchRule::AnyWord { MatchRule::Plural } else { self }
+    }
+}
+
+fn whole_words(words: &str) -> String {
+    format!(" {words} ")
+}
+
+/// Every combination of the words' forms. Long names are sayings rather than nouns: only their last word inflects,
+/// which also bounds the number of patterns.
+fn inflected_phrases(words: &[&str]) -> BTreeSet<String> {
+    const MOST_INFLECTED_WORDS: usize = 4;
+    let n_fixed = if words.len() > MOST_INFLECTED_WORDS { words.len() - 1 } else { 0 };
+    let mut phrases = vec![String::new()];
+    for (position, word) in words.iter().enumerate() {
+        let forms = if position < n_fixed { vec![word.to_string()] } else { forms(word) };
+        phrases = phrases
+            .iter()
+            .flat_map(|start| forms.iter().map(move |form| format!("{start} {form}")))
+            .collect();
+    }
+    phrases.into_iter().map(|phrase| phrase + " ").collect()
+}
+
+fn any_word(words: &[&str]) -> BTreeSet<String> {
+    let telling: Vec<&str> = words.iter().copied().filter(|word| !is_function_word(word)).collect();
+    let words = if telling.is_empty() { words } else { &telling };
+    words.iter().flat_map(|word| forms(word)).map(|form| whole_words(&form)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: MatchRule, name: &str, expected: &[&str]) {
+        assert_eq!(rule.patterns(name).iter().map(String::as_str).collect::<Vec<_>>(), expected, "{name:?}");
+    }
+
+    #[test]
+    fn each_rule_spells_out_what_it_looks_for() {
+        check(MatchRule::Phrase, "Church_building", &[" church building "]);
+        check(MatchRule::Plural, "wild cat", &[" wild cat ", " wild cats ", " wilds cat ", " wilds cats "]);
+        check(MatchRule::AnyWord, "bird of prey", &[" bird ", " birds ", " prey ", " preys "]);
+        check(MatchRule::Substring, "Church_building", &["church building"]);
+    }
+
+    #[test]
+    fn a_name_without_letters_gives_nothing_to_look_for() {
+        for rule in [MatchRule::Phrase, MatchRule::Plural, MatchRule::AnyWord, MatchRule::Substring] {
+            check(rule, " ?! ", &[]);
+        }
+    }
+
+    #[test]
+    fn a_name_of_function_words_is_still_looked_for() {
+        check(MatchRule::AnyWord, "The And", &[" and ", " the "]);
+    }
+
+    #[test]
+    fn long_names_inflect_their_last_word_only() {
+        check(MatchRule::Plural, "cat dog cow pig hen", &[" cat dog cow pig hen ", " cat dog cow pig hens "]);
+    }
+}

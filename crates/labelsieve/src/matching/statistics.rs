@@ -1,0 +1,177 @@
+//! How many candidates each class got: the paper's figure of noisy data statistics.
+
+use std::fmt;
+
+use super::ClassList;
+
+/// The sizes of all candidate sets.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CandidateStatistics {
+    /// All classes, most candidates first, ties in class order: panel (a) of the figure.
+    pub classes: Vec<ClassCount>,
+    /// Classes grouped by their number of candidates on a logarithmic scale: panel (b). The first group has none.
+    pub groups: Vec<SizeGroup>,
+    /// Pairs of an example and a class.
+    pub n_candidates: u64,
+}
+
+/// The number of candidates of one class.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ClassCount {
+    /// The class.
+    pub id: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// How many examples it got.
+    pub n_candidates: u64,
+}
+
+/// The classes whose number of candidates lies in a range.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SizeGroup {
+    /// Smallest number of candidates in the group.
+    pub from: u64,
+    /// Largest number of candidates in the group.
+    pub to: u64,
+    /// How many classes fall into it.
+    pub n_classes: usize,
+}
+
+impl CandidateStatistics {
+    /// `counts[c]` is the number of candidates of class `c`.
+    pub fn new(classes: &ClassList, counts: &[u64]) -> CandidateStatistics {
+        let mut classes: Vec<ClassCount> = std::iter::zip(classes.classes(), counts)
+            .map(|(class, &n_candidates)| ClassCount {
+                id: class.id.clone(),
+                display_name: class.display_name.clone(),
+                n_candidates,
+            })
+            .collect();
+        classes.sort_by_key(|class| std::cmp::Reverse(class.n_candidates));
+        CandidateStatistics { groups: groups(counts), n_candidates: counts.iter().sum(), classes }
+    }
+
+    /// The classes that no text names.
+    pub fn without_candidates(&self) -> &[ClassCount] {
+        &self.classes[self.classes.partition_point(|class| class.n_candidates > 0)..]
+    }
+}
+
+/// None, 1 to 9, 10 to 99, … up to the largest class.
+fn groups(counts: &[u64]) -> Vec<SizeGroup> {
+    let count = |from, to| counts.iter().filter(|&&n| (from..=to).contains(&n)).count();
+    let mut groups = vec![SizeGroup { from: 0, to: 0, n_classes: count(0, 0) }];
+    let largest = counts.iter().copied().max().unwrap_or(0);
+    let starts = std::iter::successors(Some(1u64), |from| from.checked_mul(10));
+    for from in starts.take_while(|&from| from <= largest) {
+        let to = from.checked_mul(10).map_or(u64::MAX, |next| next - 1);
+        groups.push(SizeGroup { from, to, n_classes: count(from, to) });
+    }
+    groups
+}
+
+/// The figure for a terminal: the sorted curve with logarithmic bars, then the groups with linear ones.
+impl fmt::Display for CandidateStatistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_classes = self.classes.len();
+        writeln!(f, "{} candidates for {n_classes} classes; bars are logarithmic", self.n_candidates)?;
+        let largest = log_size(self.classes.first().map_or(0, |class| class.n_candidates));
+        for rank in spread(n_classes) {
+            let ClassCount { display_name, n_candidates, .. } = &self.classes[rank];
+            let bar = bar(log_size(*n_candidates) / largest.max(1.0));
+            writeln!(f, "{:>6}  {:<24} {n_candidates:>9}  {bar}", rank + 1, shortened(display_name))?;
+        }
+        writeln!(f, "\nclasses by number of candidates")?;
+        let most = self.groups.iter().map(|group| group.n_classes).max().unwrap_or(0).max(1);
+        for SizeGroup { from, to, n_classes } in &self.groups {
+            let range = if to == from { from.to_string() } else { format!("{from}–{to}") };
+            writeln!(f, "{range:>21}  {n_classes:>6}  {}", bar(*n_classes as f64 / most as f64))?;
+        }
+        let none = self.without_candidates();
+        if !none.is_empty() {
+            let names: Vec<&str> = none.iter().take(10).map(|class| class.display_name.as_str()).collect();
+            let more = if none.len() > names.len() { ", …" } else { "" };
+            writeln!(f, "\nwithout candidates: {}{more}", names.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// At most 20 ranks, evenly spread, with the first and the last among them.
+fn spread(n_classes: usize) -> impl Iterator<Item = usize> {
+    const MOST_LINES: usize = 20;
+    let n_lines = n_classes.min(MOST_LINES);
+    (0..n_lines).map(move |line| if n_lines < 2 { 0 } else { line * (n_classes - 1) / (n_lines - 1) })
+}
+
+fn log_size(n: u64) -> f64 {
+    (n as f64 + 1.0).log10()
+}
+
+/// A bar of up to 40 cells in steps of an eighth.
+fn bar(fraction: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let n_eighths = (fraction * 320.0).round() as usize;
+    "█".repeat(n_eighths / 8) + EIGHTHS[n_eighths % 8]
+}
+
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= 24 { name.to_string() } else { name.chars().take(23).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::ClassEntry;
+
+    fn statistics(counts: &[u64]) -> CandidateStatistics {
+        let class = |i: usize| ClassEntry {
+            id: format!("c{i}"),
+            display_name: format!("class {i}"),
+            names: vec!["x".into()],
+            exclude: vec![],
+        };
+        CandidateStatistics::new(&ClassList::new((0..counts.len()).map(class).collect()).unwrap(), counts)
+    }
+
+    #[test]
+    fn classes_come_largest_first_and_fall_into_decades() {
+        let statistics = statistics(&[0, 12, 9, 10, 100, 0]);
+        let sorted: Vec<&str> = statistics.classes.iter().map(|class| class.id.as_str()).collect();
+        assert_eq!(sorted, ["c4", "c1", "c3", "c2", "c0", "c5"]);
+        let sizes: Vec<_> = statistics.groups.iter().map(|g| (g.from, g.to, g.n_classes)).collect();
+        assert_eq!(sizes, [(0, 0, 2), (1, 9, 1), (10, 99, 2), (100, 999, 1)]);
+        assert_eq!(statistics.n_candidates, 131);
+        assert_eq!(statistics.without_candidates().len(), 2);
+    }
+
+    #[test]
+    fn the_terminal_shows_both_panels_and_the_classes_without() {
+        let text = statistics(&[99, 9, 0]).to_string();
+        let expected = "\
+108 candidates for 3 classes; bars are logarithmic
+     1  class 0                         99  ████████████████████████████████████████
+     2  class 1                          9  ████████████████████
+     3  class 2                          0  \n
+classes by number of candidates
+                    0       1  ████████████████████████████████████████
+                  1–9       1  ████████████████████████████████████████
+                10–99       1  ████████████████████████████████████████
+
+without candidates: class 2
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_long_list_shows_twenty_ranks_with_both_ends() {
+        let ranks: Vec<usize> = spread(1000).collect();
+        assert_eq!((ranks.len(), ranks[0], ranks[19]), (20, 0, 999));
+        assert_eq!(spread(1).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn the_largest_possible_count_does_not_overflow() {
+        assert_eq!(statistics(&[u64::MAX]).groups.last().unwrap().n_classes, 1);
+    }
+}

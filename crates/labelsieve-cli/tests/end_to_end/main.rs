@@ -1,0 +1,9 @@
+//! The binary from the outside: files in, files out, exit codes and messages.
+//!
+//! One test program for all, so that helpers are linked once and none of them looks unused.
+
+mod common;
+mod examples;
+
+mod bench_class;
+mod pipeline;

@@ -6,4 +6,7 @@ mod common;
 mod examples;
 
 mod bench_class;
+mod bench_paper;
 mod pipeline;
+mod release;
+mod resume;

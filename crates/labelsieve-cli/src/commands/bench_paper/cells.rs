@@ -115,11 +115,15 @@ impl Run {
         clean: &[Vec<Vec<Features>>],
         printer: &Printer,
     ) -> Result<()> {
-        let missing = |class: usize| -> Vec<&Setting> {
-            let key = |s: &Setting| self.class_key(part, s.0, s.1.as_ref(), class);
-            settings.iter().filter(|setting| !self.done.contains_key(&key(setting))).collect()
-        };
         let sizes = part.pool_sizes();
+        let finished = |(shot, method): &Setting, class: usize| {
+            let key = self.class_key(part, *shot, method.as_ref(), class);
+            self.holds(&key, self.episodes * part.dim())
+                && (!matches!(method, Some(Method::Gcn(_)))
+                    || self.holds(&relevance_key(&key), self.episodes * sizes[class]))
+        };
+        let missing =
+            |class: usize| settings.iter().filter(|setting| !finished(setting, class)).collect::<Vec<_>>();
         let mut open: Vec<(usize, Vec<&Setting>)> = (0..part.novel.len())
             .map(|class| (class, missing(class)))
             .filter(|(_, s)| !s.is_empty())
@@ -216,10 +220,11 @@ impl Run {
         let keys: Vec<String> = (0..episodes)
             .map(|episode| {
                 let setting = serde_json::json!([cosine, method]);
-                format!("{} cosine k={} episode={episode} {setting}", part.phase.name(), self.shots[shot])
+                format!("{} cosine k={} episode={episode} {setting}", part.journal_name, self.shots[shot])
             })
             .collect();
-        let open: Vec<usize> = (0..episodes).filter(|&e| !self.done.contains_key(&keys[e])).collect();
+        let reached = |key: &String| serde_json::from_slice::<Reached>(self.done.get(key)?).ok();
+        let open: Vec<usize> = (0..episodes).filter(|&e| reached(&keys[e]).is_none()).collect();
         if !open.is_empty() {
             let progress = printer.progress(open.len() as u64, "classifiers");
             progress.set_message(format!("{} cosine, k = {}", part.phase.name(), self.shots[shot]));
@@ -250,9 +255,14 @@ impl Run {
         keys.iter().map(|key| Ok(serde_json::from_slice(&self.done[key])?)).collect()
     }
 
+    /// Whether the journal holds so many numbers under a key; anything else is done again.
+    fn holds(&self, key: &str, n_numbers: usize) -> bool {
+        self.done.get(key).is_some_and(|payload| payload.len() == n_numbers * size_of::<f32>())
+    }
+
     /// The journal's name for the prototypes of one class at one setting, all episodes together.
     fn class_key(&self, part: &Part, shot: usize, method: Option<&Method>, class: usize) -> String {
-        let (phase, k, method) = (part.phase.name(), self.shots[shot], method_key(method));
+        let (phase, k, method) = (&part.journal_name, self.shots[shot], method_key(method));
         format!("{phase} class={class} k={k} episodes={} {method}", self.episodes)
     }
 
@@ -262,8 +272,8 @@ impl Run {
         if part.base.is_empty() {
             return Ok(TestSets { novel, novel_labels, base: None });
         }
-        let key = format!("{} base", part.phase.name());
-        if !self.done.contains_key(&key) {
+        let key = format!("{} base", part.journal_name);
+        if !self.holds(&key, part.base.len() * part.dim()) {
             let nothing = Features::empty(part.dim());
             let mut rows = Vec::new();
             for base in 0..part.base.len() {

@@ -10,3 +10,4 @@ mod bench_paper;
 mod pipeline;
 mod release;
 mod resume;
+mod terminal;

@@ -7,6 +7,7 @@ mod examples;
 
 mod bench_class;
 mod bench_paper;
+mod formats;
 mod pipeline;
 mod release;
 mod resume;

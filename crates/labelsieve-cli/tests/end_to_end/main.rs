@@ -5,8 +5,11 @@
 mod common;
 mod examples;
 
+mod bad_files;
+mod bad_settings;
 mod bench_class;
 mod bench_paper;
+mod evaluation;
 mod formats;
 mod pipeline;
 mod release;

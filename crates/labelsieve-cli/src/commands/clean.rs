@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::method::MethodArguments;
 use super::scored::Scored;
-use crate::inputs::{ClassRows, PoolFiles, Pools, load};
+use crate::inputs::{ClassRows, PoolFiles, Pools, check_output, load};
 use crate::printer::Printer;
 use crate::{estimate, resume};
 
@@ -64,6 +64,7 @@ impl Clean {
         }
         let mut files = self.files.paths();
         files.extend(self.candidates.as_deref());
+        check_output(output, &files)?;
         drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
 
         let settings = json!({ "command": "clean", "method": method, "seed": self.seed });

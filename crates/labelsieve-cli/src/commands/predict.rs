@@ -10,7 +10,7 @@ use labelsieve_data::{PredictionRow, PredictionWriter};
 
 use super::evaluate::load_classifier;
 use crate::hint::user_error;
-use crate::inputs::{Columns, load};
+use crate::inputs::{Columns, check_output, load};
 use crate::printer::Printer;
 
 /// Name the classes of new examples
@@ -41,6 +41,9 @@ const BLOCK: usize = 8192;
 
 impl Predict {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        if let Some(output) = &self.output {
+            check_output(output, &[&self.model, &self.features])?;
+        }
         let (saved, classifier) = load_classifier(&self.model)?;
         let table = self.columns.open(&self.features, None)?;
         if table.features.cols() != saved.dim && !table.is_empty() {

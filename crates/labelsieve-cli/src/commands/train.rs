@@ -12,7 +12,7 @@ use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
 use serde_json::json;
 
 use crate::hint::user_error;
-use crate::inputs::{PoolFiles, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
 use crate::printer::Printer;
 use crate::table::percent;
 
@@ -84,6 +84,8 @@ struct WeightedRows {
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        let inputs: Vec<&Path> = self.files.paths().into_iter().chain([self.relevance.as_path()]).collect();
+        check_output(&self.output, &inputs)?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
         let classes = self.load(printer)?;

@@ -6,6 +6,7 @@ mod common;
 mod examples;
 
 mod bad_files;
+mod bad_output;
 mod bad_settings;
 mod bench_class;
 mod bench_paper;

@@ -12,6 +12,7 @@ mod bench_class;
 mod bench_paper;
 mod evaluation;
 mod formats;
+mod paper_map;
 mod pipeline;
 mod release;
 mod resume;

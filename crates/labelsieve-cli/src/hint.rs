@@ -1,5 +1,7 @@
 //! What a user can do about an error.
 
+use std::io::ErrorKind;
+
 use labelsieve_data::DataError;
 
 /// An error of the command line with its own hint.
@@ -37,22 +39,32 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
             }
             _ => (),
         }
-        match cause.downcast_ref::<DataError>() {
-            Some(DataError::Io { action: "open", source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound =>
-            {
-                Some("check the spelling of the path".to_owned())
-            }
-            Some(DataError::Malformed { place, .. }) if place == "columns" => {
-                Some("choose them with --text-column and --id-column".to_owned())
-            }
-            Some(DataError::Malformed { place, .. }) if place == "format" => {
-                Some("say what it is with --format".to_owned())
-            }
-            Some(DataError::Undecodable { .. }) => {
-                Some("the file may be cut off or damaged; copy or download it again".to_owned())
-            }
-            _ => None,
-        }
+        cause.downcast_ref::<DataError>().and_then(for_data_error).map(str::to_owned)
     })
+}
+
+fn for_data_error(error: &DataError) -> Option<&'static str> {
+    match error {
+        DataError::Io { action: "open" | "read", cause, .. } if cause.kind() == ErrorKind::NotFound => {
+            Some("check the spelling of the path")
+        }
+        DataError::Io { action: "write", cause, .. } => match cause.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Some("make room, then run the same command again; finished work is kept where there is any")
+            }
+            _ => Some("the output must be a file name in a folder that exists and is writable"),
+        },
+        DataError::Malformed { place, found, .. } if place == "journal" => Some(match found.as_str() {
+            "another file" => "it stands where the journal of the run should be; move it elsewhere",
+            _ => "wait for the other run to end, or choose another output",
+        }),
+        DataError::Malformed { place, .. } if place == "columns" => {
+            Some("choose them with --text-column and --id-column")
+        }
+        DataError::Malformed { place, .. } if place == "format" => Some("say what it is with --format"),
+        DataError::Undecodable { .. } => {
+            Some("the file may be cut off or damaged; copy or download it again")
+        }
+        _ => None,
+    }
 }

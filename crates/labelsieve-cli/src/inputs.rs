@@ -1,11 +1,13 @@
 //! From tables on disk to the examples of each class.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use labelsieve::Features;
-use labelsieve_data::{CandidateTable, DataError, ExampleTable, Ids, Labels, TableColumns, read_candidates};
+use labelsieve_data::{
+    CandidateTable, DataError, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates,
+};
 
 use crate::hint::user_error;
 
@@ -59,6 +61,18 @@ pub struct ClassRows {
     candidates: Option<Vec<usize>>,
 }
 
+impl ClassRows {
+    /// A text may mention a class by several names; the example is still one candidate, found by the first of them.
+    fn keep_first_of_each(&mut self) {
+        let Some(candidates) = self.candidates.take() else { return };
+        let mut seen = HashSet::with_capacity(self.noisy.len());
+        let pairs = self.noisy.drain(..).zip(candidates).filter(|(row, _)| seen.insert(*row));
+        let (noisy, candidates) = pairs.unzip();
+        self.noisy = noisy;
+        self.candidates = Some(candidates);
+    }
+}
+
 /// Which files hold the examples.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PoolFiles {
@@ -92,8 +106,18 @@ impl PoolFiles {
     /// Opens both tables and checks that they share a space.
     pub fn open(&self) -> Result<(ExampleTable, ExampleTable)> {
         let clean = self.columns.open(&self.clean, self.clean_labels.as_deref())?;
-        let noisy = self.columns.open(&self.noisy, self.noisy_labels.as_deref())?;
-        if noisy.features.cols() != clean.features.cols() && !noisy.is_empty() {
+        let mut noisy = self.columns.open(&self.noisy, self.noisy_labels.as_deref())?;
+        if clean.is_empty() {
+            return Err(user_error(
+                format!("`{}` holds no examples", clean.path.display()),
+                "every class needs at least one clean example",
+            ));
+        }
+        if noisy.is_empty() {
+            // A list column without rows does not say how long its lists would be.
+            noisy.features = Matrix::in_memory(&noisy.path, clean.features.cols(), Vec::new());
+        }
+        if noisy.features.cols() != clean.features.cols() {
             return Err(user_error(
                 format!(
                     "`{}` has {} columns, but the clean examples in `{}` have {}",
@@ -103,12 +127,6 @@ impl PoolFiles {
                     clean.features.cols()
                 ),
                 "extract both with the same backbone",
-            ));
-        }
-        if clean.is_empty() {
-            return Err(user_error(
-                format!("`{}` holds no examples", clean.path.display()),
-                "every class needs at least one clean example",
             ));
         }
         Ok((clean, noisy))
@@ -153,6 +171,18 @@ impl Pools {
     pub fn matched_name(&self, class: &ClassRows, i: usize) -> Option<&str> {
         let rows = class.candidates.as_ref()?;
         Some(&self.matched_names.as_ref()?.matched_names[rows[i]])
+    }
+}
+
+/// Refuses an output that would replace one of the inputs.
+pub fn check_output(output: &Path, inputs: &[&Path]) -> Result<()> {
+    let Ok(place) = output.canonicalize() else { return Ok(()) }; // no such file yet
+    match inputs.iter().find(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+        None => Ok(()),
+        Some(input) => Err(user_error(
+            format!("the output `{}` would replace the input `{}`", output.display(), input.display()),
+            "choose another name for the output",
+        )),
     }
 }
 
@@ -255,6 +285,7 @@ fn add_candidates(classes: &mut [ClassRows], noisy: &ExampleTable, table: &Candi
             None => n_orphans += 1,
         }
     }
+    classes.iter_mut().for_each(ClassRows::keep_first_of_each);
     if n_unknown == table.ids.len() && n_unknown > 0 {
         let id = &table.ids[0];
         return Err(user_error(

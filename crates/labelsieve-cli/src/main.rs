@@ -21,7 +21,7 @@ use printer::{Printer, Verbosity};
 
 /// Finds the relevant ones among web-collected examples, and learns from all of them by their relevance.
 #[derive(Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
 struct Arguments {
     /// Says only what went wrong
     #[arg(short, long, global = true, conflicts_with = "verbose")]

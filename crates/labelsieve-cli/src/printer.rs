@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How much is said.
@@ -27,9 +27,8 @@ impl Printer {
     /// A line of the result.
     pub fn data(&self, line: &str) -> Result<()> {
         let mut out = std::io::stdout().lock();
-        out.write_all(line.as_bytes())?;
-        out.write_all(b"\n")?;
-        Ok(())
+        let written = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n"));
+        written.context("cannot write to standard output")
     }
 
     /// A value as JSON, the whole result of a command.
@@ -40,30 +39,30 @@ impl Printer {
     /// What the command did.
     pub fn note(&self, line: &str) {
         if self.verbosity >= Verbosity::Normal {
-            eprintln!("{line}");
+            say(line);
         }
     }
 
     /// What only the curious want to know.
     pub fn detail(&self, line: &str) {
         if self.verbosity >= Verbosity::Verbose {
-            eprintln!("{line}");
+            say(line);
         }
     }
 
     /// What the user should know even in quiet runs.
     pub fn warning(&self, line: &str) {
-        eprintln!("warning: {line}");
+        say(&format!("warning: {line}"));
     }
 
     /// What the user can do about it.
     pub fn hint(&self, line: &str) {
-        eprintln!("hint: {line}");
+        say(&format!("hint: {line}"));
     }
 
     /// Why the command failed.
     pub fn error(&self, line: &str) {
-        eprintln!("error: {line}");
+        say(&format!("error: {line}"));
     }
 
     /// A bar over `total` units of work, with rate and remaining time; invisible unless stderr is a terminal.
@@ -79,6 +78,11 @@ impl Printer {
         bar.enable_steady_tick(Duration::from_millis(250));
         bar
     }
+}
+
+/// A line on stderr. When nobody reads it any more, the work goes on all the same.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Whether the reader of stdout has gone, which is no failure of ours.

@@ -1,6 +1,6 @@
 //! What makes two runs the same run, so that the second may go on where the first was killed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart};
@@ -11,12 +11,33 @@ use crate::printer::Printer;
 pub fn fingerprint(settings: &serde_json::Value, files: &[&Path]) -> Result<String> {
     let mut lines = vec![format!("labelsieve {}", env!("CARGO_PKG_VERSION")), settings.to_string()];
     for path in files {
-        let metadata = std::fs::metadata(path).map_err(DataError::io("open", path))?;
-        let changed = metadata.modified().map_err(DataError::io("open", path))?;
-        let changed = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-        lines.push(format!("{} {} {changed}", path.display(), metadata.len()));
+        lines.push(stamp(path)?);
+        for below in files_below(path)? {
+            lines.push(stamp(&below)?);
+        }
     }
     Ok(lines.join("\n"))
+}
+
+/// What a clip-retrieval folder is read from; nothing for a file.
+fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in ["img_emb", "metadata"].map(|name| path.join(name)).iter().filter(|folder| folder.is_dir())
+    {
+        for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
+            files.push(entry.map_err(DataError::io("read", folder))?.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file and the state it is in.
+pub fn stamp(path: &Path) -> Result<String> {
+    let metadata = std::fs::metadata(path).map_err(DataError::io("open", path))?;
+    let changed = metadata.modified().map_err(DataError::io("open", path))?;
+    let changed = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
+    Ok(format!("{} {} {changed}", path.display(), metadata.len()))
 }
 
 /// Opens the journal of a run and says what it found.
@@ -44,4 +65,22 @@ pub fn open(
         _ => (),
     }
     Ok((journal, records))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_deep_in_a_folder_makes_another_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = folder.path().join("img_emb/img_emb_0.npy");
+        std::fs::create_dir(folder.path().join("img_emb")).unwrap();
+        std::fs::write(&part, "one").unwrap();
+        let now = || fingerprint(&serde_json::json!({}), &[folder.path()]).unwrap();
+        let before = now();
+        assert_eq!(before, now());
+        std::fs::write(&part, "other").unwrap();
+        assert_ne!(before, now());
+    }
 }

@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use crate::{DataError, Result};
 
 /// A file under construction. It lives beside its final name and takes that name only in [`AtomicFile::commit`];
 /// dropped before that, it vanishes and whatever stood under the final name stays.
 pub struct AtomicFile {
-    writer: BufWriter<NamedTempFile>,
+    writer: BufWriter<File>,
+    /// The name under which it is written; deletes the file when dropped.
+    temporary: TempPath,
     path: PathBuf,
 }
 
@@ -26,26 +28,25 @@ impl AtomicFile {
         if path.is_dir() {
             return Err(DataError::malformed(&path, "output", "a file name", "a folder"));
         }
-        let temporary = tempfile::Builder::new()
-            .prefix(".labelsieve-")
-            .tempfile_in(folder)
-            .map_err(DataError::io("write", &path))?;
-        Ok(AtomicFile { writer: BufWriter::with_capacity(1 << 20, temporary), path })
+        if path.exists() && !path.is_file() {
+            // Renaming a file over `/dev/null` would work, for some users.
+            return Err(DataError::malformed(&path, "output", "a file name", "a device or pipe"));
+        }
+        // Opened by ourselves, because the library would add the temporary name to the system's messages.
+        let create = |name: &Path| File::options().read(true).write(true).create_new(true).open(name);
+        let file = tempfile::Builder::new().prefix(".labelsieve-").make_in(folder, create);
+        let (file, temporary) = file.map_err(DataError::io("write", &path))?.into_parts();
+        Ok(AtomicFile { writer: BufWriter::with_capacity(1 << 20, file), temporary, path })
     }
 
     /// Flushes everything to disk and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
-        let failed = || DataError::io("write", &self.path);
-        self.writer.flush().map_err(failed())?;
-        let temporary = self
-            .writer
-            .into_inner()
-            .map_err(|e| e.into_error())
-            .map_err(DataError::io("write", &self.path))?;
-        temporary.as_file().sync_all().map_err(DataError::io("write", &self.path))?;
-        make_readable(temporary.as_file()).map_err(DataError::io("write", &self.path))?;
-        temporary.persist(&self.path).map_err(|e| e.error).map_err(DataError::io("write", &self.path))?;
-        Ok(())
+        let finished = self.writer.flush().and_then(|()| {
+            self.writer.get_ref().sync_all()?;
+            make_readable(self.writer.get_ref())?;
+            self.temporary.persist(&self.path).map_err(|error| error.error)
+        });
+        finished.map_err(DataError::io("write", &self.path))
     }
 }
 
@@ -114,11 +115,28 @@ mod tests {
         assert_eq!(names_in(folder.path()), ["out.bin"]);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn devices_and_pipes_are_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let Err(error) = AtomicFile::create(&path) else { panic!("would replace a socket") };
+        assert!(
+            error.to_string().ends_with("output: expected a file name, found a device or pipe"),
+            "{error}"
+        );
+        assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_socket());
+    }
+
     #[test]
     fn a_missing_folder_is_named_in_the_error() {
         let Err(error) = AtomicFile::create("/no/such/folder/out.bin") else {
             panic!("created a file in nowhere")
         };
-        assert!(error.to_string().starts_with("cannot write `/no/such/folder/out.bin`"), "{error}");
+        let message = "cannot write `/no/such/folder/out.bin`: No such file or directory (os error 2)";
+        assert_eq!(error.to_string(), message);
+        assert!(std::error::Error::source(&error).is_none(), "said once is enough");
     }
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The operating system refused a read or a write.
-    #[error("cannot {action} `{}`: {source}", path.display())]
+    #[error("cannot {action} `{}`: {cause}", path.display())]
     Io {
         /// What was attempted, e.g. `read`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
+        /// The system's answer; part of the message, and therefore no `source()` that would be printed once more.
+        cause: std::io::Error,
     },
     /// The file does not hold what its format promises.
     #[error("`{}`: {place}: expected {expected}, found {found}", path.display())]
@@ -43,7 +43,7 @@ impl DataError {
     /// For `map_err` on the result of a system call: `.map_err(DataError::io("read", path))`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> DataError {
         let path = path.as_ref().to_path_buf();
-        move |source| DataError::Io { action, path, source }
+        move |cause| DataError::Io { action, path, cause }
     }
 
     /// A file that breaks its format at `place`.

@@ -2,11 +2,13 @@
 //!
 //! The file is an opening line and then records: key length and payload length (four bytes each, little-endian), the
 //! CRC-32 of everything else in the record, key, payload. The first record holds the fingerprint of the run. Reading
-//! stops at the first record that is incomplete or damaged; what follows it is cut off and done again.
+//! stops at the first record that is incomplete or damaged; what follows it is cut off and done again. A journal that
+//! is dropped before anything was finished takes its file with it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::{DataError, Result};
@@ -35,6 +37,8 @@ pub struct Journal {
     path: PathBuf,
     start: JournalStart,
     tail: Mutex<Tail>,
+    /// Whether there is finished work in the file, which must then survive this value.
+    holds_work: AtomicBool,
 }
 
 /// The file and the end of its last whole record.
@@ -67,15 +71,16 @@ impl Journal {
             Some(_) => JournalStart::Replaced,
         };
         let resumed = start == JournalStart::Resumed;
-        let journal =
-            Journal { path, start, tail: Mutex::new(Tail { file, end: if resumed { end } else { 0 } }) };
+        let tail = Mutex::new(Tail { file, end: if resumed { end } else { 0 } });
+        let holds_work = AtomicBool::new(resumed && records.len() > 1);
+        let journal = Journal { path, start, tail, holds_work };
         if resumed {
             journal.write(&[])?; // cuts off a torn tail
             records.remove(0);
         } else {
             records.clear();
             journal.write(OPENING)?;
-            journal.append(FINGERPRINT_KEY, fingerprint.as_bytes())?;
+            journal.write_record(FINGERPRINT_KEY, fingerprint.as_bytes())?;
         }
         Ok((journal, records))
     }
@@ -87,6 +92,12 @@ impl Journal {
 
     /// Records finished work. When this returns, a kill of the process no longer loses it.
     pub fn append(&self, key: &str, payload: &[u8]) -> Result<()> {
+        self.write_record(key, payload)?;
+        self.holds_work.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn write_record(&self, key: &str, payload: &[u8]) -> Result<()> {
         let (Ok(key_len), Ok(payload_len)) = (u32::try_from(key.len()), u32::try_from(payload.len())) else {
             let found = format!("{} and {} bytes", key.len(), payload.len());
             return Err(DataError::malformed(&self.path, "record", "less than 4 GiB", found));
@@ -100,6 +111,7 @@ impl Journal {
 
     /// Deletes the journal, once the final output has been written.
     pub fn remove(self) -> Result<()> {
+        self.holds_work.store(true, Ordering::Relaxed); // or it would be deleted once more when dropped
         std::fs::remove_file(&self.path).map_err(DataError::io("remove", &self.path))
     }
 
@@ -114,6 +126,15 @@ impl Journal {
         written.map_err(DataError::io("write", &self.path))?;
         tail.end += bytes.len() as u64;
         Ok(())
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if !*self.holds_work.get_mut() {
+            // Nobody can do anything about a failure here, and an empty journal does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -191,10 +212,24 @@ mod tests {
         two_records(&path);
         let both = vec![record("owl", b"0.5"), record("cat", b"")];
         assert_eq!(open(&path, "run 1"), (JournalStart::Resumed, both));
-        assert_eq!(open(&path, "run 2"), (JournalStart::Replaced, vec![]));
-        assert_eq!(open(&path, "run 2"), (JournalStart::Resumed, vec![]));
+        let (journal, earlier) = Journal::open(&path, "run 2").unwrap();
+        assert_eq!((journal.start(), earlier), (JournalStart::Replaced, vec![]));
+        journal.append("owl", b"0.7").unwrap();
+        drop(journal);
+        assert_eq!(open(&path, "run 2"), (JournalStart::Resumed, vec![record("owl", b"0.7")]));
         Journal::open(&path, "run 2").unwrap().0.remove().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_run_that_finished_nothing_leaves_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        drop(Journal::open(&path, "run 1").unwrap());
+        assert!(!path.exists());
+        two_records(&path);
+        drop(Journal::open(&path, "run 2").unwrap());
+        assert!(!path.exists(), "work of other settings helps nobody");
     }
 
     #[test]

@@ -166,8 +166,8 @@ impl NpzWriter {
 
 fn undecodable(path: &Path) -> impl FnOnce(zip::result::ZipError) -> DataError {
     move |error| match error {
-        zip::result::ZipError::Io(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
-            DataError::Io { action: "access", path: path.to_path_buf(), source }
+        zip::result::ZipError::Io(cause) if cause.kind() != std::io::ErrorKind::UnexpectedEof => {
+            DataError::Io { action: "access", path: path.to_path_buf(), cause }
         }
         error => DataError::undecodable(path, "npz", error),
     }

@@ -64,5 +64,12 @@ pub(crate) fn dictionary_column<'a>(texts: impl Iterator<Item = &'a str>) -> Arr
 }
 
 fn failed(path: &Path, error: ParquetError) -> DataError {
-    DataError::io("write", path)(std::io::Error::other(error))
+    let cause = match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(cause) => *cause, // the system's own answer, e.g. that the disk is full
+            Err(other) => std::io::Error::other(other),
+        },
+        other => std::io::Error::other(other),
+    };
+    DataError::io("write", path)(cause)
 }

@@ -7,16 +7,16 @@ use std::sync::Mutex;
 use anyhow::{Context, Result};
 use clap::Args;
 use labelsieve::engine::{Engine, Job};
-use labelsieve::graph::closest_clean;
 use labelsieve::random::Stream;
 use labelsieve::relevance::others;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
+use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
 use serde_json::json;
 
 use super::method::MethodArguments;
+use super::scored::Scored;
 use crate::device::DeviceArguments;
-use crate::inputs::{ClassRows, PoolFiles, Pools, load};
+use crate::inputs::{ClassRows, PoolFiles, Pools, check_output, load};
 use crate::printer::Printer;
 use crate::{estimate, resume};
 
@@ -66,10 +66,11 @@ impl Clean {
                 pools.n_orphans
             ));
         }
-        drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
-
         let mut files = self.files.paths();
         files.extend(self.candidates.as_deref());
+        check_output(output, &files)?;
+        drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
+
         let opened = self.device.open(printer)?;
         let device = opened.kind();
         let settings = json!({ "command": "clean", "method": method, "seed": self.seed, "device": device });
@@ -79,8 +80,14 @@ impl Clean {
         let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, "classes", printer)?;
 
         let mut done: HashMap<String, Scored> = HashMap::new();
-        for (class, payload) in finished {
-            done.insert(class, Scored::decode(&payload));
+        let by_name: HashMap<&str, &ClassRows> =
+            pools.classes.iter().map(|class| (class.name.as_str(), class)).collect();
+        for (name, payload) in finished {
+            // What does not fit its class is simply not finished.
+            let Some(class) = by_name.get(name.as_str()) else { continue };
+            if let Some(scored) = Scored::decode(&payload, class.clean.len(), class.noisy.len()) {
+                done.insert(name, scored);
+            }
         }
         self.score(&pools, &method, opened.engine(), &journal, &mut done, printer)?;
         self.write(&pools, &done, &settings, printer)?;
@@ -195,50 +202,6 @@ impl Clean {
                 .note(&format!("{none} classes have no candidates; their clean examples are listed alone"));
         }
         Ok(())
-    }
-}
-
-/// The result of one class, as the journal keeps it.
-struct Scored {
-    relevance: Vec<f32>,
-    /// Position of the closest clean example, and its similarity.
-    closest: Vec<(usize, f32)>,
-    reciprocal: Option<Vec<u32>>,
-}
-
-impl Scored {
-    fn new(problem: &ClassProblem, relevance: &Relevance) -> Scored {
-        Scored {
-            relevance: relevance.noisy().to_vec(),
-            closest: closest_clean(problem.clean, problem.noisy.features()),
-            reciprocal: relevance.reciprocal_neighbours().map(<[u32]>::to_vec),
-        }
-    }
-
-    /// One record of 16 bytes per candidate; the last four are all ones where there is no graph.
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(16 * self.relevance.len());
-        for i in 0..self.relevance.len() {
-            let (closest, similarity) = self.closest[i];
-            bytes.extend(self.relevance[i].to_le_bytes());
-            bytes.extend((closest as u32).to_le_bytes());
-            bytes.extend(similarity.to_le_bytes());
-            bytes.extend(self.reciprocal.as_ref().map_or(u32::MAX, |counts| counts[i]).to_le_bytes());
-        }
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Scored {
-        let words: Vec<[[u8; 4]; 4]> = bytes.as_chunks::<4>().0.as_chunks::<4>().0.to_vec();
-        let reciprocal: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(word[3])).collect();
-        Scored {
-            relevance: words.iter().map(|word| f32::from_le_bytes(word[0])).collect(),
-            closest: words
-                .iter()
-                .map(|word| (u32::from_le_bytes(word[1]) as usize, f32::from_le_bytes(word[2])))
-                .collect(),
-            reciprocal: (!reciprocal.contains(&u32::MAX)).then_some(reciprocal),
-        }
     }
 }
 

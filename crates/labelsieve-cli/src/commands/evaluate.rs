@@ -110,6 +110,12 @@ impl Evaluate {
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
         if let (Some(model), Some(test)) = (&self.model, &self.test) {
             let table = self.columns.open(test, self.test_labels.as_deref())?;
+            if table.is_empty() {
+                return Err(user_error(
+                    format!("`{}` holds no examples", table.path.display()),
+                    "accuracy needs at least one test example",
+                ));
+            }
             let (saved, found) = self.measure(model, &table)?;
             let mut accuracy_report = accuracy_report(&saved, &found);
             if saved.n_base > 0 {

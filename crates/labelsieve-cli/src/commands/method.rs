@@ -14,11 +14,11 @@ pub struct MethodArguments {
 
     /// Weight of the candidates in the loss of gcn and mlp; small keeps more of them
     /// [default: the paper's choice for the number of clean examples]
-    #[arg(long, value_name = "λ")]
+    #[arg(long, value_name = "λ", allow_negative_numbers = true)]
     pub lambda: Option<f32>,
 
     /// The relevance that the method `beta` gives to all
-    #[arg(long, value_name = "β", default_value_t = 1.0)]
+    #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0)]
     pub beta: f32,
 
     /// Neighbours per example in the graph of gcn and label-propagation

@@ -10,6 +10,7 @@ mod evaluate;
 mod match_text;
 mod method;
 mod predict;
+mod scored;
 mod train;
 
 use anyhow::Result;

@@ -1,5 +1,6 @@
 //! `labelsieve predict`: the classes of new examples.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,7 +10,7 @@ use labelsieve_data::{PredictionRow, PredictionWriter};
 
 use super::evaluate::load_classifier;
 use crate::hint::user_error;
-use crate::inputs::{Columns, load};
+use crate::inputs::{Columns, check_output, load};
 use crate::printer::Printer;
 
 /// Name the classes of new examples
@@ -27,8 +28,8 @@ pub struct Predict {
     columns: Columns,
 
     /// Guesses per example, best first
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    top: usize,
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
+    top: NonZeroUsize,
 
     /// Parquet file to write [default: tab-separated lines on stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -40,9 +41,12 @@ const BLOCK: usize = 8192;
 
 impl Predict {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        if let Some(output) = &self.output {
+            check_output(output, &[&self.model, &self.features])?;
+        }
         let (saved, classifier) = load_classifier(&self.model)?;
         let table = self.columns.open(&self.features, None)?;
-        if table.features.cols() != saved.dim {
+        if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(user_error(
                 format!(
                     "`{}` has {} columns, but the classifier in `{}` has {}",
@@ -57,6 +61,7 @@ impl Predict {
                 },
             ));
         }
+        let top = self.top.get();
         let mut writer = self.output.as_deref().map(PredictionWriter::create).transpose()?;
         if writer.is_none() {
             printer.data("id\trank\tclass\tscore")?;
@@ -65,10 +70,10 @@ impl Predict {
         for start in (0..table.len()).step_by(BLOCK) {
             let rows: Vec<usize> = (start..table.len().min(start + BLOCK)).collect();
             let scores = classifier.scores(&load(&table, &rows)?);
-            let mut predictions = Vec::with_capacity(rows.len() * self.top);
+            let mut predictions = Vec::with_capacity(rows.len() * top);
             for (&row, scores) in rows.iter().zip(scores.rows()) {
                 let id = table.ids.get(row);
-                predictions.extend(best(scores, self.top).into_iter().enumerate().map(|(rank, c)| {
+                predictions.extend(best(scores, top).into_iter().enumerate().map(|(rank, c)| {
                     PredictionRow {
                         id: id.clone().into_owned(),
                         rank: rank as u32 + 1,

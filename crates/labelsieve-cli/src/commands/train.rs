@@ -1,7 +1,7 @@
 //! `labelsieve train`: a classifier from clean examples and candidates weighted by relevance.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::{PoolFiles, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
 use crate::printer::Printer;
 use crate::table::percent;
 
@@ -44,7 +44,7 @@ pub struct Train {
     epochs: usize,
 
     /// Scale of the logits; with --base, that of the base classes
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     scale: Option<f32>,
 
     #[command(flatten)]
@@ -88,10 +88,15 @@ struct WeightedRows {
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        let inputs: Vec<&Path> = self.files.paths().into_iter().chain([self.relevance.as_path()]).collect();
+        check_output(&self.output, &inputs)?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
         let classes = self.load(printer)?;
         let dim = classes[0].clean.dim();
+        if let Some(base) = &base {
+            self.check_base(base, &classes, dim)?;
+        }
         drop(labelsieve_data::AtomicFile::create(&self.output)?);
         let weighted = classes
             .iter()
@@ -128,7 +133,7 @@ impl Train {
         let mut noisy_rows = self.noisy_rows(&relevance, &rows_by_id(&noisy)?)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let known: Vec<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(unknown) = noisy_rows.keys().find(|name| !known.contains(name)) {
+        if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(name)).min() {
             return Err(user_error(
                 format!(
                     "`{}` has candidates of class `{unknown}`, which has no clean example in `{}`",
@@ -183,6 +188,29 @@ impl Train {
         Ok(rows)
     }
 
+    /// Whether the new classes can stand beside the base classes; better asked before the training.
+    fn check_base(&self, base: &SavedClassifier, classes: &[ClassExamples], dim: usize) -> Result<()> {
+        let path = self.base.as_deref().unwrap_or(Path::new("")).display();
+        if base.dim != dim {
+            return Err(user_error(
+                format!(
+                    "the clean examples in `{}` have {dim} columns, but the base classes in `{path}` have {}",
+                    self.files.clean.display(),
+                    base.dim
+                ),
+                "extract all features with the same backbone",
+            ));
+        }
+        let base_names: HashSet<&String> = base.classes.iter().collect();
+        match classes.iter().find(|class| base_names.contains(&class.name)) {
+            None => Ok(()),
+            Some(twice) => Err(user_error(
+                format!("class `{}` is a base class in `{path}` and a new one", twice.name),
+                "give the new class another name, or leave it out of one of the two",
+            )),
+        }
+    }
+
     /// W_A = [W_B, W].
     fn extend(
         &self,
@@ -194,12 +222,6 @@ impl Train {
         let (all, classes, n_base, backbone) = match base {
             None => (novel, names, 0, None),
             Some(base) => {
-                if let Some(twice) = names.iter().find(|name| base.classes.contains(name)) {
-                    return Err(user_error(
-                        format!("class `{twice}` is a base class and a new one"),
-                        "give the new class another name, or leave it out of one of the two",
-                    ));
-                }
                 let base_weights = WeightMatrix::new(Features::new(base.weight, base.dim)?, base.scale)?;
                 let n_base = base_weights.n_classes();
                 let classes = base.classes.into_iter().chain(names).collect();

@@ -118,10 +118,13 @@ impl Run<'_> {
         clean: &CleanSets,
         printer: &Printer,
     ) -> Result<()> {
-        let is_open = |class: usize, (shot, method): &Setting| {
-            !self.done.contains_key(&self.class_key(part, *shot, method.as_ref(), class))
-        };
         let sizes = part.pool_sizes();
+        let is_open = |class: usize, (shot, method): &Setting| {
+            let key = self.class_key(part, *shot, method.as_ref(), class);
+            let keeps_relevance = matches!(method, Some(Method::Gcn(_)));
+            !self.holds(&key, self.grid.episodes * part.dim())
+                || (keeps_relevance && !self.holds(&relevance_key(&key), self.grid.episodes * sizes[class]))
+        };
         let mut open: Vec<usize> =
             (0..part.novel.len()).filter(|&class| settings.iter().any(|s| is_open(class, s))).collect();
         open.sort_by_key(|&class| std::cmp::Reverse(sizes[class]));
@@ -257,12 +260,12 @@ impl Run<'_> {
                 let setting = serde_json::json!([cosine, method]);
                 format!(
                     "{} cosine k={} episode={episode} {setting}",
-                    part.phase.name(),
-                    self.grid.shots[shot]
+                    part.journal_name, self.grid.shots[shot]
                 )
             })
             .collect();
-        let open: Vec<usize> = (0..episodes).filter(|&e| !self.done.contains_key(&keys[e])).collect();
+        let reached = |key: &String| serde_json::from_slice::<Reached>(self.done.get(key)?).ok();
+        let open: Vec<usize> = (0..episodes).filter(|&e| reached(&keys[e]).is_none()).collect();
         if !open.is_empty() {
             let progress = printer.progress(open.len() as u64, "classifiers");
             progress.set_message(format!("{} cosine, k = {}", part.phase.name(), self.grid.shots[shot]));
@@ -293,9 +296,14 @@ impl Run<'_> {
         keys.iter().map(|key| Ok(serde_json::from_slice(&self.done[key])?)).collect()
     }
 
+    /// Whether the journal holds so many numbers under a key; anything else is done again.
+    fn holds(&self, key: &str, n_numbers: usize) -> bool {
+        self.done.get(key).is_some_and(|payload| payload.len() == n_numbers * size_of::<f32>())
+    }
+
     /// The journal's name for the prototypes of one class at one setting, all episodes together.
     fn class_key(&self, part: &Part, shot: usize, method: Option<&Method>, class: usize) -> String {
-        let (phase, k, method) = (part.phase.name(), self.grid.shots[shot], method_key(method));
+        let (phase, k, method) = (&part.journal_name, self.grid.shots[shot], method_key(method));
         format!("{phase} class={class} k={k} episodes={} {method}", self.grid.episodes)
     }
 
@@ -305,8 +313,8 @@ impl Run<'_> {
         if part.base.is_empty() {
             return Ok(TestSets { novel, novel_labels, base: None });
         }
-        let key = format!("{} base", part.phase.name());
-        if !self.done.contains_key(&key) {
+        let key = format!("{} base", part.journal_name);
+        if !self.holds(&key, part.base.len() * part.dim()) {
             let nothing = Features::empty(part.dim());
             let mut rows = Vec::new();
             for base in 0..part.base.len() {

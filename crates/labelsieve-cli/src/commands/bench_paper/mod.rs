@@ -136,9 +136,8 @@ impl Paper {
             printer.note(&format!("each of {cells} cells (shots × episodes) trains once more over the same graphs; the estimate is for one:"));
             return estimate::print(printer, &Method::gcn(), part.dim(), &part.pool_sizes());
         }
-        let [.., validation] = release.files(Phase::Val);
-        let files = release.files(Phase::Test).into_iter().chain(validation.exists().then_some(validation));
-        let files: Vec<PathBuf> = files.collect();
+        let files: Vec<PathBuf> =
+            release.files(Phase::Test).into_iter().chain(release.split_files()).collect();
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         let opened = self.device.open(printer)?;
         let settings = json!({ "command": "bench paper", "seed": self.seed, "device": opened.kind() });

@@ -11,6 +11,7 @@ use labelsieve_data::{
 
 use crate::hint::user_error;
 use crate::inputs::{labels_of, load, rows_by_class};
+use crate::resume;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dataset {
@@ -53,6 +54,8 @@ pub struct Release {
 /// One phase of the benchmark, opened.
 pub struct Part {
     pub phase: Phase,
+    /// What its records in a journal begin with.
+    pub journal_name: String,
     /// Released class ids of the novel classes, in order.
     pub novel: Vec<usize>,
     /// Released class ids of the base classes; none for Places365.
@@ -103,14 +106,31 @@ impl Release {
         .map(|name| self.features.join(name))
     }
 
+    /// The files that say which classes are novel, and which of their photos are clean.
+    pub fn split_files(&self) -> Vec<PathBuf> {
+        let names = match self.dataset {
+            Dataset::Imagenet => {
+                let episodes = (1..=5).map(|episode| format!("mapped_splits_{episode}.npy"));
+                std::iter::once(CATEGORY_SPLITS.to_owned()).chain(episodes).collect()
+            }
+            Dataset::Places365 => vec![novel_classes_file(Phase::Test)],
+        };
+        names.iter().map(|name| self.splits.join(name)).collect()
+    }
+
     /// Opens a phase.
     pub fn open(&self, phase: Phase) -> Result<Part> {
         let [train, test, noisy] =
             self.files(phase).map(|path| ExampleTable::open(path, &TableColumns::default()));
         let (train, test, noisy) = (train?, test?, noisy?);
+        let journal_name = match phase {
+            Phase::Test => phase.name().to_owned(),
+            // Their candidates may arrive later or change; the work on the test classes is not lost by that.
+            Phase::Val => format!("{} ({})", phase.name(), resume::stamp(&noisy.path)?),
+        };
         let (novel, base, episodes) = match self.dataset {
             Dataset::Imagenet => {
-                let splits = CategorySplits::load(self.splits.join("imagenet_lowshot_category_splits.json"))?;
+                let splits = CategorySplits::load(self.splits.join(CATEGORY_SPLITS))?;
                 let (novel, base) = match phase {
                     Phase::Val => (splits.novel_classes_1, splits.base_classes_1),
                     Phase::Test => (splits.novel_classes_2, splits.base_classes_2),
@@ -119,8 +139,7 @@ impl Release {
                 (novel, base, Episodes::Listed(listed.collect::<labelsieve_data::Result<_>>()?))
             }
             Dataset::Places365 => {
-                let phase = phase.name();
-                let path = self.splits.join(format!("places365_novel_classes_{phase}_phase.npy"));
+                let path = self.splits.join(novel_classes_file(phase));
                 (read_class_ids(path)?, Vec::new(), Episodes::Drawn)
             }
         };
@@ -140,6 +159,7 @@ impl Release {
         }
         Ok(Part {
             phase,
+            journal_name,
             novel,
             base,
             train_rows: RowsOf::new(&train)?,
@@ -151,6 +171,12 @@ impl Release {
             episodes,
         })
     }
+}
+
+const CATEGORY_SPLITS: &str = "imagenet_lowshot_category_splits.json";
+
+fn novel_classes_file(phase: Phase) -> String {
+    format!("places365_novel_classes_{}_phase.npy", phase.name())
 }
 
 impl RowsOf {

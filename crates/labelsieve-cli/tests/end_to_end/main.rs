@@ -1,0 +1,19 @@
+//! The binary from the outside: files in, files out, exit codes and messages.
+//!
+//! One test program for all, so that helpers are linked once and none of them looks unused.
+
+mod common;
+mod examples;
+
+mod bad_files;
+mod bad_output;
+mod bad_settings;
+mod bench_class;
+mod bench_paper;
+mod evaluation;
+mod formats;
+mod paper_map;
+mod pipeline;
+mod release;
+mod resume;
+mod terminal;

@@ -1,0 +1,185 @@
+//! Killed runs go on where they stopped, and end where an unbroken run ends.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use labelsieve::synthetic::Recipe;
+
+use crate::common::{Finished, bytes, command, refuses, run};
+use crate::examples::{clean_of, noisy_of};
+use crate::release;
+
+const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
+const JOURNAL: &str = "R.parquet.partial";
+
+/// Pools of a few hundred rows: a class takes long enough to be caught between two.
+fn slow_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recipe = Recipe { dim: 64, n_classes: 12, n_clean: 1, largest_pool: 1500, ..crate::examples::RECIPE };
+    let task = recipe.generate(0);
+    clean_of(&task).npz(folder.path().join("C.npz"));
+    noisy_of(&task).npz(folder.path().join("N.npz"));
+    folder
+}
+
+/// Where the finished work begins: behind the opening line and the record of the fingerprint.
+fn head_length(journal: &[u8]) -> Option<usize> {
+    const OPENING: usize = "labelsieve journal 1\n".len();
+    let length =
+        |at: usize| journal.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four")) as usize);
+    Some(OPENING + 12 + length(OPENING)? + length(OPENING + 4)?)
+}
+
+/// Starts a run and stops it in its tracks once its journal holds finished work. A run that is too quick for us on a
+/// busy machine gets another try.
+fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
+    for _ in 0..20 {
+        let child = command(folder, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("it starts");
+        while child.try_wait().expect("a state").is_none() {
+            let so_far = std::fs::read(folder.join(journal)).unwrap_or_default();
+            if head_length(&so_far).is_some_and(|head| so_far.len() > head) {
+                signal(&child, "-STOP");
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        if child.try_wait().expect("a state").is_none() && !folder.join("R.parquet").exists() {
+            return child;
+        }
+        kill(child);
+        for name in [journal, "R.parquet"] {
+            let _ = std::fs::remove_file(folder.join(name));
+        }
+    }
+    panic!("always finished before it could be stopped");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("a signal that nothing withstands");
+    child.wait().expect("it ends");
+}
+
+/// How many pieces of work a run said it found.
+fn went_on_after(finished: &Finished, unit: &str) -> usize {
+    let line = finished.err.lines().find(|line| line.starts_with("going on after "));
+    let line = line.unwrap_or_else(|| panic!("{finished:?}"));
+    assert!(line.contains(&format!(" {unit} finished earlier")), "{line}");
+    line.split_whitespace().nth(3).and_then(|n| n.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_killed_clean_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
+    let folder = slow_folder();
+    let folder = folder.path();
+    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    assert!(!folder.join("R.parquet").exists());
+    let again = run(folder, CLEAN).ok();
+    assert!((1..12).contains(&went_on_after(&again, "classes")), "{again:?}");
+    let resumed = bytes(folder, "R.parquet");
+    assert!(!folder.join(JOURNAL).exists());
+    let unbroken = run(folder, CLEAN).ok();
+    assert!(!unbroken.err.contains("going on"), "{unbroken:?}");
+    assert_eq!(resumed, bytes(folder, "R.parquet"));
+}
+
+#[test]
+fn a_run_killed_again_and_again_loses_nothing() {
+    let folder = slow_folder();
+    let folder = folder.path();
+    run(folder, &CLEAN.replace("R.parquet", "whole.parquet")).ok();
+    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    // A kill in the middle of a write leaves a torn record.
+    let mut torn = bytes(folder, JOURNAL);
+    let whole_records = torn.len();
+    torn.extend_from_within(20..60);
+    std::fs::write(folder.join(JOURNAL), &torn).expect("room");
+    let again = run(folder, CLEAN).ok();
+    assert!(went_on_after(&again, "classes") >= 1, "{whole_records} {again:?}");
+    assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "whole.parquet"));
+}
+
+#[test]
+fn other_settings_or_files_start_anew() {
+    let folder = slow_folder();
+    let folder = folder.path();
+    let other = CLEAN.replace("0.01", "0.5");
+    run(folder, &other).ok();
+    let expected = bytes(folder, "R.parquet");
+    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    let anew = run(folder, &other).ok();
+    assert!(anew.err.contains("belongs to a run with other settings or files; starting anew"), "{anew:?}");
+    assert_eq!(bytes(folder, "R.parquet"), expected);
+    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+
+    kill(stopped_midway(folder, &other, JOURNAL));
+    let same_bytes = bytes(folder, "C.npz");
+    std::fs::write(folder.join("C.npz"), same_bytes).expect("room"); // written anew: nobody knows what changed
+    assert!(run(folder, &other).ok().err.contains("starting anew"));
+    assert_eq!(bytes(folder, "R.parquet"), expected);
+}
+
+#[test]
+fn two_runs_do_not_work_on_one_output() {
+    let folder = slow_folder();
+    let folder = folder.path();
+    let first = stopped_midway(folder, CLEAN, JOURNAL);
+    let message =
+        ["`R.parquet.partial`: journal: expected no other run at work on it, found one that is", "hint: "];
+    refuses(folder, CLEAN, &message);
+    signal(&first, "-CONT");
+    Finished::from(first.wait_with_output().expect("it ends")).ok();
+    assert!(folder.join("R.parquet").exists() && !folder.join(JOURNAL).exists());
+}
+
+const BENCH: &str = "bench paper --features . --splits . --run bench.run --episodes 3 --json";
+
+#[test]
+fn a_killed_benchmark_goes_on_and_a_finished_one_is_printed_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    release::write(folder);
+    let unbroken = run(folder, &BENCH.replace("bench.run", "unbroken.run")).ok();
+    kill(stopped_midway(folder, &format!("{BENCH} --threads 1"), "bench.run"));
+    let again = run(folder, BENCH).ok();
+    let found = went_on_after(&again, "pieces of work");
+    assert_eq!(again.out, unbroken.out);
+
+    let journal = bytes(folder, "bench.run");
+    let printed = run(folder, BENCH).ok();
+    assert!(went_on_after(&printed, "pieces of work") > found, "{printed:?}");
+    assert_eq!(printed.out, unbroken.out);
+    assert_eq!(bytes(folder, "bench.run"), journal, "nothing was done again");
+
+    let fewer = run(folder, &format!("{BENCH} --shots 5,20")).ok();
+    assert_eq!(bytes(folder, "bench.run"), journal, "a part of the table is there already: {fewer:?}");
+}
+
+#[test]
+fn other_episodes_start_the_benchmark_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    release::write(folder);
+    let line = format!("{BENCH} --shots 1 --no-cosine");
+    let first = run(folder, &line).ok();
+    release::write_episode(folder, 1, |class, i| release::clean_row(4, class, i));
+    let second = run(folder, &line).ok();
+    assert!(second.err.contains("starting anew"), "the clean examples are others now: {second:?}");
+    assert_ne!(first.out, second.out);
+}
+
+#[test]
+fn two_benchmarks_do_not_share_a_run_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    release::write(folder.path());
+    let first = stopped_midway(folder.path(), &format!("{BENCH} --threads 1"), "bench.run");
+    refuses(folder.path(), BENCH, &["`bench.run`: journal: expected no other run at work on it", "hint: "]);
+    kill(first);
+}

@@ -1,0 +1,111 @@
+//! What goes where: data on stdout, the rest on stderr, and what happens when nobody listens.
+
+use crate::common::{listing, run, shell};
+use crate::examples::{RECIPE, task_folder};
+
+const CLEAN: &str = "clean --clean C.npz --noisy N.npz -o R.parquet";
+const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+
+#[test]
+fn quiet_commands_say_nothing_on_success() {
+    let (folder, _) = task_folder();
+    for line in [
+        CLEAN,
+        &TRAIN.replace("-o", "--classifier cosine --epochs 2 -o"),
+        "predict --model M.safetensors --features T.npz -o P.parquet",
+        "evaluate --model M.safetensors --test T.npz",
+    ] {
+        assert_eq!(run(folder.path(), &format!("-q {line}")).ok().err, "", "{line}");
+        assert_eq!(run(folder.path(), &format!("{line} --quiet")).ok().err, "", "{line}");
+    }
+}
+
+#[test]
+fn verbose_commands_tell_of_every_class() {
+    let (folder, _) = task_folder();
+    let said = run(folder.path(), &format!("-v {CLEAN}")).ok().err;
+    for class in 0..RECIPE.n_classes {
+        assert!(said.contains(&format!("\n{class}: ")) || said.starts_with(&format!("{class}: ")), "{said}");
+    }
+}
+
+#[test]
+fn a_dry_run_estimates_and_writes_nothing() {
+    let (folder, _) = task_folder();
+    let before = listing(folder.path());
+    for line in ["clean --clean C.npz --noisy N.npz --dry-run", &format!("{CLEAN} --dry-run")] {
+        let estimate = run(folder.path(), line).ok().out;
+        for word in ["classes       6", "candidates    ", "memory        about ", "time          about "] {
+            assert!(estimate.contains(word), "{estimate}");
+        }
+        assert_eq!(listing(folder.path()), before);
+    }
+}
+
+#[test]
+fn the_demo_runs_in_an_empty_folder_and_shows_its_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let demo = run(folder.path(), "demo").ok();
+    assert!(demo.err.contains("Generated features, not photos"), "{demo:?}");
+    assert!(demo.err.contains("$ labelsieve clean --clean labelsieve-demo/clean.npz"), "{demo:?}");
+    assert_eq!(demo.out.matches("top-1 %").count(), 4, "{demo:?}");
+    let again = run(folder.path(), "demo -q").ok();
+    assert_eq!((again.out, again.err), (demo.out, String::new()), "a second demo is the same demo");
+    let names = listing(folder.path());
+    assert!(names.contains(&"labelsieve-demo/gcn-cosine.safetensors".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("partial") || name.contains("/.")), "{names:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let (folder, _) = task_folder();
+    let folder = folder.path();
+    run(folder, CLEAN).ok();
+    run(folder, TRAIN).ok();
+    // `head` may be quicker or slower than the write; `true` never reads at all.
+    for reader in ["head -1", "true"] {
+        let line = format!(
+            "{{ for i in 1 2 3; do $LABELSIEVE predict --model M.safetensors --features N.npz --top 6 || \
+             echo failed >&2; done; }} | {reader}"
+        );
+        assert_eq!(shell(folder, &line).ok().err, "", "{reader}");
+    }
+}
+
+#[test]
+fn messages_that_nobody_reads_do_not_stop_the_work() {
+    let (folder, _) = task_folder();
+    let line = format!("{{ $LABELSIEVE -v {CLEAN}; echo $? > code; }} 2>&1 | true");
+    shell(folder.path(), &line).ok();
+    assert_eq!(std::fs::read_to_string(folder.path().join("code")).expect("a code"), "0\n");
+    assert!(folder.path().join("R.parquet").exists());
+}
+
+#[test]
+fn a_result_that_cannot_be_printed_is_a_failure() {
+    if !std::path::Path::new("/dev/full").exists() {
+        eprintln!("skipped: this system has no /dev/full");
+        return;
+    }
+    let (folder, _) = task_folder();
+    run(folder.path(), CLEAN).ok();
+    run(folder.path(), TRAIN).ok();
+    for line in [
+        "evaluate --model M.safetensors --test T.npz --json",
+        "predict --model M.safetensors --features T.npz",
+    ] {
+        let finished = shell(folder.path(), &format!("$LABELSIEVE {line} > /dev/full"));
+        finished.fails_with(&["error: cannot write to standard output: ", "No space left"]);
+    }
+}
+
+#[test]
+fn help_names_every_command_and_a_typo_gets_a_suggestion() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let help = run(folder.path(), "--help").ok().out;
+    for command in ["clean", "train", "predict", "evaluate", "bench", "demo"] {
+        assert!(help.contains(&format!("\n  {command}")), "{help}");
+    }
+    assert!(run(folder.path(), "--version").ok().out.starts_with("labelsieve 0."));
+    run(folder.path(), "claen").fails_with(&["unrecognized subcommand 'claen'", "clean"]);
+}

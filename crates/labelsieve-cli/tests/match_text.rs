@@ -103,6 +103,20 @@ fn yfcc_lines_of_both_layouts_become_candidates() {
 }
 
 #[test]
+fn an_output_never_replaces_one_of_its_inputs() {
+    let folder = Folder::new();
+    folder.write("a.tsv", "id\ttitle\n7\ta church\n");
+    let output = folder.run("match --classes classes.toml --text a.tsv -o a.tsv");
+    assert!(!output.status.success());
+    assert!(
+        error_of(&output).contains("the output `a.tsv` would replace the input"),
+        "{}",
+        error_of(&output)
+    );
+    assert!(std::fs::read_to_string(folder.path("a.tsv")).unwrap().starts_with("id"));
+}
+
+#[test]
 fn every_format_gives_the_same_candidates() {
     let folder = Folder::new();
     folder.write("a.csv", "id,title\n7,\"a church,\nwith crane\"\n8,Cranes\n");

@@ -1,7 +1,7 @@
 //! `labelsieve match`: from class names to candidates.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -12,6 +12,7 @@ use labelsieve_data::text::{
 use labelsieve_data::{AtomicFile, CandidateWriter};
 
 use crate::candidates::CandidateSink;
+use crate::inputs::check_output;
 use crate::leaks::LeakArgs;
 use crate::printer::Printer;
 
@@ -94,6 +95,8 @@ impl Match {
             Matcher::new(&classes, self.rule.into()).context("cannot search for the class names")?;
         warn_about_names(matcher.warnings(), &classes, printer);
         let source = TextSource::open(&self.text, &self.columns())?;
+        let inputs: Vec<&Path> = source.paths().chain([self.classes.as_path()]).collect();
+        check_output(&self.output, &inputs)?;
         let (fields, n_files) = (source.text_columns().join(", "), source.paths().len());
         printer.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.check(printer)?;

@@ -3,8 +3,8 @@
 //! Everything here is a plain function of slices. [`dot`] defines the similarity of two rows for the whole crate:
 //! faster products only *screen*, and whatever they let through is measured again with [`dot`].
 
-mod bfloat;
 mod dot;
+mod fixed_point;
 mod product;
 mod screen;
 mod thin;

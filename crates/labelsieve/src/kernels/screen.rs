@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::bfloat::BfloatScreen;
+use super::fixed_point::FixedPointScreen;
 use super::{for_this_machine, product::product_with_transposed};
 use crate::features::Features;
 
@@ -28,8 +28,8 @@ pub(crate) struct Tile<'a> {
 
 /// Rows prepared for blocked products, in the fastest form this machine has.
 pub(crate) enum Screen<'a> {
-    /// Products in 16-bit floats, twice the speed of `f32` (AVX-512 BF16).
-    Bfloat(BfloatScreen),
+    /// Products in 16-bit integers, twice the speed of `f32` (AVX-512 VNNI).
+    FixedPoint(FixedPointScreen),
     /// Products in `f32`, everywhere.
     Plain(&'a Features),
 }
@@ -40,8 +40,8 @@ pub(crate) const ROW_STEP: usize = 48;
 impl<'a> Screen<'a> {
     /// The fastest screen this machine has.
     pub fn new(features: &'a Features) -> Screen<'a> {
-        if BfloatScreen::is_supported() {
-            Screen::Bfloat(BfloatScreen::new(features))
+        if FixedPointScreen::is_supported() {
+            Screen::FixedPoint(FixedPointScreen::new(features))
         } else {
             Screen::Plain(features)
         }
@@ -50,7 +50,7 @@ impl<'a> Screen<'a> {
     /// A bound on |score − dot(row i, row j)| over all pairs.
     pub fn error_bound(&self) -> f32 {
         match self {
-            Screen::Bfloat(screen) => screen.error_bound(),
+            Screen::FixedPoint(screen) => screen.error_bound(),
             Screen::Plain(features) => rounding_bound(features.dim()),
         }
     }
@@ -58,7 +58,7 @@ impl<'a> Screen<'a> {
     /// Appends the pairs of `tile` whose score reaches the floor of their row or of their column.
     pub fn hits(&self, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
         match self {
-            Screen::Bfloat(screen) => screen.hits(tile, hits),
+            Screen::FixedPoint(screen) => screen.hits(tile, hits),
             Screen::Plain(features) => plain_hits(features, tile, scratch, hits),
         }
     }
@@ -154,8 +154,8 @@ mod tests {
         for (n, dim) in [(1, 1), (7, 3), (50, 16), (130, 33), (200, 130), (333, 512)] {
             let features = random_features(n, dim);
             check_screen(&Screen::Plain(&features), &features);
-            if BfloatScreen::is_supported() {
-                check_screen(&Screen::Bfloat(BfloatScreen::new(&features)), &features);
+            if FixedPointScreen::is_supported() {
+                check_screen(&Screen::FixedPoint(FixedPointScreen::new(&features)), &features);
             }
         }
     }

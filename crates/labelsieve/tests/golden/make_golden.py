@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the expected numbers of the method tests, as JSON files beside this script.
 
-    /opt/lsvenv/bin/python make_golden.py            # all files
-    /opt/lsvenv/bin/python make_golden.py gcn graph  # some of them
+    python3 make_golden.py            # all files
+    python3 make_golden.py gcn graph  # some of them
 
 Made with Python 3.11, numpy 2.4.6, scipy 1.17.1, torch 2.15.0 (CPU, one thread), scikit-learn 1.9.1.
 

@@ -5,69 +5,45 @@ use gemm::Parallelism;
 /// `out = a · b` for row-major `a` (n×d), `b` (d×m) and `out` (n×m).
 pub(crate) fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = out.len() / m;
-    assert!(a.len() == n * d && b.len() == d * m && out.len() == n * m, "shapes disagree");
-    // SAFETY: the three slices have exactly the shapes that the strides below walk over, checked above, and `out` is
-    // borrowed mutably, so it overlaps neither input.
-    unsafe {
-        gemm::gemm(
-            n,
-            m,
-            d,
-            out.as_mut_ptr(),
-            1,
-            m as isize,
-            false,
-            a.as_ptr(),
-            1,
-            d as isize,
-            b.as_ptr(),
-            1,
-            m as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
+    multiply((n, d, m), Matrix::rows(a, d), Matrix::rows(b, m), out, 0.0);
 }
 
 /// `out += aᵀ · b` for row-major `a` (n×d), `b` (n×m) and `out` (d×m).
 pub(crate) fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = b.len() / m;
-    assert!(a.len() == n * d && b.len() == n * m && out.len() == d * m, "shapes disagree");
-    // SAFETY: as in `product`; `a` is read through swapped strides, which stay inside n×d.
-    unsafe {
-        gemm::gemm(
-            d,
-            m,
-            n,
-            out.as_mut_ptr(),
-            1,
-            m as isize,
-            true,
-            a.as_ptr(),
-            d as isize,
-            1,
-            b.as_ptr(),
-            1,
-            m as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
+    multiply((d, n, m), Matrix::columns(a, d), Matrix::rows(b, m), out, 1.0);
 }
 
 /// `out = a · bᵀ` for row-major `a` (n×d), `b` (m×d) and `out` (n×m).
 pub(crate) fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
     let (n, m) = (a.len() / d, b.len() / d);
-    assert!(a.len() == n * d && b.len() == m * d && out.len() == n * m, "shapes disagree");
-    // SAFETY: as in `product`; `b` is read through swapped strides, which stay inside m×d.
+    multiply((n, d, m), Matrix::rows(a, d), Matrix::columns(b, d), out, 0.0);
+}
+
+/// Numbers and how far apart its rows and its columns are.
+struct Matrix<'a> {
+    data: &'a [f32],
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl Matrix<'_> {
+    /// Row by row, `width` numbers each.
+    fn rows(data: &[f32], width: usize) -> Matrix<'_> {
+        Matrix { data, row_stride: width, column_stride: 1 }
+    }
+
+    /// The transpose of [`Matrix::rows`].
+    fn columns(data: &[f32], width: usize) -> Matrix<'_> {
+        Matrix { data, row_stride: 1, column_stride: width }
+    }
+}
+
+/// `out = keep · out + a · b` for `a` (n×d), `b` (d×m) and row-major `out` (n×m).
+fn multiply((n, d, m): (usize, usize, usize), a: Matrix, b: Matrix, out: &mut [f32], keep: f32) {
+    assert!(a.data.len() == n * d && b.data.len() == d * m && out.len() == n * m, "shapes disagree");
+    // SAFETY: both inputs hold exactly n×d and d×m numbers, which their strides (a width and 1, either way round) walk over
+    // once; `out` holds n×m and is borrowed mutably, so it overlaps neither.
     unsafe {
         gemm::gemm(
             n,
@@ -76,14 +52,14 @@ pub(crate) fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: 
             out.as_mut_ptr(),
             1,
             m as isize,
-            false,
-            a.as_ptr(),
-            1,
-            d as isize,
-            b.as_ptr(),
-            d as isize,
-            1,
-            0.0,
+            keep != 0.0,
+            a.data.as_ptr(),
+            a.column_stride as isize,
+            a.row_stride as isize,
+            b.data.as_ptr(),
+            b.column_stride as isize,
+            b.row_stride as isize,
+            keep,
             1.0,
             false,
             false,

@@ -21,32 +21,18 @@ pub(crate) fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize
     product(x, weights, out, d, COLUMNS);
 }
 
-/// `out = slopesᵀ · x` for row-major `x` (n×d), `slopes` (n×16) and `out` (16×d).
-///
-/// Most slopes are zero: a hidden unit passes nothing back where dropout or its ReLU held it still. Only the others are
-/// multiplied, unit by unit.
+/// `out = xᵀ · slopes` for row-major `x` (n×d), `slopes` (n×16) and `out` (d×16).
 pub(crate) fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
     let n = slopes.len() / COLUMNS;
     assert!(x.len() == n * d && slopes.len() == n * COLUMNS && out.len() == d * COLUMNS, "shapes disagree");
-    out.fill(0.0);
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
-        const BLOCK: usize = 128; // rows that stay in the second-level cache while unit after unit reads them
-        let mut active = Vec::with_capacity(BLOCK);
-        for (x, slopes) in x.chunks(BLOCK * d).zip(slopes.chunks(BLOCK * COLUMNS)) {
-            for (unit, out) in out.chunks_exact_mut(d).enumerate() {
-                active.clear();
-                let of_unit = slopes.iter().skip(unit).step_by(COLUMNS).enumerate();
-                active.extend(
-                    of_unit.filter(|(_, slope)| **slope != 0.0).map(|(row, &slope)| (row * d, slope)),
-                );
-                // SAFETY: the feature is there; every start is that of a row of d numbers in `x`, and `out` holds d.
-                unsafe { avx512::add_rows(x, &active, out) };
-            }
-        }
+        // SAFETY: the feature is there, and the shapes were checked above.
+        unsafe { avx512::thin_transposed_product(x, slopes, out, d) };
         return;
     }
-    add_transposed_product(slopes, x, out, COLUMNS, d);
+    out.fill(0.0);
+    add_transposed_product(x, slopes, out, d, COLUMNS);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -57,6 +43,8 @@ mod avx512 {
 
     /// Rows whose sums are held in registers at a time.
     const ROWS: usize = 12;
+    /// Columns of `x` whose sums are held in the first-level cache at a time.
+    const DEPTH: usize = 256;
 
     /// # Safety
     /// Needs AVX-512 F; `x` is n×d, `weights` d×16 and `out` n×16.
@@ -97,49 +85,49 @@ mod avx512 {
         }
     }
 
-    /// `out += Σ slope · row` over the (start, slope) of some rows of `x`.
-    ///
     /// # Safety
-    /// Needs AVX-512 F; as many numbers as `out` has follow each start in `x`.
+    /// Needs AVX-512 F; `x` is n×d, `slopes` n×16 and `out` d×16.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn add_rows(x: &[f32], rows: &[(usize, f32)], out: &mut [f32]) {
-        let d = out.len();
-        let mut k = 0;
-        // SAFETY: columns k.. up to d at most, as the loops' bounds say.
-        unsafe {
-            while k + 8 * COLUMNS <= d {
-                add_columns::<8>(x.as_ptr().add(k), rows, out.as_mut_ptr().add(k), !0);
-                k += 8 * COLUMNS;
-            }
-            while k < d {
-                let rest = (d - k).min(COLUMNS);
-                let mask = ((1u32 << rest) - 1) as u16;
-                add_columns::<1>(x.as_ptr().add(k), rows, out.as_mut_ptr().add(k), mask);
-                k += rest;
+    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
+        let n = slopes.len() / COLUMNS;
+        out.fill(0.0);
+        for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
+            let x = &x[block * DEPTH..];
+            let mut i = 0;
+            // SAFETY: rows i..i + 8 (or the one row i) lie inside `slopes`, and their columns from block * DEPTH on
+            // inside `x`, as the loops' bounds say.
+            unsafe {
+                while i + 8 <= n {
+                    add_rows::<8>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    i += 8;
+                }
+                while i < n {
+                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    i += 1;
+                }
             }
         }
     }
 
-    /// B vectors of 16 columns, whose sums stay in registers. Of each vector only the columns of `mask` are touched.
+    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
     ///
     /// # Safety
-    /// Needs AVX-512 F; the masked columns lie inside the rows of `x` and inside `out`.
+    /// Needs AVX-512 F; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
+    /// of 16.
     #[target_feature(enable = "avx512f")]
-    unsafe fn add_columns<const B: usize>(x: *const f32, rows: &[(usize, f32)], out: *mut f32, mask: u16) {
-        // SAFETY: vector b of `out`, as promised by the caller.
-        let mut sums: [__m512; B] =
-            std::array::from_fn(|b| unsafe { _mm512_maskz_loadu_ps(mask, out.add(b * COLUMNS)) });
-        for &(start, slope) in rows {
-            let slope = _mm512_set1_ps(slope);
-            for (b, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: vector b of a row, as promised by the caller.
-                let row = unsafe { _mm512_maskz_loadu_ps(mask, x.add(start + b * COLUMNS)) };
-                *sum = _mm512_fmadd_ps(row, slope, *sum);
+    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
+        // SAFETY: r < R rows of `slopes`.
+        let slopes: [__m512; R] =
+            std::array::from_fn(|r| unsafe { _mm512_loadu_ps(slopes.add(r * COLUMNS)) });
+        for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
+            // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
+            unsafe {
+                let mut sum = _mm512_loadu_ps(out.as_ptr());
+                for (r, &slope) in slopes.iter().enumerate() {
+                    sum = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(r * d + k)), slope, sum);
+                }
+                _mm512_storeu_ps(out.as_mut_ptr(), sum);
             }
-        }
-        for (b, &sum) in sums.iter().enumerate() {
-            // SAFETY: vector b of `out`, as promised by the caller.
-            unsafe { _mm512_mask_storeu_ps(out.add(b * COLUMNS), mask, sum) };
         }
     }
 }
@@ -162,9 +150,8 @@ mod tests {
             product(&x, &weights, &mut expected, d, COLUMNS);
             crate::golden::assert_close(&found, &expected, 1e-4);
             let (mut found, mut expected) = (vec![f32::NAN; d * COLUMNS], vec![0.0; d * COLUMNS]);
-            let slopes: Vec<f32> = slopes.iter().map(|s| s.max(0.0)).collect(); // half of them are zero
             thin_transposed_product(&x, &slopes, &mut found, d);
-            add_transposed_product(&slopes, &x, &mut expected, COLUMNS, d);
+            add_transposed_product(&x, &slopes, &mut expected, d, COLUMNS);
             crate::golden::assert_close(&found, &expected, 1e-4);
         }
     }

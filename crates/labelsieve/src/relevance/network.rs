@@ -192,14 +192,11 @@ impl<'a> Network<'a> {
                 thin_transposed_product(x, hidden, theta_1_slope, dim);
             });
         let n_parameters = self.gradient.len();
-        let (sum, rest) = self.partial.split_at_mut(n_parameters);
-        rest.chunks_exact(n_parameters).for_each(|partial| add(sum, partial));
-        for (k, row) in self.gradient[..dim * HIDDEN].as_chunks_mut::<HIDDEN>().0.iter_mut().enumerate() {
-            *row = std::array::from_fn(|unit| sum[unit * dim + k]); // 16×d to d×16
-        }
-        self.gradient[dim * HIDDEN..].copy_from_slice(&sum[dim * HIDDEN..]);
-        self.gradient[n_parameters - 1] = bias_2_slope;
-        &self.gradient
+        let (gradient, partial) = (&mut self.gradient, &self.partial);
+        gradient.fill(0.0);
+        partial.chunks_exact(n_parameters).for_each(|partial| add(gradient, partial));
+        gradient[n_parameters - 1] = bias_2_slope;
+        gradient
     }
 
     /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the slope of b₂.

@@ -1,0 +1,17 @@
+//! Networks that turn photos into features: what they are, how they learn on base classes (eq. 7), and how they are
+//! fine-tuned on weighted examples (eq. 6 and 8).
+//!
+//! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
+//! This crate holds the learner for the processor; the one for NVIDIA GPUs is in `labelsieve-cuda`.
+
+#![warn(missing_docs)]
+
+mod architecture;
+mod error;
+mod learner;
+mod network;
+
+pub use architecture::{Architecture, Stem};
+pub use error::{Error, Result};
+pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
+pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};

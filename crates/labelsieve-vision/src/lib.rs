@@ -8,6 +8,7 @@
 
 mod architecture;
 mod error;
+pub mod images;
 mod learner;
 mod network;
 

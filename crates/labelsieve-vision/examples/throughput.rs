@@ -14,7 +14,7 @@ fn main() {
     ] {
         let network = architecture.network(size, size, Stem::for_images(size, size)).expect("a usual size");
         let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 100, 0)).expect("a new network");
-        let pixels = (0..images * size * size * 3).map(|i| (i * 2_654_435_761 >> 7) as u8).collect();
+        let pixels = (0..images * size * size * 3).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
         let batch = Batch::new(size, size, pixels).expect("whole images");
         let classes: Vec<u32> = (0..images as u32).collect();
         let weights = vec![1.0 / images as f32; images];

@@ -10,6 +10,7 @@ mod architecture;
 mod cosine;
 mod cpu;
 mod error;
+pub mod images;
 mod learner;
 mod network;
 

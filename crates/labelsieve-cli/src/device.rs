@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use labelsieve_cuda::{Device, Opened};
+use labelsieve_vision::Networks;
 
 use crate::printer::Printer;
 
@@ -20,4 +21,12 @@ impl DeviceArguments {
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }
+}
+
+/// What runs networks on an opened device.
+pub fn networks<'a>(opened: &'a Opened, printer: &Printer) -> &'a dyn Networks {
+    if let Opened::Cuda(_) = opened {
+        printer.detail("networks run on the processor");
+    }
+    &labelsieve_vision::Cpu
 }

@@ -13,6 +13,7 @@ mod error;
 pub mod images;
 mod learner;
 mod network;
+pub mod training;
 
 pub use architecture::{Architecture, Stem};
 pub use cosine::{CosineLoss, cosine_loss};

@@ -53,6 +53,24 @@ impl Examples {
     }
 }
 
+/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
+/// and count for little.
+pub const LEAST_RELEVANCE: f32 = 0.1;
+
+impl Examples {
+    /// Without the examples whose relevance is below [`LEAST_RELEVANCE`].
+    pub fn without_irrelevant(self) -> Examples {
+        let kept: Vec<usize> =
+            (0..self.rows.len()).filter(|&i| self.relevance[i] >= LEAST_RELEVANCE).collect();
+        Examples {
+            rows: kept.iter().map(|&i| self.rows[i]).collect(),
+            classes: kept.iter().map(|&i| self.classes[i]).collect(),
+            relevance: kept.iter().map(|&i| self.relevance[i]).collect(),
+            ..self
+        }
+    }
+}
+
 /// How one epoch went.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {

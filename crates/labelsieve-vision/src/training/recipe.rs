@@ -101,6 +101,11 @@ impl Preset {
 }
 
 impl Recipe {
+    /// Fine-tuning of a whole network: 10 epochs at rate 0.01, as the paper does with base classes.
+    pub fn fine_tuning(height: usize, width: usize) -> Recipe {
+        Recipe { epochs: 10, rates: Rates::Steps(vec![(0, 0.01)]), ..Preset::Small.recipe(height, width) }
+    }
+
     /// Batches per epoch for so many images.
     pub fn batches(&self, images: usize) -> usize {
         self.batches_per_epoch.unwrap_or_else(|| images.div_ceil(self.batch.max(1)))

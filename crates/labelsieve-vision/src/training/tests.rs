@@ -112,6 +112,8 @@ fn eq_6_weighs_examples_by_their_relevance_within_the_class() {
     for (found, expected) in training.weights().iter().zip(expected) {
         assert!((found - expected).abs() < 1e-6);
     }
+    let less = Examples { relevance: vec![1.0, 0.09, 0.1, 0.0], ..examples }.without_irrelevant();
+    assert_eq!((less.rows, less.classes, less.relevance), (vec![0, 1], vec![0, 1], vec![1.0, 0.1]));
 }
 
 #[test]

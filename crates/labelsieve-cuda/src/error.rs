@@ -64,7 +64,9 @@ pub enum Error {
         available: usize,
     },
     /// A batch too large for the GPU.
-    #[error("a batch of {images} images of {height}×{width} does not fit the GPU's memory: lower the batch size")]
+    #[error(
+        "a batch of {images} images of {height}×{width} does not fit the GPU's memory: lower the batch size"
+    )]
     BatchTooLarge {
         /// Its images.
         images: usize,

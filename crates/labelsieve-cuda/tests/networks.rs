@@ -38,20 +38,29 @@ fn distance(a: &[f32], b: &[f64]) -> f64 {
 }
 
 /// The largest distance of any parameter's change since `before`, with its name.
-fn change_distance(network: &Network, before: &Snapshot, found: &Snapshot, expected: &Reference) -> (f64, String) {
+fn change_distance(
+    network: &Network,
+    before: &Snapshot,
+    found: &Snapshot,
+    expected: &Reference,
+) -> (f64, String) {
     let mut from = 0;
-    let distances = network.parameters(before.n_classes).into_iter().zip(&expected.values).map(|(parameter, values)| {
-        let range = from..from + parameter.len();
-        from = range.end;
-        let change: Vec<f32> = range.clone().map(|i| found.values[i] - before.values[i]).collect();
-        let wanted: Vec<f64> = range.zip(values).map(|(i, v)| v - f64::from(before.values[i])).collect();
-        (distance(&change, &wanted), parameter.name)
-    });
+    let distances =
+        network.parameters(before.n_classes).into_iter().zip(&expected.values).map(|(parameter, values)| {
+            let range = from..from + parameter.len();
+            from = range.end;
+            let change: Vec<f32> = range.clone().map(|i| found.values[i] - before.values[i]).collect();
+            let wanted: Vec<f64> = range.zip(values).map(|(i, v)| v - f64::from(before.values[i])).collect();
+            (distance(&change, &wanted), parameter.name)
+        });
     distances.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
 }
 
 fn targets(n: usize) -> (Vec<u32>, Vec<f32>) {
-    ((0..n).map(|i| (i * 3 % 7) as u32).collect(), (0..n).map(|i| (1.0 + i as f32 % 3.0) / (2 * n) as f32).collect())
+    (
+        (0..n).map(|i| (i * 3 % 7) as u32).collect(),
+        (0..n).map(|i| (1.0 + i as f32 % 3.0) / (2 * n) as f32).collect(),
+    )
 }
 
 /// Networks, sizes and batches that have something odd about them.
@@ -149,8 +158,14 @@ fn training_repeats_itself_exactly_and_a_resumed_run_equals_the_unbroken_one() {
         for architecture in [Architecture::ResNet10, Architecture::ConvNet128] {
             let network = architecture.network(64, 64, Stem::Small).unwrap();
             let unbroken = train(&networks, &network, false);
-            assert!(unbroken == train(&networks, &network, false), "{architecture} {precision:?}: a second run");
-            assert!(unbroken == train(&networks, &network, true), "{architecture} {precision:?}: a resumed run");
+            assert!(
+                unbroken == train(&networks, &network, false),
+                "{architecture} {precision:?}: a second run"
+            );
+            assert!(
+                unbroken == train(&networks, &network, true),
+                "{architecture} {precision:?}: a resumed run"
+            );
         }
     }
 }

@@ -101,8 +101,11 @@ fn compile_file(
     let refused = |error: result::NvrtcError| failed(format!("{error:?}"));
     let source = CString::new(source).expect("kernel files hold no zero byte");
     let program = result::create_program(&source, None).map_err(refused)?;
-    let mut options =
-        vec![format!("--gpu-architecture={architecture}"), "--fmad=false".to_owned(), "--std=c++17".to_owned()];
+    let mut options = vec![
+        format!("--gpu-architecture={architecture}"),
+        "--fmad=false".to_owned(),
+        "--std=c++17".to_owned(),
+    ];
     options.extend(more_options.iter().map(|option| (*option).to_owned()));
     // SAFETY: the program was just made and is destroyed once, after its last use; buffers have the sizes NVRTC asks for.
     unsafe {

@@ -126,7 +126,11 @@ impl Plan {
     }
 
     /// None if this machine cannot do it that way after all.
-    fn from_proposal(cudnn: &Cudnn, config: Descriptor, parts: &Arc<Vec<Descriptor>>) -> Result<Option<Plan>> {
+    fn from_proposal(
+        cudnn: &Cudnn,
+        config: Descriptor,
+        parts: &Arc<Vec<Descriptor>>,
+    ) -> Result<Option<Plan>> {
         let plan = Descriptor::new(Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
         plan.set(Name::CUDNN_ATTR_EXECUTION_PLAN_HANDLE, Type::CUDNN_TYPE_HANDLE, &[cudnn.handle])?;
         plan.set_one(Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &config)?;
@@ -141,14 +145,7 @@ impl Plan {
     }
 
     /// Queues the product. Addresses of the operands, and of `workspace` bytes.
-    pub fn run(
-        &self,
-        cudnn: &Cudnn,
-        input: u64,
-        weights: u64,
-        output: u64,
-        workspace: u64,
-    ) -> Result<()> {
+    pub fn run(&self, cudnn: &Cudnn, input: u64, weights: u64, output: u64, workspace: u64) -> Result<()> {
         let pack = Descriptor::new(Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)?;
         pack.set(
             Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
@@ -276,11 +273,8 @@ fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>
     let new = |_| Descriptor::new(Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     let mut configs = (0..MOST).map(new).collect::<Result<Vec<Descriptor>>>()?;
     let mut raw: Vec<_> = configs.iter().map(|config| config.0).collect();
-    let count = search.get(
-        Name::CUDNN_ATTR_ENGINEHEUR_RESULTS,
-        Type::CUDNN_TYPE_BACKEND_DESCRIPTOR,
-        &mut raw,
-    )?;
+    let count =
+        search.get(Name::CUDNN_ATTR_ENGINEHEUR_RESULTS, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, &mut raw)?;
     configs.truncate(count);
     Ok(configs)
 }
@@ -292,11 +286,8 @@ fn is_welcome(config: &Descriptor, precision: Precision) -> Result<bool> {
     let mut raw = [engine.0];
     config.get(Name::CUDNN_ATTR_ENGINECFG_ENGINE, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, &mut raw)?;
     let mut notes = [0u32; 32]; // numbers, not the enumeration: a newer library may know more
-    let count = engine.get(
-        Name::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-        Type::CUDNN_TYPE_NUMERICAL_NOTE,
-        &mut notes,
-    )?;
+    let count =
+        engine.get(Name::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, Type::CUDNN_TYPE_NUMERICAL_NOTE, &mut notes)?;
     let unwelcome: &[Note] = match precision {
         Precision::Bf16 => &[
             Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
@@ -389,7 +380,8 @@ mod tests {
         let plans = Plan::candidates(cudnn, problem, direction, Precision::Bf16, 8).unwrap();
         let weights = problem.from.channels * problem.to.channels * problem.kernel.pow(2);
         let lens = [problem.n_images * problem.from.len(), weights, problem.n_images * problem.to.len()];
-        let operands: Vec<CudaSlice<u16>> = lens.iter().map(|&len| stream.alloc_zeros(len).unwrap()).collect();
+        let operands: Vec<CudaSlice<u16>> =
+            lens.iter().map(|&len| stream.alloc_zeros(len).unwrap()).collect();
         let [input, weights, output] = [0, 1, 2].map(|i| crate::gpu::at(&operands[i]));
         let workspace = plans.iter().map(|plan| plan.workspace).max().unwrap_or(0);
         let workspace: CudaSlice<u8> = stream.alloc_zeros(workspace.max(1)).unwrap();
@@ -411,14 +403,17 @@ mod tests {
         let cuda = Cuda::open(0).unwrap();
         let stream = cuda.gpu().context.new_stream().unwrap();
         let cudnn = Cudnn::new(&stream).unwrap();
-        for (architecture, size, n_images) in
-            [(Architecture::ResNet10, 224, 128), (Architecture::ConvNet128, 84, 256), (Architecture::ResNet10, 64, 256)]
-        {
+        for (architecture, size, n_images) in [
+            (Architecture::ResNet10, 224, 128),
+            (Architecture::ConvNet128, 84, 256),
+            (Architecture::ResNet10, 64, 256),
+        ] {
             let network = architecture.network(size, size, Stem::for_images(size, size)).unwrap();
             let schedule = Schedule::new(&network, &Layout::new(&network, 0)).unwrap();
             let (mut first, mut best) = (0.0, 0.0);
             for work in &schedule.work {
-                let Work::Convolution(Convolution { from, to, kernel, stride, padding, input, .. }) = *work else {
+                let Work::Convolution(Convolution { from, to, kernel, stride, padding, input, .. }) = *work
+                else {
                     continue;
                 };
                 for direction in [Direction::Forward, Direction::Input, Direction::Weights] {
@@ -431,7 +426,9 @@ mod tests {
                     best += times.iter().copied().fold(f32::INFINITY, f32::min);
                     let flops = 2 * n_images * to.len() * from.channels * kernel.pow(2);
                     let rate = flops as f32 / times[0] / 1e6;
-                    println!("{direction:?} {from:?} {to:?} k{kernel} s{stride}: {rate:.0} TFLOP/s, µs {times:.0?}");
+                    println!(
+                        "{direction:?} {from:?} {to:?} k{kernel} s{stride}: {rate:.0} TFLOP/s, µs {times:.0?}"
+                    );
                 }
             }
             println!("{architecture} {size}: first guesses {first:.0} µs, best {best:.0} µs");

@@ -183,7 +183,9 @@ mod tests {
         let layout = Layout::new(&network, 5);
         let mut covered = vec![0; layout.len];
         for piece in layout.pieces() {
-            covered[piece.start as usize..(piece.start + piece.length) as usize].iter_mut().for_each(|n| *n += 1);
+            covered[piece.start as usize..(piece.start + piece.length) as usize]
+                .iter_mut()
+                .for_each(|n| *n += 1);
         }
         let mut expected = vec![0; layout.len];
         for tensor in layout.tensors.iter().filter(|t| t.role.is_learned()) {

@@ -57,7 +57,12 @@ impl CudaLearner {
         Ok(CudaLearner::with_layout(queue, network, snapshot, layout)?)
     }
 
-    fn with_layout(queue: Queue, network: &Network, snapshot: &Snapshot, layout: Layout) -> Result<CudaLearner> {
+    fn with_layout(
+        queue: Queue,
+        network: &Network,
+        snapshot: &Snapshot,
+        layout: Layout,
+    ) -> Result<CudaLearner> {
         let (schedule, element) = (Schedule::new(network, &layout)?, queue.precision.size());
         let parameters = Parameters {
             values: queue.copy(&layout.to_device(&snapshot.values))?,
@@ -200,7 +205,8 @@ impl CudaLearner {
         if n == 0 {
             return Err(shape("images of a step", "at least 1", 0));
         }
-        for (what, len) in [("classes of a batch", targets.classes.len()), ("weights of a batch", targets.weights.len())]
+        for (what, len) in
+            [("classes of a batch", targets.classes.len()), ("weights of a batch", targets.weights.len())]
         {
             if len != n {
                 return Err(shape(what, n, len));

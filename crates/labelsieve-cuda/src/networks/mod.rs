@@ -62,11 +62,7 @@ impl CudaNetworks {
 }
 
 impl Networks for CudaNetworks {
-    fn learner(
-        &self,
-        network: &Network,
-        snapshot: &Snapshot,
-    ) -> labelsieve_vision::Result<Box<dyn Learner>> {
+    fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
         let queue = Queue::new(&self.context, &self.kernels, self.precision)?;
         Ok(Box::new(CudaLearner::new(queue, network, snapshot)?))
     }

@@ -283,12 +283,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn normalise_back(
-        &self,
-        normalise: &Normalise,
-        back: &Backward,
-        winners: Option<Winners>,
-    ) -> Result<()> {
+    fn normalise_back(&self, normalise: &Normalise, back: &Backward, winners: Option<Winners>) -> Result<()> {
         let &Backward::Normalise { slopes, second, keep, input } = back else { return Ok(()) };
         let Queue { stream, kernels, .. } = self.queue;
         let (arena, relu) = (self.arena, u32::from(normalise.relu));

@@ -1,5 +1,8 @@
 //! One stream with everything that queues work on it, and memory for it.
-#![expect(unsafe_code, reason = "memory comes uninitialised, cuBLAS is a C library; each block says what makes it sound")]
+#![expect(
+    unsafe_code,
+    reason = "memory comes uninitialised, cuBLAS is a C library; each block says what makes it sound"
+)]
 
 use std::collections::HashMap;
 use std::sync::Arc;

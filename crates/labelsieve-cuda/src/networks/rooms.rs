@@ -133,7 +133,9 @@ impl Learning {
             match work {
                 Work::Convolution(convolution) => {
                     if second.is_some() {
-                        return Err(Error::Failed("a convolution with two readers is not supported".to_owned()));
+                        return Err(Error::Failed(
+                            "a convolution with two readers is not supported".to_owned(),
+                        ));
                     }
                     let input = (convolution.input != 0).then(|| rooms.take(bytes(convolution.input)));
                     slopes[convolution.input].extend(input);

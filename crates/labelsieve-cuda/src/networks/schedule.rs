@@ -77,7 +77,8 @@ impl Schedule {
     /// Joins every max-pool with the normalisation before it.
     pub fn new(network: &Network, layout: &Layout) -> Result<Schedule> {
         let input = Shape { channels: IMAGE_CHANNELS, ..network.input() };
-        let mut builder = Builder { layout, images: vec![input], work: Vec::new(), of: Vec::new(), table_len: 0 };
+        let mut builder =
+            Builder { layout, images: vec![input], work: Vec::new(), of: Vec::new(), table_len: 0 };
         let mut end = None;
         for (position, node) in network.nodes().iter().enumerate() {
             if end.is_some() {
@@ -140,7 +141,8 @@ impl Builder<'_> {
             }
             Layer::Normalise { add, relu } => {
                 let (scale, shift) = (start(Role::Scale), start(Role::Shift));
-                let (running_mean, running_variance) = (start(Role::RunningMean), start(Role::RunningVariance));
+                let (running_mean, running_variance) =
+                    (start(Role::RunningMean), start(Role::RunningVariance));
                 let input = self.image(node, node.input)?;
                 let add = add.map(|add| self.image(node, add)).transpose()?;
                 let (from, table) = (self.images[input], self.table_len);
@@ -187,7 +189,8 @@ impl Builder<'_> {
 /// Whether the next node is a max-pool of this one, and nothing else reads it.
 fn pool_alone_reads(network: &Network, position: usize) -> bool {
     let reads = |node: &Node| {
-        let added = matches!(node.layer, Layer::Normalise { add: Some(add), .. } if add == Value::Node(position));
+        let added =
+            matches!(node.layer, Layer::Normalise { add: Some(add), .. } if add == Value::Node(position));
         added || node.input == Value::Node(position)
     };
     let next = network.nodes().get(position + 1);

@@ -55,7 +55,9 @@ impl Staging {
         for (portion, from) in pixels.chunks(PORTION).enumerate() {
             let range = portion * PORTION..portion * PORTION + from.len();
             let to = &mut host[range.clone()];
-            to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(|(to, from)| to.copy_from_slice(from));
+            to.par_chunks_mut(CHUNK)
+                .zip(from.par_chunks(CHUNK))
+                .for_each(|(to, from)| to.copy_from_slice(from));
             self.copies.memcpy_htod(&*to, &mut turn.device.slice_mut(range))?;
         }
         let range = start..start + rest.len();

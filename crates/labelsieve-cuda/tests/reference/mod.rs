@@ -157,10 +157,9 @@ impl Reference {
         let (running_mean, running_variance) = (of(Role::RunningMean), of(Role::RunningVariance));
         let (mut output, mut hat, mut inverses) = (input.clone(), input.clone(), vec![0.0; channels]);
         let count = (n * places) as f64;
-        for c in 0..channels {
+        for (c, inverse) in inverses.iter_mut().enumerate() {
             let at = |i: usize| (i / places * channels + c) * places + i % places;
-            let (mut mean, mut variance) =
-                (self.values[running_mean][c], self.values[running_variance][c]);
+            let (mut mean, mut variance) = (self.values[running_mean][c], self.values[running_variance][c]);
             if statistics == Statistics::Batch {
                 let batch_mean = (0..n * places).map(|i| input[at(i)]).sum::<f64>() / count;
                 let batch = (0..n * places).map(|i| (input[at(i)] - batch_mean).powi(2)).sum::<f64>() / count;
@@ -168,9 +167,9 @@ impl Reference {
                 self.values[running_variance][c] = 0.9 * variance + 0.1 * batch * count / (count - 1.0);
                 (mean, variance) = (batch_mean, batch);
             }
-            inverses[c] = 1.0 / (variance + 1e-5).sqrt();
+            *inverse = 1.0 / (variance + 1e-5).sqrt();
             for i in 0..n * places {
-                hat[at(i)] = (input[at(i)] - mean) * inverses[c];
+                hat[at(i)] = (input[at(i)] - mean) * *inverse;
                 output[at(i)] = hat[at(i)] * self.values[scale][c] + self.values[shift][c];
             }
         }
@@ -183,7 +182,8 @@ impl Reference {
         let mut slopes: Vec<Vec<f64>> = self.values.iter().map(|values| vec![0.0; values.len()]).collect();
         let feature_slopes = self.head(forward.outputs.last().unwrap(), targets, &mut slopes);
         let network = self.network.clone();
-        let mut of: Vec<Tensor> = network.nodes().iter().map(|node| vec![0.0; n * node.shape.len()]).collect();
+        let mut of: Vec<Tensor> =
+            network.nodes().iter().map(|node| vec![0.0; n * node.shape.len()]).collect();
         *of.last_mut().unwrap() = feature_slopes;
         for (position, node) in network.nodes().iter().enumerate().rev() {
             let mut mine = std::mem::take(&mut of[position]);
@@ -205,7 +205,14 @@ impl Reference {
                     if let Some(Value::Node(add)) = add {
                         of[add].iter_mut().zip(&mine).for_each(|(to, slope)| *to += slope);
                     }
-                    self.normalise_back(position, node, &forward.normal[position], &mine, &mut back, &mut slopes);
+                    self.normalise_back(
+                        position,
+                        node,
+                        &forward.normal[position],
+                        &mine,
+                        &mut back,
+                        &mut slopes,
+                    );
                 }
                 Layer::MaxPool { .. } => {
                     forward.winners[position].iter().zip(&mine).for_each(|(&at, slope)| back[at] += slope);
@@ -294,10 +301,11 @@ impl Reference {
                 continue;
             }
             let decay = if parameter.role == Role::ClassScale { 0.0 } else { f64::from(sgd.decay) };
-            for i in 0..parameter.len() {
-                let g = slopes[number][i] + decay * self.values[number][i];
-                self.momentum[number][i] = momentum * self.momentum[number][i] + g;
-                self.values[number][i] -= rate * (g + momentum * self.momentum[number][i]);
+            let all = self.values[number].iter_mut().zip(&mut self.momentum[number]).zip(&slopes[number]);
+            for ((value, speed), slope) in all {
+                let g = slope + decay * *value;
+                *speed = momentum * *speed + g;
+                *value -= rate * (g + momentum * *speed);
             }
         }
     }
@@ -348,7 +356,8 @@ fn max_pool(n: usize, node: &Node, input: &Tensor) -> (Tensor, Vec<usize>) {
     let (from, to) = (node.input_shape, node.shape);
     let window = |y: usize| {
         let (ox, oy, plane) = (y % to.width, y / to.width % to.height, y / (to.width * to.height));
-        let inside = |o: usize, k: usize, size: usize| (o * stride + k).checked_sub(padding).filter(|i| *i < size);
+        let inside =
+            |o: usize, k: usize, size: usize| (o * stride + k).checked_sub(padding).filter(|i| *i < size);
         let mut best = None;
         for (ky, kx) in (0..kernel).flat_map(|ky| (0..kernel).map(move |kx| (ky, kx))) {
             if let (Some(iy), Some(ix)) = (inside(oy, ky, from.height), inside(ox, kx, from.width)) {

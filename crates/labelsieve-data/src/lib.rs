@@ -10,6 +10,7 @@ mod candidates_file;
 mod classifier_file;
 mod clip_retrieval;
 mod error;
+pub mod images;
 mod journal;
 mod labels;
 mod legacy_numpy;

@@ -1,8 +1,7 @@
 //! `--device`, as every command spells it.
 
 use anyhow::Result;
-use labelsieve_cuda::{Device, Opened};
-use labelsieve_vision::Networks;
+use labelsieve_cuda::{Device, Opened, OpenedNetworks, Precision};
 
 use crate::printer::Printer;
 
@@ -21,12 +20,13 @@ impl DeviceArguments {
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }
-}
 
-/// What runs networks on an opened device.
-pub fn networks<'a>(opened: &'a Opened, printer: &Printer) -> &'a dyn Networks {
-    if let Opened::Cuda(_) = opened {
-        printer.detail("networks run on the processor");
+    /// Gets the device ready for networks; only `-v` says which it is.
+    pub fn open_networks(&self, printer: &Printer) -> Result<OpenedNetworks> {
+        let processor = Box::new(labelsieve_vision::Cpu);
+        let opened =
+            labelsieve_cuda::open(self.device)?.networks(self.device, Precision::default(), processor)?;
+        printer.detail(&format!("working on {opened}"));
+        Ok(opened)
     }
-    &labelsieve_vision::Cpu
 }

@@ -17,6 +17,7 @@ pub mod images;
 mod learner;
 mod network;
 mod pca;
+pub mod training;
 pub mod weights;
 
 pub use architecture::{Architecture, Stem};

@@ -80,9 +80,8 @@ impl Embed {
         self.check_outputs(&source, &skipped)?;
         let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
         let pca = self.read_pca(&opened)?;
-        let device = self.device.open(printer)?;
-        let mut learner =
-            crate::device::networks(&device, printer).learner(&opened.network, &opened.snapshot)?;
+        let device = self.device.open_networks(printer)?;
+        let mut learner = device.networks().learner(&opened.network, &opened.snapshot)?;
 
         let settings = json!({
             "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,

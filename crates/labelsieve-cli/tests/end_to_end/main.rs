@@ -16,5 +16,6 @@ mod formats;
 mod paper_map;
 mod pipeline;
 mod release;
+mod report;
 mod resume;
 mod terminal;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What cleaning is worth on the icons: accuracy on the test part and ROC AUC of the relevance, by k and λ.
 
-    measure.py --labelsieve BINARY (--pixels RASTERIZER | --features FILE) [--k 1 2 5] [--lambda 0.01 …] [--classes] [--methods …]
+    measure.py --labelsieve BINARY (--pixels RASTERIZER | --features FILE) [--k 1 2 5] [--lambda 0.01 …] [--methods …]
 
 Features come from a Parquet file with `id` and `embedding`, as `labelsieve embed` writes it, for all icons; or from plain pixels: 16 × 16 grey
 ones, the 64 main directions of the base icons. Every number is the mean over episodes, each with other clean examples. `--classes` adds a
-table by class, for the first k and the first method.
+table by class, for the first k and the first method, `--histogram` the candidates by tenths of relevance. `--keep` leaves the files of the last run in a folder.
 """
 
 import argparse
@@ -31,16 +31,20 @@ def main():
     icons = read_lines(DATA / "icons.jsonl.bz2")
     rows = pixel_features(options.pixels, icons) if options.pixels else stored_features(options.features, icons)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.labelsieve, Path(folder), icons, rows)
+        bench = Bench(options.labelsieve, options.keep or Path(folder), icons, rows)
         variants = [(m, value) for m in options.methods for value in (options.lambdas if m in ("gcn", "mlp") else [None])]
         results = defaultdict(list)
+        tenths = defaultdict(lambda: numpy.zeros((2, 10), int))
         for k, episode in itertools.product(options.k, range(options.episodes)):
             bench.draw_clean(k, episode)
             for name in REFERENCES:
                 results[name, None, k].append(bench.reference(name))
             for method, value in variants:
                 results[method, value, k].append(bench.method(method, value))
+                tenths[method, value, k] += bench.tenths()
     print_methods(results, options.k)
+    if options.histogram:
+        print_tenths(tenths)
     if options.classes:
         print_classes(results, variants[0], options.k[0], bench.precision())
 
@@ -56,6 +60,8 @@ def parse_arguments():
     arguments.add_argument("--methods", nargs="+", default=["gcn"])
     arguments.add_argument("--episodes", type=int, default=5)
     arguments.add_argument("--classes", action="store_true")
+    arguments.add_argument("--histogram", action="store_true")
+    arguments.add_argument("--keep", type=Path, metavar="FOLDER")
     return arguments.parse_args()
 
 
@@ -94,6 +100,7 @@ class Bench:
 
     def __init__(self, labelsieve, folder, icons, rows):
         self.labelsieve, self.folder, self.icons, self.rows = labelsieve, folder, icons, rows
+        folder.mkdir(parents=True, exist_ok=True)
         parts = defaultdict(list)
         for index, icon in enumerate(icons):
             parts[icon["part"]].append(index)
@@ -156,6 +163,13 @@ class Bench:
             self.write("relevance", table)
         return self.accuracy()
 
+    def tenths(self):
+        """Candidates of the last relevance by tenths: all of them, and those that truly belong."""
+        table = parquet.read_table(self.file("relevance")).to_pydict()
+        noisy = [(r, self.truth[i, n]) for i, n, r, c in zip(*(table[k] for k in ("id", "class", "relevance", "is_clean"))) if not c]
+        relevance, shown = (numpy.array(column) for column in zip(*noisy))
+        return numpy.array([numpy.histogram(part, 10, (0, 1))[0] for part in (relevance, relevance[shown])])
+
     def precision(self):
         shown = defaultdict(list)
         for (_, name), relevant in self.truth.items():
@@ -179,6 +193,14 @@ def interval(values):
     if len(values) > 1:
         width = 196 * numpy.std(values, ddof=1) / len(values) ** 0.5
     return f"{mean:.1f} ± {width:.1f}"
+
+
+def print_tenths(tenths):
+    print("\n| relevance from | " + " | ".join(f"{t / 10:.1f}" for t in range(10)) + " |\n|---|" + "---|" * 10)
+    for (method, value, k), (all_candidates, shown) in tenths.items():
+        name = f"{method}{'' if value is None else f', λ = {value}'}, k = {k}"
+        print(f"| {name}: share of candidates | " + " | ".join(f"{c / all_candidates.sum():.2f}" for c in all_candidates) + " |")
+        print(f"| {name}: of these relevant | " + " | ".join(f"{s / max(c, 1):.2f}" for s, c in zip(shown, all_candidates)) + " |")
 
 
 def print_classes(results, variant, k, precision):

@@ -11,14 +11,13 @@ that is not there, a candidate that `labelsieve match` finds but nobody has look
 import argparse
 import bz2
 import csv
-import hashlib
 import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
 from attribution import attribution
-from iconify import VERSION, family, package_folder, read_icons, read_sets, svg
+from iconify import VERSION, digest, family, package_folder, read_icons, read_sets, svg
 from matching import CLASSES, DATA, match_titles
 from parts import assign_parts
 
@@ -114,10 +113,6 @@ def all_white(body):
     """Logos meant for a dark page."""
     colours = set(re.findall(r'(?:fill|stroke|stop-color)="([^"]*)"', body)) - {"none"}
     return bool(colours) and colours <= {"#fff", "#FFF", "#ffffff", "#FFFFFF", "white"}
-
-
-def digest(*parts):
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def write_lines(path, records):

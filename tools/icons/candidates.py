@@ -11,13 +11,12 @@ class too, it is a candidate of both.
 
 import argparse
 import csv
-import hashlib
 from collections import defaultdict
 
 import numpy
 
 from drawing import rasterize
-from iconify import family, package_folder, read_icons, read_sets
+from iconify import digest, family, package_folder, read_icons, read_sets
 from matching import CLASSES, match_titles
 
 CAP = 130
@@ -95,10 +94,6 @@ def draw(name, ids, families):
     for f in sorted(members, key=lambda f: digest(name, f)):
         chosen += sorted(members[f], key=lambda i: digest(name, i))[:PER_FAMILY]
     return chosen[:CAP]
-
-
-def digest(*parts):
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Only the standard library is needed. An icon is named `set:name`, as Iconify does.
 """
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -107,6 +108,11 @@ def family(icon_id):
             break
     words = [w for w in name.split("-") if w not in STYLE_WORDS and not w.isdigit()]
     return f"{prefix}:{'-'.join(words) or name}"
+
+
+def digest(*parts):
+    """A number that orders things at random, and the same way for everybody."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def svg(icon):

@@ -1,7 +1,8 @@
 """Which icon goes where: clean examples, test examples, or the noisy pool."""
 
-import hashlib
 from collections import defaultdict
+
+from iconify import digest
 
 MOST_CLEAN = 10
 MOST_TEST = 16
@@ -45,7 +46,3 @@ def only_class(rows):
     shown = [name for name, row in rows.items() if row["relevant"] == "1"]
     doubted = any(row["note"] for row in rows.values())
     return shown[0] if len(shown) == 1 and not doubted else None
-
-
-def digest(*parts):
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -9,11 +9,15 @@ mod byte_source;
 mod candidates_file;
 mod classifier_file;
 mod clip_retrieval;
+mod csv_write;
 mod error;
+mod feature_file;
+pub mod images;
 mod journal;
 mod labels;
 mod legacy_numpy;
 mod matrix;
+mod network_file;
 mod npy;
 mod npy_dictionary;
 mod npy_write;
@@ -23,25 +27,38 @@ mod parquet_table;
 mod parquet_write;
 mod prediction_file;
 mod relevance_file;
+mod run_directory;
 mod splits;
 mod table;
+mod tensor_file;
 pub mod text;
+mod thumbnail_file;
 mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
+pub use csv_write::write_csv;
 pub use error::{DataError, Result};
+pub use feature_file::{FeatureFile, FeatureFormat};
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
 pub use legacy_numpy::LegacyNumpyRandom;
 pub use matrix::Matrix;
+pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
-pub use npy_write::{write_npy_f32, write_npy_i64};
+pub use npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
 pub use prediction_file::{PredictionRow, PredictionWriter};
-pub use relevance_file::{RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance};
+pub use relevance_file::{
+    RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,
+};
+pub use run_directory::{
+    Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
+    PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
+};
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};
-pub use truth_file::{TruthTable, read_truth};
+pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
+pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

@@ -1,0 +1,31 @@
+//! Networks that turn photos into features: what they are, how they learn on base classes (eq. 7), and how they are
+//! fine-tuned on weighted examples (eq. 6 and 8).
+//!
+//! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
+//! This crate holds the learner for the processor; the one for NVIDIA GPUs is in `labelsieve-cuda`.
+
+#![warn(missing_docs)]
+
+mod architecture;
+mod cosine;
+mod covariance;
+mod cpu;
+mod eigen;
+mod embed;
+mod error;
+pub mod images;
+mod learner;
+mod network;
+mod pca;
+pub mod training;
+pub mod weights;
+
+pub use architecture::{Architecture, Stem};
+pub use cosine::{CosineLoss, cosine_loss};
+pub use covariance::Covariance;
+pub use cpu::Cpu;
+pub use embed::{Preparation, Prepared, prepare, unit_features};
+pub use error::{Error, Result};
+pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
+pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
+pub use pca::{Pca, to_unit_length};

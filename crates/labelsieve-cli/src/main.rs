@@ -1,7 +1,9 @@
 //! The `labelsieve` command: arguments in, exit code out.
 
 mod candidates;
+mod checkpoint;
 mod commands;
+mod curve;
 mod device;
 mod estimate;
 mod hint;

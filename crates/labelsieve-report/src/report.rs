@@ -160,10 +160,7 @@ impl Report {
             let path = folder.join(format!("{}.svg", figure.id));
             let noise = if self.info.simulated_noise { " (simulated noise)" } else { "" };
             let title = format!("{}{noise}", figure.title);
-            let svg = draw(&figure, Layout::Wide).standalone(&title, &describe(&figure));
-            let mut file = AtomicFile::create(&path)?;
-            file.write_all(svg.as_bytes()).map_err(DataError::io("write", &path))?;
-            file.commit()?;
+            write_figure(&Figure { title, ..figure }, &path)?;
             paths.push(path);
         }
         Ok(paths)
@@ -205,6 +202,15 @@ impl Report {
         progress(Progress { found: 0, wanted });
         Thumbnails::load(images, &ids, &mut |found| progress(Progress { found, wanted }))
     }
+}
+
+/// Writes one figure as an SVG file.
+pub fn write_figure(figure: &Figure, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let svg = draw(figure, Layout::Wide).standalone(&figure.title, &describe(figure));
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(svg.as_bytes()).map_err(DataError::io("write", path))?;
+    file.commit()
 }
 
 /// Writes the report of a run directory to one HTML file.

@@ -9,9 +9,11 @@ mod demo;
 mod embed;
 mod embedded;
 mod evaluate;
+mod finetune;
 mod match_text;
 mod method;
 mod predict;
+mod pretrain;
 mod report;
 mod scored;
 mod train;
@@ -27,6 +29,8 @@ pub enum Command {
     Match(Box<match_text::Match>),
     /// Convert a class file or a list of WordNet synsets to TOML
     Classes(classes::Classes),
+    /// Learn a backbone on base classes with a cosine classifier
+    Pretrain(Box<pretrain::Pretrain>),
     /// Turn images into features of unit length
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
@@ -61,6 +65,7 @@ impl Command {
         match self {
             Command::Match(command) => command.run(printer),
             Command::Classes(command) => command.run(printer),
+            Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),

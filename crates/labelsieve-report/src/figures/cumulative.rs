@@ -78,7 +78,7 @@ fn panels(canvas: &mut Canvas, classes: &[ClassRelevance], layout: Layout, top: 
         let panel = Panel {
             left: 44.0 + cell_width * column as f64,
             top: top + 34.0 + cell_height * row as f64,
-            width: (cell_width - 22.0).min(360.0),
+            width: (cell_width - 30.0).min(360.0),
             height: cell_height - 66.0,
         };
         let (across, up) = (Scale::unit(panel.across()), Scale::unit(panel.upwards()));
@@ -86,7 +86,7 @@ fn panels(canvas: &mut Canvas, classes: &[ClassRelevance], layout: Layout, top: 
             "name",
             (panel.left, panel.top - 20.0),
             Anchor::Start,
-            &text::fit(&class.class, panel.width),
+            &text::fit(&class.class, 0.9 * panel.width),
         );
         let count = format!("{} candidates", with_separators(class.relevance.len() as f64, 0));
         canvas.text("muted", (panel.left, panel.top - 6.0), Anchor::Start, &count);

@@ -1,6 +1,6 @@
 //! The classes of a relevance file: their candidates in order of relevance, and which of them are shown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -64,6 +64,18 @@ impl Classes {
             class.ranked.sort_by(|&a, &b| table.relevance[b].total_cmp(&table.relevance[a]));
         }
         Ok(Classes { table, truth, classes })
+    }
+
+    /// Calls classes by the names that people know, with their own behind, and puts them in the order of these names.
+    pub(crate) fn rename(&mut self, names: &BTreeMap<String, String>) {
+        for class in &mut self.classes {
+            if let Some(name) = names.get(&class.name).filter(|name| **name != class.name) {
+                class.name = format!("{name} ({})", class.name);
+            }
+        }
+        if !names.is_empty() {
+            self.classes.sort_by_cached_key(|class| class.name.to_lowercase());
+        }
     }
 
     /// The relevance of a class's candidates with what is known of them, most relevant first.
@@ -203,6 +215,15 @@ mod tests {
         assert_eq!((numbers.mean, numbers.noise, numbers.auc), (Some(0.5), Some(0.5), Some(1.0)));
         assert_eq!(classes.by_truth(), (vec![0.125, 0.75], vec![0.25]));
         assert_eq!(classes.relevance()[1].relevant, [] as [bool; 0], "one of them is not known");
+    }
+
+    #[test]
+    fn classes_may_have_names_for_people() {
+        let mut classes = Classes::new(table(), None).unwrap();
+        classes.rename(&BTreeMap::from([("owl".to_owned(), "Barn owl".to_owned())]));
+        let names: Vec<&str> = classes.classes.iter().map(|class| class.name.as_str()).collect();
+        assert_eq!(names, ["Barn owl (owl)", "cat"]);
+        assert_eq!(classes.numbers(&classes.classes[0]).n_candidates, 3, "rows follow their class");
     }
 
     #[test]

@@ -236,11 +236,13 @@ mod tests {
 
     #[test]
     fn long_rankings_are_shown_at_both_ends_and_in_the_middle() {
-        let ranks = |n, most| stretches(n, most).into_iter().map(|stretch| stretch.ranks).collect::<Vec<_>>();
-        assert_eq!(ranks(8, 8), [0..8]);
-        assert_eq!(ranks(100, 8), [0..4, 50..52, 98..100]);
-        assert_eq!(ranks(9, 8), [0..4, 4..6, 7..9]);
-        assert_eq!(ranks(5, 1), [0..1]);
+        let ranks = |n, most| {
+            stretches(n, most).into_iter().map(|s| (s.ranks.start, s.ranks.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(ranks(8, 8), [(0, 8)]);
+        assert_eq!(ranks(100, 8), [(0, 4), (50, 52), (98, 100)]);
+        assert_eq!(ranks(9, 8), [(0, 4), (4, 6), (7, 9)]);
+        assert_eq!(ranks(5, 1), [(0, 1)]);
         assert!(ranks(0, 8).is_empty() && ranks(5, 0).is_empty());
     }
 }

@@ -5,6 +5,7 @@
 
 mod array_file;
 mod atomic;
+mod attention_file;
 mod byte_source;
 mod candidates_file;
 mod classifier_file;
@@ -26,12 +27,14 @@ mod relevance_file;
 mod run_directory;
 mod splits;
 mod table;
+mod tensor_file;
 pub mod text;
 mod thumbnail_file;
 mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
+pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use error::{DataError, Result};
@@ -42,6 +45,7 @@ pub use matrix::Matrix;
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
+pub use parquet_columns::read_text_columns;
 pub use prediction_file::{PredictionRow, PredictionWriter};
 pub use relevance_file::{
     RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,
@@ -52,5 +56,5 @@ pub use run_directory::{
 };
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};
-pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
+pub use thumbnail_file::{ImageColumns, ThumbnailRow, ThumbnailWriter, for_each_image, for_each_image_of};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

@@ -2,6 +2,7 @@
 
 mod bench_class;
 mod bench_paper;
+mod bench_photos;
 mod bench_sanity;
 mod classes;
 mod clean;
@@ -12,6 +13,7 @@ mod method;
 mod predict;
 mod scored;
 mod train;
+mod train_attention;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -28,6 +30,8 @@ pub enum Command {
     Clean(clean::Clean),
     /// Learn a classifier in which every candidate counts by its relevance
     Train(train::Train),
+    /// Learn to generate class weights from few examples and from the base classes they resemble
+    TrainAttention(train_attention::TrainAttention),
     /// Name the classes of new examples
     Predict(predict::Predict),
     /// Measure a classifier on labelled examples, or relevance against known truth
@@ -43,6 +47,8 @@ pub enum Command {
 pub enum Bench {
     /// The paper's tables from its released features
     Paper(bench_paper::Paper),
+    /// The paper's tables and figures on photos
+    Photos(bench_photos::BenchPhotos),
     /// Time one class: search, graph, training
     Class(bench_class::Class),
     /// Every method on generated pools with known truth
@@ -56,9 +62,11 @@ impl Command {
             Command::Classes(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
+            Command::TrainAttention(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Bench(Bench::Paper(command)) => command.run(printer),
+            Command::Bench(Bench::Photos(command)) => command.run(printer),
             Command::Bench(Bench::Class(command)) => command.run(printer),
             Command::Bench(Bench::Sanity(command)) => command.run(printer),
             Command::Demo(command) => command.run(printer),

@@ -11,6 +11,7 @@ mod candidates_file;
 mod classifier_file;
 mod clip_retrieval;
 mod error;
+pub mod images;
 mod journal;
 mod labels;
 mod legacy_numpy;
@@ -56,5 +57,5 @@ pub use run_directory::{
 };
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};
-pub use thumbnail_file::{ImageColumns, ThumbnailRow, ThumbnailWriter, for_each_image, for_each_image_of};
+pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

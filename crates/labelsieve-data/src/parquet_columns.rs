@@ -14,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use crate::{DataError, Result};
 
@@ -100,22 +100,41 @@ impl ParquetFile {
         names: &[&str],
         mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
     ) -> Result<()> {
+        let batch_rows = self.batch_rows;
+        let mut batches = self.batches(names, batch_rows)?;
+        let mut first_row = 0;
+        while let Some(batch) = batches.next()? {
+            let columns: Result<Vec<_>> =
+                names.iter().map(|name| Column::of(&batches.path, name, first_row, &batch)).collect();
+            visit(&columns?)?;
+            first_row += batch.num_rows();
+        }
+        Ok(())
+    }
+
+    /// Decodes only `names`, at most `batch_rows` rows at a time.
+    pub(crate) fn batches(self, names: &[&str], batch_rows: usize) -> Result<Batches> {
         let mut roots = Vec::with_capacity(names.len());
         for name in names {
             roots
                 .push(self.schema().index_of(name).map_err(|_| self.missing(&format!("a column `{name}`")))?);
         }
         let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
-        let builder = self.builder.with_projection(mask).with_batch_size(self.batch_rows);
-        let mut reader = guarded(&self.path, || builder.build())?;
-        let mut first_row = 0;
-        while let Some(batch) = guarded(&self.path, || reader.next().transpose())? {
-            let columns: Result<Vec<_>> =
-                names.iter().map(|name| Column::of(&self.path, name, first_row, &batch)).collect();
-            visit(&columns?)?;
-            first_row += batch.num_rows();
-        }
-        Ok(())
+        let builder = self.builder.with_projection(mask).with_batch_size(batch_rows);
+        let reader = guarded(&self.path, || builder.build())?;
+        Ok(Batches { path: self.path, reader })
+    }
+}
+
+/// The chosen columns of a file, a few rows at a time.
+pub(crate) struct Batches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+}
+
+impl Batches {
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        guarded(&self.path, || self.reader.next().transpose())
     }
 }
 

@@ -65,36 +65,15 @@ impl ThumbnailWriter {
 /// `key`, `uid` or `image_path`; `image`, `jpg` or `bytes`, binary or a struct with `bytes`; `title` or `caption`.
 pub fn for_each_image(
     path: impl AsRef<Path>,
-    visit: impl FnMut(&str, &[u8], Option<&str>) -> Result<()>,
-) -> Result<()> {
-    for_each_image_of(path, &ImageColumns::default(), visit)
-}
-
-/// Columns of pictures that do not have the usual names.
-#[derive(Clone, Debug, Default)]
-pub struct ImageColumns {
-    /// Column of ids.
-    pub id: Option<String>,
-    /// Column of encoded images.
-    pub image: Option<String>,
-    /// Column of titles.
-    pub title: Option<String>,
-}
-
-/// [`for_each_image`] with columns of other names.
-pub fn for_each_image_of(
-    path: impl AsRef<Path>,
-    columns: &ImageColumns,
     mut visit: impl FnMut(&str, &[u8], Option<&str>) -> Result<()>,
 ) -> Result<()> {
     let file = ParquetFile::open(path.as_ref())?.in_batches_of(BATCH_ROWS);
     let id = file
-        .find(columns.id.as_deref(), &ID_NAMES)?
+        .find(None, &ID_NAMES)?
         .ok_or_else(|| file.missing("a column `id`, `key`, `uid` or `image_path`"))?;
-    let image = file
-        .find(columns.image.as_deref(), &IMAGE_NAMES)?
-        .ok_or_else(|| file.missing("a column `image`, `jpg` or `bytes`"))?;
-    let title = file.find(columns.title.as_deref(), &TITLE_NAMES)?;
+    let image =
+        file.find(None, &IMAGE_NAMES)?.ok_or_else(|| file.missing("a column `image`, `jpg` or `bytes`"))?;
+    let title = file.find(None, &TITLE_NAMES)?;
     let names: Vec<&str> = [id.as_str(), image.as_str()].into_iter().chain(title.as_deref()).collect();
     file.for_each_batch_with_nulls(&names, |columns| {
         let [id, image, rest @ ..] = columns else { unreachable!("as many columns as names") };

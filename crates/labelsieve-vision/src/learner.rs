@@ -1,7 +1,14 @@
 //! A network on a device: what it can be asked.
 
+use std::ops::Range;
+
+use labelsieve::random::Stream;
+
 use crate::error::{Error, Result};
-use crate::network::Network;
+use crate::network::{Network, Parameter, Role};
+
+/// Where the scale s of the classifier starts.
+const INITIAL_SCALE: f32 = 10.0;
 
 /// Makes learners: the processor, or a GPU.
 pub trait Networks: Send + Sync {
@@ -73,6 +80,19 @@ impl Batch {
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
+
+    /// Refuses images of another size than the network's.
+    pub fn check(&self, network: &Network) -> Result<()> {
+        let input = network.input();
+        if self.size() == (input.height, input.width) {
+            return Ok(());
+        }
+        Err(Error::Shape {
+            what: "images".to_owned(),
+            expected: format!("{}×{}", input.height, input.width),
+            found: format!("{}×{}", self.height, self.width),
+        })
+    }
 }
 
 /// The class of each image of a batch and its weight u in the loss.
@@ -85,6 +105,26 @@ pub struct Targets<'a> {
     /// Eq. (8) is the sum of two losses, each with a softmax of its own: classes below `split` compete among
     /// themselves, and so do the others. 0 when all compete with all.
     pub split: usize,
+}
+
+impl Targets<'_> {
+    /// Refuses targets that do not fit `images` images and `n_classes` classes.
+    pub fn check(&self, images: usize, n_classes: usize) -> Result<()> {
+        let wrong = |what: &str, expected: String, found: String| {
+            Err(Error::Shape { what: what.to_owned(), expected, found })
+        };
+        if self.classes.len() != images || self.weights.len() != images {
+            let found = format!("{} classes and {} weights", self.classes.len(), self.weights.len());
+            return wrong("targets", format!("{images} of each"), found);
+        }
+        if let Some(class) = self.classes.iter().find(|&&class| class as usize >= n_classes) {
+            return wrong("class", format!("a number below {n_classes}"), class.to_string());
+        }
+        if self.split > n_classes {
+            return wrong("split", format!("at most {n_classes}"), self.split.to_string());
+        }
+        Ok(())
+    }
 }
 
 /// How a step is taken: stochastic gradient descent with Nesterov momentum.
@@ -102,6 +142,17 @@ pub struct Sgd {
     pub decay: f32,
     /// Whether the scale s learns too (eq. 7) or stays as it is (eq. 6 and 8).
     pub scale: ScaleRule,
+}
+
+impl Sgd {
+    /// One step of a tensor with its own weight decay.
+    pub fn update(&self, decay: f32, gradient: &[f32], momentum: &mut [f32], values: &mut [f32]) {
+        for ((value, velocity), gradient) in values.iter_mut().zip(momentum).zip(gradient) {
+            let gradient = gradient + decay * *value;
+            *velocity = self.momentum * *velocity + gradient;
+            *value -= self.rate * (gradient + self.momentum * *velocity);
+        }
+    }
 }
 
 /// What happens to the scale s of the classifier.
@@ -135,4 +186,49 @@ pub struct Snapshot {
     pub values: Vec<f32>,
     /// The momentum of each, zeros at the start and for what is not learned.
     pub momentum: Vec<f32>,
+}
+
+impl Snapshot {
+    /// A network that has learned nothing: convolutions from N(0, 2/(kernel² · outputs)), normalisations that change
+    /// nothing, class weights from N(0, 2/d) and s = 10.
+    pub fn initial(network: &Network, n_classes: usize, seed: u64) -> Snapshot {
+        let stream = Stream::new(seed);
+        let mut values = Vec::new();
+        for (position, parameter) in network.parameters(n_classes).iter().enumerate() {
+            let stream = stream.branch(position as u64);
+            let normal =
+                |variance: f32| (0..parameter.len()).map(move |i| variance.sqrt() * stream.normal(i as u64));
+            let shape = &parameter.shape;
+            match parameter.role {
+                Role::Convolution => values.extend(normal(2.0 / (shape[0] * shape[2] * shape[3]) as f32)),
+                Role::ClassWeights => values.extend(normal(2.0 / network.dim() as f32)),
+                Role::Scale | Role::RunningVariance => values.extend(vec![1.0; parameter.len()]),
+                Role::Shift | Role::RunningMean => values.extend(vec![0.0; parameter.len()]),
+                Role::ClassScale => values.push(INITIAL_SCALE),
+            }
+        }
+        Snapshot { n_classes, momentum: vec![0.0; values.len()], values }
+    }
+
+    /// Each tensor of `network` with its place in the numbers; an error if the numbers are not those of this network.
+    pub fn tensors(&self, network: &Network) -> Result<Vec<(Parameter, Range<usize>)>> {
+        let mut end = 0;
+        let tensors: Vec<_> = network
+            .parameters(self.n_classes)
+            .into_iter()
+            .map(|parameter| {
+                let range = end..end + parameter.len();
+                end = range.end;
+                (parameter, range)
+            })
+            .collect();
+        if self.values.len() != end || self.momentum.len() != end {
+            return Err(Error::Shape {
+                what: "numbers of a snapshot".to_owned(),
+                expected: end.to_string(),
+                found: format!("{} with {} momenta", self.values.len(), self.momentum.len()),
+            });
+        }
+        Ok(tensors)
+    }
 }

@@ -7,11 +7,16 @@
 #![warn(missing_docs)]
 
 mod architecture;
+mod cosine;
+mod cpu;
 mod error;
+pub mod images;
 mod learner;
 mod network;
 
 pub use architecture::{Architecture, Stem};
+pub use cosine::{CosineLoss, cosine_loss};
+pub use cpu::Cpu;
 pub use error::{Error, Result};
 pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
 pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};

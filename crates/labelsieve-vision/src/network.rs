@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a layer puts out for one image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
     /// Channels.
     pub channels: usize,

@@ -21,6 +21,9 @@ mod source;
 mod synset_list;
 mod yfcc;
 
+pub(crate) use parquet_rows::{for_each_text, is_textual};
+pub(crate) use source::{column_names, expand_pattern};
+
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
 pub use rows::{BadRow, RowSink};

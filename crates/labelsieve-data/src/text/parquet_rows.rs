@@ -42,7 +42,7 @@ pub(super) fn read_schema(path: &Path) -> Result<SchemaRef> {
 }
 
 /// Whether a column can hold texts or ids.
-pub(super) fn is_textual(kind: &DataType) -> bool {
+pub(crate) fn is_textual(kind: &DataType) -> bool {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
         DataType::List(item) | DataType::LargeList(item) => is_textual(item.data_type()),
@@ -119,7 +119,7 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
 }
 
 /// Calls `visit` with every text of one row: none for null, several for a list.
-pub(super) fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
+pub(crate) fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
     if array.is_null(row) {
         return;
     }

@@ -102,9 +102,11 @@ impl TextSource {
 
 /// The files that one argument stands for.
 pub(super) fn expand(input: &Path) -> Result<Vec<PathBuf>> {
-    if input.is_dir() {
-        return files_in(input);
-    }
+    if input.is_dir() { files_in(input) } else { expand_pattern(input) }
+}
+
+/// The paths that a glob pattern stands for, in order; anything else stands for itself.
+pub(crate) fn expand_pattern(input: &Path) -> Result<Vec<PathBuf>> {
     let pattern = input.to_str().filter(|text| text.contains(['*', '?', '[']) && !input.exists());
     let Some(pattern) = pattern else { return Ok(vec![input.to_path_buf()]) };
     let paths =
@@ -174,6 +176,20 @@ fn guess(path: &Path) -> Result<TextFormat> {
             let expected =
                 ".csv, .tsv, .jsonl, .parquet, or lines of 23 or 25 tab-separated fields (YFCC100M)";
             Err(DataError::malformed(path, "format", expected, "another file"))
+        }
+    }
+}
+
+/// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
+pub(crate) fn column_names(path: &Path) -> Result<Vec<String>> {
+    match guess(path)? {
+        TextFormat::Csv => delimited::read_header(path, Dialect::Csv),
+        TextFormat::Tsv => delimited::read_header(path, Dialect::Tsv),
+        TextFormat::JsonLines => json_lines::read_keys(path),
+        TextFormat::Yfcc => Ok(yfcc::TEXT_FIELDS.map(String::from).to_vec()),
+        TextFormat::Parquet => {
+            let schema = parquet_rows::read_schema(path)?;
+            Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
         }
     }
 }

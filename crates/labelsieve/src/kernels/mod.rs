@@ -17,6 +17,8 @@ pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512, and calls the best that the machine has. The
 /// loops inside are ordinary ones that the compiler turns into vector instructions; products and sums stay rounded one
 /// by one, so all three give the same bits. What the function calls must be `#[inline(always)]`.
+#[doc(hidden)] // for our own crates
+#[macro_export]
 macro_rules! for_this_machine {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*

@@ -222,14 +222,6 @@ impl Config {
         }
         Ok(())
     }
-
-    /// Candidates by name: one set per matching rule, or the pool file's.
-    pub fn candidate_names(&self) -> Vec<String> {
-        match self.candidates.pool {
-            Some(_) => vec!["pool".to_owned()],
-            None => self.candidates.rules.iter().map(|rule| rule_name(*rule).to_owned()).collect(),
-        }
-    }
 }
 
 /// A rule as it is written in configurations and tables.
@@ -278,7 +270,7 @@ mod tests {
     fn a_sound_configuration_has_the_papers_protocol_and_paths_beside_it() {
         let config = read(SOUND).unwrap();
         assert_eq!((config.protocol.shots.as_slice(), config.protocol.episodes), (&[1, 2, 5, 10, 20][..], 5));
-        assert_eq!(config.candidate_names(), ["phrase", "any-word"]);
+        assert_eq!(config.candidates.rules, [MatchRule::Phrase, MatchRule::AnyWord]);
         assert!(config.backbones[0].features.as_ref().unwrap().is_absolute());
     }
 

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 use labelsieve::graph::closest_clean;
+use labelsieve_data::images::{EncodedImage, ImageColumns, ImageSource};
 use labelsieve_data::{
-    Axis, ClassRelevance, Figure, FigureKind, ImageColumns, LineSeries, Point, PoolSize, RelevanceRow,
-    RelevanceWriter, RunDirectory, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter, for_each_image_of,
+    Axis, ClassRelevance, Figure, FigureKind, LineSeries, Point, PoolSize, RelevanceRow, RelevanceWriter,
+    RunDirectory, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter,
 };
 
 use super::config::PhotoColumns;
@@ -174,22 +175,21 @@ fn write_thumbnails(
     let image_columns = ImageColumns {
         id: Some(columns.id.clone()),
         image: Some(columns.image.clone()),
-        title: columns.title.clone(),
+        ..ImageColumns::default()
     };
     const BLOCK: usize = 512;
     let mut writer = ThumbnailWriter::create(directory.thumbnails_path())?;
     let mut rows = Vec::with_capacity(BLOCK);
-    for file in &photos.files {
-        for_each_image_of(file, &image_columns, |id, image, title| {
-            let Some(&photo) = wanted.get(id) else { return Ok(()) };
-            let title = title.map_or_else(|| photos.class[photo].clone(), str::to_owned);
-            rows.push(ThumbnailRow { id: id.to_owned(), image: image.to_vec(), title: Some(title) });
-            if rows.len() == BLOCK {
-                writer.write(&rows)?;
-                rows.clear();
-            }
-            Ok(())
-        })?;
+    for image in ImageSource::open(&photos.files, &image_columns)?.stream(0)? {
+        // An image that cannot be read is missing from the gallery, no more.
+        let Ok(EncodedImage { id, bytes, .. }) = image else { continue };
+        let Some(&photo) = wanted.get(id.as_str()) else { continue };
+        let title = photos.titles.get(photo).unwrap_or(&photos.class[photo]).clone();
+        rows.push(ThumbnailRow { id, image: bytes, title: Some(title) });
+        if rows.len() == BLOCK {
+            writer.write(&rows)?;
+            rows.clear();
+        }
     }
     writer.write(&rows)?;
     Ok(writer.finish()?)

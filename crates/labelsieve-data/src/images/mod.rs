@@ -1,0 +1,73 @@
+//! Encoded images from the places people keep them, one after the other, in the memory of a few.
+//!
+//! ```text
+//! folder (ImageFolder) │ Parquet with image bytes │ webdataset and img2dataset tars ──► ImageSource ──► EncodedImage
+//! ```
+//!
+//! Nothing here decodes an image. The order is fixed, so that a position in the stream means the same image in every
+//! run: [`ImageSource::fingerprint`] says whether the files are still the same.
+
+mod filter;
+mod folder;
+mod folder_metadata;
+mod parquet_images;
+mod source;
+mod stream;
+mod tars;
+
+pub use filter::RowFilter;
+pub use source::ImageSource;
+pub use stream::ImageStream;
+
+use crate::DataError;
+
+/// An image as it lies in a file, not yet decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedImage {
+    /// Its name: the path below the folder, the value of the id column, or the key in a tar.
+    pub id: String,
+    /// Its class, if the source says so.
+    pub label: Option<String>,
+    /// JPEG, PNG, …, or anything else that pretends to be.
+    pub bytes: Vec<u8>,
+}
+
+/// An image that could not be handed over, or the unreadable rest of a file. What follows it is still delivered.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ImageError {
+    /// The image's id, or the file's name where the loss is not that of one image.
+    pub id: String,
+    /// What is wrong.
+    pub error: DataError,
+}
+
+/// What an [`ImageStream`] is made of.
+pub type ImageResult = Result<EncodedImage, ImageError>;
+
+/// What to read. By default, what the usual names suggest.
+#[derive(Clone, Debug, Default)]
+pub struct ImageColumns {
+    /// The Parquet column of the bytes: `image`, `img`, `jpg`, `bytes`, or the only one that can hold images; in a tar,
+    /// the ending of the image's name.
+    pub image: Option<String>,
+    /// The column of the id: `id`, `key`, `uid`, `image_path` or `file_name`.
+    pub id: Option<String>,
+    /// The column of the class, `class` or `label`; in a tar, a key of the JSON file or an ending such as `cls`.
+    pub label: Option<String>,
+    /// Rows must pass all of them.
+    pub filters: Vec<RowFilter>,
+}
+
+/// The endings of image files that are looked for.
+const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
+
+/// The usual names of a column of classes.
+const LABEL_NAMES: [&str; 2] = ["class", "label"];
+
+/// Encoded images larger than this are not read: a photo of 178 million pixels fits.
+const MOST_BYTES: u64 = 512 << 20;
+
+fn is_image_name(extension: &str) -> bool {
+    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+}

@@ -1,0 +1,199 @@
+//! What the files are, found out before the long work starts.
+
+use std::hash::Hasher;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+use super::parquet_images::ParquetImages;
+use super::stream::{ImageStream, Sink};
+use super::tars::Tar;
+use super::{EXTENSIONS, ImageColumns, is_image_name};
+use crate::text::expand_pattern;
+use crate::{DataError, Result};
+
+/// Images in files, folders and archives, in a fixed order.
+#[derive(Clone, Debug)]
+pub struct ImageSource {
+    parts: Vec<Part>,
+}
+
+/// One place with images.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Folder(Folder),
+    Parquet(ParquetImages),
+    Tar(Tar),
+}
+
+impl ImageSource {
+    /// Finds every place and looks into it. `inputs` are image files, `.parquet` and `.tar` files, glob patterns, and
+    /// folders: of tars, of Parquet files, or of images as Hugging Face's ImageFolder has them.
+    pub fn open(inputs: &[PathBuf], columns: &ImageColumns) -> Result<ImageSource> {
+        let mut parts = Vec::new();
+        for input in inputs {
+            let mut loose = Vec::new();
+            for path in expand_pattern(input)? {
+                if path.is_file() && is_image_name(&extension(&path)) {
+                    loose.push(path);
+                } else {
+                    open_one(&path, columns, &mut parts)?;
+                }
+            }
+            if !loose.is_empty() {
+                parts.push(Part::Folder(Folder::of_files(loose, columns)?));
+            }
+        }
+        Ok(ImageSource { parts })
+    }
+
+    /// How many images there are, where that can be told without reading everything. Files may claim anything: a hint
+    /// for a progress bar, not for an allocation.
+    pub fn len_hint(&self) -> Option<usize> {
+        self.parts.iter().try_fold(0usize, |sum, part| {
+            let len = match part {
+                Part::Folder(folder) => Some(folder.len()),
+                Part::Parquet(file) => file.len_hint(),
+                Part::Tar(tar) => tar.len_hint(),
+            };
+            Some(sum.saturating_add(len?))
+        })
+    }
+
+    /// The files that are read, without those below a folder of images.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().flat_map(|part| match part {
+            Part::Folder(folder) => vec![folder.root()],
+            Part::Parquet(file) => vec![file.path()],
+            Part::Tar(tar) => tar.paths(),
+        })
+    }
+
+    /// A text that changes when a file is added, removed, renamed or written to (by size and time of change).
+    pub fn fingerprint(&self) -> Result<String> {
+        let mut fnv = Fnv(0xcbf2_9ce4_8422_2325);
+        let mut n_files = 0;
+        for part in &self.parts {
+            let files = match part {
+                Part::Folder(folder) => folder.files(),
+                Part::Parquet(file) => vec![file.path().to_path_buf()],
+                Part::Tar(tar) => tar.paths().into_iter().map(Path::to_path_buf).collect(),
+            };
+            n_files += files.len();
+            for file in files {
+                fnv.write(file.as_os_str().as_encoded_bytes());
+                // A listed file that is not there is an image to skip, not the end of the run.
+                let Ok(metadata) = std::fs::metadata(&file) else { continue };
+                let changed = metadata.modified().map_err(DataError::io("open", &file))?;
+                let age = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
+                fnv.write(&metadata.len().to_le_bytes());
+                fnv.write(&age.to_le_bytes());
+            }
+        }
+        Ok(format!("{n_files} image files {:016x}", fnv.finish()))
+    }
+
+    /// All images, read on a thread of their own.
+    pub fn images(&self) -> Result<ImageStream> {
+        self.images_from(0)
+    }
+
+    /// The images from `position` on, where those that could not be read count too.
+    pub fn images_from(&self, position: usize) -> Result<ImageStream> {
+        let mut parts = self.parts.clone();
+        let mut skip = position;
+        // Files of a folder are passed over unread; elsewhere the way leads through them.
+        while let Some(Part::Folder(folder)) = parts.first_mut() {
+            let n = folder.len().min(skip);
+            folder.drop_front(n);
+            skip -= n;
+            if folder.len() > 0 {
+                break;
+            }
+            parts.remove(0);
+        }
+        ImageStream::start(parts, skip).map_err(|cause| DataError::Io {
+            action: "start a thread for",
+            path: PathBuf::from("images"),
+            cause,
+        })
+    }
+}
+
+impl Part {
+    pub(super) fn visit(&self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        match self {
+            Part::Folder(folder) => folder.visit(sink),
+            Part::Parquet(file) => file.visit(sink),
+            Part::Tar(tar) => tar.visit(sink),
+        }
+    }
+}
+
+fn open_one(path: &Path, columns: &ImageColumns, parts: &mut Vec<Part>) -> Result<()> {
+    if !path.is_dir() {
+        std::fs::metadata(path).map_err(DataError::io("open", path))?;
+        match extension(path).as_str() {
+            "parquet" => parts.push(Part::Parquet(ParquetImages::open(path, columns)?)),
+            "tar" => parts.push(Part::Tar(Tar::open(path, columns)?)),
+            other => {
+                let expected = format!("a folder, .parquet, .tar, or an image ({})", EXTENSIONS.join(", "));
+                return Err(DataError::malformed(path, "file name", expected, format!("`.{other}`")));
+            }
+        }
+        return Ok(());
+    }
+    let tars = files_with(path, "tar")?;
+    let tables = files_with(path, "parquet")?;
+    let is_metadata = |file: &PathBuf| file.file_stem().is_some_and(|stem| stem == "metadata");
+    if !tars.is_empty() {
+        for tar in tars {
+            parts.push(Part::Tar(Tar::open(&tar, columns)?));
+        }
+    } else if !tables.is_empty() && !tables.iter().any(is_metadata) {
+        for table in tables {
+            parts.push(Part::Parquet(ParquetImages::open(&table, columns)?));
+        }
+    } else {
+        parts.push(Part::Folder(Folder::open(path, columns)?));
+    }
+    Ok(())
+}
+
+/// The files right below `folder` with this ending, in order.
+fn files_with(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
+        let path = entry.map_err(DataError::io("read", folder))?.path();
+        if extension(&path) == ending && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The ending of a name in lower case.
+pub(super) fn extension(path: &Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
+}
+
+/// FNV-1a: the same on every machine and in every version, unlike the standard library's hash.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        let length = (bytes.len() as u64).to_le_bytes(); // so that neighbours cannot trade bytes
+        for &byte in length.iter().chain(bytes) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -1,0 +1,47 @@
+//! Images per second on the processor, for a training step and for features: one line of JSON per network.
+//!
+//! `benches/vision/run` compares them with PyTorch.
+
+use std::time::{Duration, Instant};
+
+use labelsieve_vision::{Architecture, Batch, Cpu, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
+
+fn main() {
+    for (architecture, size, images) in [
+        (Architecture::ResNet10, 224, 8),
+        (Architecture::ResNet10, 64, 64),
+        (Architecture::ConvNet128, 84, 32),
+    ] {
+        let network = architecture.network(size, size, Stem::for_images(size, size)).expect("a usual size");
+        let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 100, 0)).expect("a new network");
+        let pixels = (0..images * size * size * 3).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
+        let batch = Batch::new(size, size, pixels).expect("whole images");
+        let classes: Vec<u32> = (0..images as u32).collect();
+        let weights = vec![1.0 / images as f32; images];
+        let sgd = Sgd { rate: 1e-4, momentum: 0.9, decay: 5e-4, scale: ScaleRule::Learned };
+        let train = per_second(images, || {
+            let targets = Targets { classes: &classes, weights: &weights, split: 0 };
+            learner.step(&batch, targets, &sgd).expect("a step");
+        });
+        let embed = per_second(images, || {
+            learner.features(&batch).expect("features");
+        });
+        println!(
+            r#"{{"network": "{architecture}", "size": {size}, "batch": {images}, "train": {train:.1}, "embed": {embed:.1}}}"#
+        );
+    }
+}
+
+/// Images per second of the best of three stretches of two seconds, after one call to warm up.
+fn per_second(images: usize, mut work: impl FnMut()) -> f64 {
+    work();
+    let stretch = |work: &mut dyn FnMut()| {
+        let (start, mut calls) = (Instant::now(), 0);
+        while start.elapsed() < Duration::from_secs(2) {
+            work();
+            calls += 1;
+        }
+        (calls * images) as f64 / start.elapsed().as_secs_f64()
+    };
+    (0..3).map(|_| stretch(&mut work)).fold(0.0, f64::max)
+}

@@ -1,0 +1,577 @@
+//! Convolutions, forwards and backwards, as sweeps of one register tile over all pixels.
+//!
+//! The naive convolution is four lines:
+//!
+//! ```text
+//! for each output pixel (y, x) and channel o:
+//!     out[y, x, o] = Σ over kernel rows r, columns c and input channels i of
+//!                    in[y·stride + r - padding, x·stride + c - padding, i] · weight[o, i, r, c]
+//! ```
+//!
+//! Images stand in a border of zeros, so no index is ever outside. The sum over c and i runs over consecutive numbers of
+//! both images and (packed) weights: a *run*. The gradient by the input is the same sweep with the weights turned round,
+//! one sweep for each position of a pixel relative to the stride. The gradient by the weights sums over pixels instead.
+#![expect(unsafe_code, reason = "tasks write to parts of one output that do not overlap")]
+
+use rayon::prelude::*;
+
+use super::lanes::Machine;
+use super::tensor::Tensor;
+use super::tile::{BLOCK, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
+use crate::network::Shape;
+
+/// Pixels that a weight gradient sums over before it leaves its registers: their slopes fill half the first cache.
+const CHUNK: usize = 112;
+
+/// Tasks that a weight gradient is cut into, whatever the number of threads.
+const GRADIENT_TASKS: usize = 16;
+
+/// A convolution between tensors of known shape and border.
+#[derive(Clone, Debug)]
+pub(super) struct Convolution {
+    input: Shape,
+    output: Shape,
+    kernel: usize,
+    forward: Sweep,
+    /// By position of the input pixel relative to the stride.
+    backward: Vec<BackwardSweep>,
+}
+
+/// The pixels of an output and what each reads. Offsets are those of a group of images, from the group's beginning.
+#[derive(Clone, Debug)]
+struct Sweep {
+    runs: Vec<Run>,
+    /// Images per group, enough to fill tiles.
+    group: usize,
+    /// Pixels per image.
+    pixels: usize,
+    input_at: Vec<u32>,
+    output_at: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct BackwardSweep {
+    sweep: Sweep,
+    /// Kernel rows and columns that reach these pixels, last first.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+}
+
+/// What a sweep does besides the products.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Finish<'a> {
+    /// One number per channel that sums start from.
+    pub bias: Option<&'a [f32]>,
+    /// Added, laid out as the output.
+    pub add: Option<&'a Tensor>,
+    /// Whether negative results become zero.
+    pub relu: bool,
+}
+
+/// The layout of a tensor without its numbers.
+#[derive(Clone, Copy)]
+struct Layout {
+    shape: Shape,
+    border: usize,
+}
+
+impl Layout {
+    fn of(shape: Shape, border: usize) -> Layout {
+        Layout { shape, border }
+    }
+
+    fn image_stride(self) -> usize {
+        (self.shape.height + 2 * self.border) * self.row_stride()
+    }
+
+    fn row_stride(self) -> usize {
+        (self.shape.width + 2 * self.border) * self.shape.channels
+    }
+
+    /// Where a pixel of an image starts; it may lie in the border.
+    fn at(self, image: usize, y: isize, x: isize) -> u32 {
+        let (y, x) = (y + self.border as isize, x + self.border as isize);
+        let rows = self.shape.height + 2 * self.border;
+        assert!(y >= 0 && x >= 0 && (y as usize) < rows, "a window leaves the border");
+        (image * self.image_stride() + y as usize * self.row_stride() + x as usize * self.shape.channels)
+            as u32
+    }
+}
+
+impl Convolution {
+    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads stands in a border of `input_border`
+    /// zeros, all other tensors in one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
+    /// where gradients by the input are asked for.
+    pub fn new(
+        (input, input_border): (Shape, usize),
+        (output, border): (Shape, usize),
+        (kernel, stride, padding): (usize, usize, usize),
+    ) -> Convolution {
+        assert!(output.channels.is_multiple_of(BLOCK), "output channels come in blocks of {BLOCK}");
+        let (from, to) = (Layout::of(input, input_border), Layout::of(output, border));
+        let runs = (0..kernel)
+            .map(|row| Run { shift: row * from.row_stride(), depth: kernel * input.channels })
+            .collect();
+        let corner = |y: usize| (y * stride) as isize - padding as isize;
+        let forward = Sweep::new(runs, from, to, output.height, output.width, |image, y, x| {
+            (from.at(image, corner(y), corner(x)), to.at(image, y as isize, x as isize))
+        });
+        let backward = (0..stride * stride)
+            .map(|phase| {
+                // Kernel rows that take input row y to an output row: those with (y + padding - row) divisible by the stride.
+                let reaching = |phase: usize| -> Vec<usize> {
+                    (0..kernel)
+                        .rev()
+                        .filter(|tap| (phase + padding + kernel * stride - tap).is_multiple_of(stride))
+                        .collect()
+                };
+                let (y0, x0) = (phase / stride, phase % stride);
+                let (rows, columns) = (reaching(y0), reaching(x0));
+                let runs = match columns.len() {
+                    0 => Vec::new(),
+                    n => (0..rows.len())
+                        .map(|row| Run { shift: row * to.row_stride(), depth: n * output.channels })
+                        .collect(),
+                };
+                let first = |position: usize, taps: &[usize]| {
+                    let tap = taps.first().copied().unwrap_or(0);
+                    (position + padding) as isize / stride as isize
+                        - (tap as isize - (((position + padding) % stride) as isize)) / stride as isize
+                };
+                let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
+                let back = Layout::of(input, border);
+                let sweep = Sweep::new(
+                    runs,
+                    to,
+                    back,
+                    count(input.height, y0),
+                    count(input.width, x0),
+                    |image, y, x| {
+                        let (y, x) = (y * stride + y0, x * stride + x0);
+                        let start = match rows.is_empty() || columns.is_empty() {
+                            true => 0,
+                            false => to.at(image, first(y, &rows), first(x, &columns)),
+                        };
+                        (start, back.at(image, y as isize, x as isize))
+                    },
+                );
+                BackwardSweep { sweep, rows, columns }
+            })
+            .collect();
+        Convolution { input, output, kernel, forward, backward }
+    }
+
+    /// Numbers from one block of 32 output channels to the next in packed weights.
+    fn block_len(&self) -> usize {
+        self.kernel * self.kernel * self.input.channels * BLOCK
+    }
+
+    /// Weights out × in × row × column, packed as the sweeps read them: block of 32 outputs, row, column, in, out.
+    pub fn pack(&self, weights: &[f32]) -> Vec<f32> {
+        let mut packed = vec![0.0; weights.len()];
+        self.for_each_weight(|plain, place| packed[place] = weights[plain]);
+        packed
+    }
+
+    /// The inverse of [`Convolution::pack`].
+    pub fn unpack(&self, packed: &[f32]) -> Vec<f32> {
+        let mut weights = vec![0.0; packed.len()];
+        self.for_each_weight(|plain, place| weights[plain] = packed[place]);
+        weights
+    }
+
+    /// Multiplies the packed weights of each output channel by its factor.
+    pub fn scale_outputs(&self, packed: &mut [f32], factors: &[f32]) {
+        for (block, factors) in packed.chunks_exact_mut(self.block_len()).zip(factors.chunks_exact(BLOCK)) {
+            for row in block.chunks_exact_mut(BLOCK) {
+                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+            }
+        }
+    }
+
+    fn for_each_weight(&self, mut pair: impl FnMut(usize, usize)) {
+        let (kernel, depth) = (self.kernel, self.input.channels);
+        let mut plain = 0;
+        for output in 0..self.output.channels {
+            let (block, lane) = (output / BLOCK, output % BLOCK);
+            for input in 0..depth {
+                for tap in 0..kernel * kernel {
+                    pair(plain, block * self.block_len() + (tap * depth + input) * BLOCK + lane);
+                    plain += 1;
+                }
+            }
+        }
+    }
+
+    /// `output = input * weights`, then what `finish` says. `weights` are packed.
+    pub fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
+        self.forward.run(input, weights, finish, output);
+    }
+
+    /// The gradient by the input from that by the output; added to what is there if `add`.
+    pub fn backward(&self, slopes: &Tensor, weights: &[f32], add: Accumulate, gradient: &mut Tensor) {
+        for phase in &self.backward {
+            if phase.sweep.runs.is_empty() && add == Accumulate::Add {
+                continue;
+            }
+            let turned = self.turn(weights, phase);
+            phase.sweep.run_into(slopes, &turned, Finish::default(), add, gradient);
+        }
+    }
+
+    /// Weights as a backward sweep reads them: block of 32 inputs, row, column, out, in.
+    fn turn(&self, weights: &[f32], phase: &BackwardSweep) -> Vec<f32> {
+        let (inputs, outputs) = (self.input.channels, self.output.channels);
+        let block_len = phase.rows.len() * phase.columns.len() * outputs * BLOCK;
+        let mut turned = vec![0.0; inputs.div_ceil(BLOCK) * block_len];
+        if block_len == 0 {
+            return turned;
+        }
+        turned.par_chunks_mut(block_len).enumerate().for_each(|(block, turned)| {
+            let taps =
+                phase.rows.iter().flat_map(|row| phase.columns.iter().map(move |column| (row, column)));
+            for (tap, (row, column)) in taps.enumerate() {
+                for output in 0..outputs {
+                    let from = output / BLOCK * self.block_len()
+                        + ((row * self.kernel + column) * inputs + block * BLOCK) * BLOCK
+                        + output % BLOCK;
+                    let to = (tap * outputs + output) * BLOCK;
+                    for lane in 0..BLOCK {
+                        turned[to + lane] = weights[from + lane * BLOCK];
+                    }
+                }
+            }
+        });
+        turned
+    }
+
+    /// The gradient by the (packed) weights, written to `gradient`.
+    pub fn weight_gradient(&self, input: &Tensor, slopes: &Tensor, gradient: &mut [f32]) {
+        let blocks = self.output.channels / BLOCK;
+        let groups = input.images.div_ceil(self.forward.group);
+        // Parts depend on sizes alone, so that sums do not depend on the number of threads.
+        let parts = (GRADIENT_TASKS / blocks).clamp(1, groups.max(1));
+        let per_part = groups.div_ceil(parts);
+        let mut partial = vec![0.0; (parts - 1) * gradient.len()];
+        gradient.fill(0.0);
+        let block_len = self.block_len();
+        let tasks: Vec<(usize, usize, &mut [f32])> = std::iter::once(&mut *gradient)
+            .chain(partial.chunks_exact_mut(blocks * block_len))
+            .enumerate()
+            .flat_map(|(part, sums)| {
+                sums.chunks_exact_mut(block_len).enumerate().map(move |(block, sums)| (part, block, sums))
+            })
+            .collect();
+        tasks.into_par_iter().for_each(|(part, block, sums)| {
+            for group in part * per_part..((part + 1) * per_part).min(groups) {
+                self.add_weight_gradient(input, slopes, group, block, sums);
+            }
+        });
+        for partial in partial.chunks_exact(gradient.len().max(1)) {
+            gradient.par_chunks_mut(1 << 14).zip(partial.par_chunks(1 << 14)).for_each(|(sum, part)| {
+                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+            });
+        }
+    }
+
+    /// Adds what one group of images has to say about one block of weights.
+    fn add_weight_gradient(
+        &self,
+        input: &Tensor,
+        slopes: &Tensor,
+        group: usize,
+        block: usize,
+        sums: &mut [f32],
+    ) {
+        let (machine, sweep) = (Machine::this(), &self.forward);
+        let images = sweep.group.min(input.images - group * sweep.group);
+        let first = group * sweep.group;
+        let input = &input.data[first * input.image_stride()..];
+        let slopes = &slopes.data[first * slopes.image_stride()..];
+        let mut rows = [0.0; CHUNK * BLOCK];
+        let pixels = images * sweep.pixels;
+        for start in (0..pixels).step_by(CHUNK) {
+            let range = start..(start + CHUNK).min(pixels);
+            for (row, &at) in rows.chunks_exact_mut(BLOCK).zip(&sweep.output_at[range.clone()]) {
+                let at = at as usize + block * BLOCK;
+                row.copy_from_slice(&slopes[at..at + BLOCK]);
+            }
+            let input_at = &sweep.input_at[range];
+            let mut done = 0;
+            for run in &sweep.runs {
+                let last = input_at.iter().max().map_or(0, |&at| at as usize + run.shift + run.depth);
+                assert!(last <= input.len() && sums.len() >= (done + run.depth) * BLOCK);
+                let tile = WeightTile {
+                    // SAFETY: offsets and runs lie inside the input and the sums, as just checked.
+                    input: unsafe { input.as_ptr().add(run.shift) },
+                    input_at,
+                    slopes: rows.as_ptr(),
+                    sums: sums[done * BLOCK..].as_mut_ptr(),
+                    depth: run.depth,
+                };
+                // SAFETY: as above.
+                unsafe { weight_tile(machine, &tile) };
+                done += run.depth;
+            }
+        }
+    }
+}
+
+/// Whether a gradient replaces what is there or is added to it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Accumulate {
+    Replace,
+    Add,
+}
+
+impl Sweep {
+    /// A sweep over `height` × `width` pixels per image; `at` gives what pixel (image, y, x) reads and where it is written.
+    fn new(
+        runs: Vec<Run>,
+        from: Layout,
+        to: Layout,
+        height: usize,
+        width: usize,
+        at: impl Fn(usize, usize, usize) -> (u32, u32),
+    ) -> Sweep {
+        let pixels = height * width;
+        let group = CHUNK.div_ceil(pixels.max(1));
+        assert!(
+            group * from.image_stride().max(to.image_stride()) < u32::MAX as usize,
+            "images of this size"
+        );
+        let (input_at, output_at) = (0..group)
+            .flat_map(|image| (0..height).flat_map(move |y| (0..width).map(move |x| (image, y, x))))
+            .map(|(image, y, x)| at(image, y, x))
+            .unzip();
+        Sweep { runs, group, pixels, input_at, output_at }
+    }
+
+    fn depth(&self) -> usize {
+        self.runs.iter().map(|run| run.depth).sum()
+    }
+
+    fn run(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
+        self.run_into(input, weights, finish, Accumulate::Replace, output);
+    }
+
+    fn run_into(
+        &self,
+        input: &Tensor,
+        weights: &[f32],
+        finish: Finish,
+        add: Accumulate,
+        output: &mut Tensor,
+    ) {
+        let block_len = self.depth() * BLOCK;
+        let blocks = output.shape.channels / BLOCK;
+        assert_eq!(weights.len(), blocks * block_len);
+        assert_eq!(input.images, output.images);
+        assert!(finish.add.is_none_or(|add| add.data.len() == output.data.len()));
+        let (input_stride, output_stride) = (input.image_stride(), output.image_stride());
+        let groups = output.images.div_ceil(self.group);
+        let (images, target) = (output.images, Target(output.data.as_mut_ptr()));
+        let extent = self.runs.iter().map(|run| run.shift + run.depth).max().unwrap_or(0);
+        let machine = Machine::this();
+        (0..groups * blocks).into_par_iter().for_each(|task| {
+            let (group, block) = (task / blocks, task % blocks);
+            let first = group * self.group;
+            let pixels = self.group.min(images - first) * self.pixels;
+            let input = &input.data[first * input_stride..];
+            let furthest = self.input_at[..pixels].iter().max().map_or(0, |&at| at as usize);
+            assert!(pixels == 0 || furthest + extent <= input.len(), "a window leaves the image");
+            let offset = first * output_stride + block * BLOCK;
+            // SAFETY: tasks write to different images or different channels of `output`, at offsets that `Layout::at`
+            // placed inside an image; `weights` has a block of this length.
+            unsafe {
+                let output = target.at(offset);
+                let add = match (add, finish.add) {
+                    (Accumulate::Add, _) => output.cast_const(),
+                    (Accumulate::Replace, Some(add)) => add.data.as_ptr().add(offset),
+                    (Accumulate::Replace, None) => std::ptr::null(),
+                };
+                for start in (0..pixels).step_by(PIXELS) {
+                    // A last tile that is not full computes its last pixel several times: same inputs, same result.
+                    let index = |j: usize| (start + j).min(pixels - 1);
+                    pixel_tile(
+                        machine,
+                        &PixelTile {
+                            input: input.as_ptr(),
+                            input_at: &std::array::from_fn(|j| self.input_at[index(j)]),
+                            runs: &self.runs,
+                            weights: weights.as_ptr().add(block * block_len),
+                            bias: finish.bias.map_or(std::ptr::null(), |bias| bias[block * BLOCK..].as_ptr()),
+                            add,
+                            relu: finish.relu,
+                            output,
+                            output_at: &std::array::from_fn(|j| self.output_at[index(j)]),
+                        },
+                    );
+                }
+            }
+        });
+    }
+}
+
+/// An output that several tasks write to, each in its own places.
+#[derive(Clone, Copy)]
+struct Target(*mut f32);
+
+// SAFETY: see `Sweep::run_into`: places do not overlap.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+impl Target {
+    /// # Safety
+    /// `offset` lies inside the output.
+    unsafe fn at(self, offset: usize) -> *mut f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.add(offset) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::random::Stream;
+
+    use super::*;
+
+    fn random(stream: Stream, shape: Shape, images: usize, border: usize) -> Tensor {
+        let mut tensor = Tensor::zeros(images, shape, border);
+        let mut position = 0;
+        for image in 0..images {
+            for y in 0..shape.height {
+                let start = tensor.row_start(image, y);
+                for value in &mut tensor.data[start..start + shape.width * shape.channels] {
+                    *value = stream.normal(position);
+                    position += 1;
+                }
+            }
+        }
+        tensor
+    }
+
+    fn get(tensor: &Tensor, image: usize, y: isize, x: isize, channel: usize) -> f64 {
+        let inside = |v: isize, size: usize| v >= 0 && (v as usize) < size;
+        if !inside(y, tensor.shape.height) || !inside(x, tensor.shape.width) {
+            return 0.0;
+        }
+        f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel])
+    }
+
+    /// The four lines of the module's page, once for each of the three products.
+    struct Naive {
+        output: Vec<f64>,
+        by_input: Vec<f64>,
+        by_weights: Vec<f64>,
+    }
+
+    fn naive(
+        input: &Tensor,
+        weights: &[f32],
+        slopes: &Tensor,
+        (kernel, stride, padding): (usize, usize, usize),
+    ) -> Naive {
+        let (from, to) = (input.shape, slopes.shape);
+        let mut all = Naive {
+            output: vec![0.0; input.images * to.len()],
+            by_input: vec![0.0; input.images * from.len()],
+            by_weights: vec![0.0; weights.len()],
+        };
+        for image in 0..input.images {
+            for (y, x, o) in positions(to) {
+                let at = ((image * to.height + y) * to.width + x) * to.channels + o;
+                let slope = get(slopes, image, y as isize, x as isize, o);
+                for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
+                    let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
+                    let (iy, ix) = (
+                        (y * stride + r) as isize - padding as isize,
+                        (x * stride + c) as isize - padding as isize,
+                    );
+                    let value = get(input, image, iy, ix, i);
+                    all.output[at] += value * f64::from(weights[weight]);
+                    all.by_weights[weight] += value * slope;
+                    if (0..from.height as isize).contains(&iy) && (0..from.width as isize).contains(&ix) {
+                        let place = ((image * from.height + iy as usize) * from.width + ix as usize)
+                            * from.channels
+                            + i;
+                        all.by_input[place] += slope * f64::from(weights[weight]);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn positions(shape: Shape) -> impl Iterator<Item = (usize, usize, usize)> {
+        (0..shape.height).flat_map(move |y| {
+            (0..shape.width).flat_map(move |x| (0..shape.channels).map(move |channel| (y, x, channel)))
+        })
+    }
+
+    fn assert_near(found: impl Iterator<Item = f32>, expected: &[f64], what: &str) {
+        let mut count = 0;
+        for (i, (found, &expected)) in found.zip(expected).enumerate() {
+            assert!((f64::from(found) - expected).abs() < 1e-3, "{what} {i}: {found} instead of {expected}");
+            count += 1;
+        }
+        assert_eq!(count, expected.len(), "{what}");
+    }
+
+    fn inner(tensor: &Tensor) -> impl Iterator<Item = f32> {
+        (0..tensor.images).flat_map(move |image| {
+            (0..tensor.shape.height).flat_map(move |y| tensor.row(image, y).iter().copied())
+        })
+    }
+
+    #[test]
+    fn sweeps_equal_the_naive_convolution_and_its_gradients() {
+        for (i, (images, channels, (height, width), geometry)) in [
+            (2, (3, 32), (9, 11), (7, 2, 3)),
+            (3, (32, 64), (8, 8), (3, 1, 1)),
+            (5, (32, 32), (2, 3), (3, 1, 1)),
+            (2, (64, 32), (7, 10), (3, 2, 1)),
+            (2, (64, 32), (8, 6), (3, 2, 1)),
+            (2, (32, 64), (7, 8), (1, 2, 0)),
+            (1, (32, 32), (5, 5), (1, 1, 0)),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (kernel, stride, padding) = geometry;
+            let stream = Stream::new(i as u64);
+            let from = Shape { channels: channels.0, height, width };
+            let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
+            let to = Shape { channels: channels.1, height: out(height), width: out(width) };
+            let (input_border, border) = (padding.max(1), 1);
+            let input = random(stream.branch(0), from, images, input_border);
+            let slopes = random(stream.branch(1), to, images, border);
+            let weights: Vec<f32> = (0..to.channels * from.channels * kernel * kernel)
+                .map(|i| stream.branch(2).normal(i as u64))
+                .collect();
+            let expected = naive(&input, &weights, &slopes, geometry);
+
+            let convolution = Convolution::new((from, input_border), (to, border), geometry);
+            let packed = convolution.pack(&weights);
+            assert_eq!(convolution.unpack(&packed), weights);
+            let mut output = Tensor::zeros(images, to, border);
+            convolution.forward(&input, &packed, Finish::default(), &mut output);
+            assert_near(inner(&output), &expected.output, "output");
+
+            let mut gradient = vec![0.0; weights.len()];
+            convolution.weight_gradient(&input, &slopes, &mut gradient);
+            assert_near(convolution.unpack(&gradient).into_iter(), &expected.by_weights, "weight gradient");
+
+            if from.channels.is_multiple_of(BLOCK) {
+                let mut gradient = Tensor::zeros(images, from, border);
+                convolution.backward(&slopes, &packed, Accumulate::Replace, &mut gradient);
+                assert_near(inner(&gradient), &expected.by_input, "input gradient");
+                convolution.backward(&slopes, &packed, Accumulate::Add, &mut gradient);
+                let twice: Vec<f64> = expected.by_input.iter().map(|g| 2.0 * g).collect();
+                assert_near(inner(&gradient), &twice, "input gradient, added");
+                assert!(gradient.data.iter().sum::<f32>().is_finite());
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Networks on the processor.
+
+mod convolution;
+mod lanes;
+mod normalise;
+mod pool;
+mod tensor;
+mod tile;
+mod walk;
+
+use std::ops::Range;
+
+use walk::Walker;
+
+use crate::cosine::cosine_loss;
+use crate::error::{Error, Result};
+use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
+use crate::network::{Network, Parameter, Role};
+
+/// The processor, with the threads of the current rayon pool.
+pub struct Cpu;
+
+impl Networks for Cpu {
+    fn learner(&self, network: &Network, snapshot: &Snapshot) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(CpuLearner::new(network, snapshot)?))
+    }
+}
+
+/// A network in this machine's memory.
+struct CpuLearner {
+    network: Network,
+    n_classes: usize,
+    tensors: Vec<(Parameter, Range<usize>)>,
+    walker: Walker,
+    /// Numbers of all tensors, one after the other; convolutions packed as their sweeps read them.
+    values: Vec<f32>,
+    momentum: Vec<f32>,
+    tally: Tally,
+}
+
+impl CpuLearner {
+    fn new(network: &Network, snapshot: &Snapshot) -> Result<CpuLearner> {
+        let tensors = snapshot.tensors(network)?;
+        let walker = Walker::new(network, &tensors);
+        let mut learner = CpuLearner {
+            network: network.clone(),
+            n_classes: snapshot.n_classes,
+            values: snapshot.values.clone(),
+            momentum: snapshot.momentum.clone(),
+            tally: Tally::default(),
+            tensors,
+            walker,
+        };
+        learner.repack(|convolution, weights| convolution.pack(weights));
+        Ok(learner)
+    }
+
+    /// Changes the layout of all convolutions' weights.
+    fn repack(&mut self, change: impl Fn(&convolution::Convolution, &[f32]) -> Vec<f32>) {
+        for (parameter, range) in &self.tensors {
+            if let (Role::Convolution, Some(node)) = (parameter.role, parameter.node) {
+                let convolution = self.walker.convolution(node);
+                for numbers in [&mut self.values, &mut self.momentum] {
+                    let changed = change(convolution, &numbers[range.clone()]);
+                    numbers[range.clone()].copy_from_slice(&changed);
+                }
+            }
+        }
+    }
+
+    /// The range of the classifier's tensor with this role.
+    fn classifier(&self, role: Role) -> Result<Range<usize>> {
+        let tensor = self.tensors.iter().find(|(parameter, _)| parameter.role == role);
+        tensor.map(|(_, range)| range.clone()).ok_or_else(|| Error::Shape {
+            what: "classifier".to_owned(),
+            expected: "at least one class".to_owned(),
+            found: "a network alone".to_owned(),
+        })
+    }
+}
+
+impl Learner for CpuLearner {
+    fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
+        images.check(&self.network)?;
+        Ok(self.walker.features(images, &self.values))
+    }
+
+    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> Result<()> {
+        images.check(&self.network)?;
+        targets.check(images.len(), self.n_classes)?;
+        if images.is_empty() {
+            return Ok(());
+        }
+        let (weights, scale) = (self.classifier(Role::ClassWeights)?, self.classifier(Role::ClassScale)?);
+        let features = self.walker.forward(images, &mut self.values);
+        let class_weights = &self.values[weights.clone()];
+        let loss =
+            cosine_loss(&features, class_weights, self.values[scale.start], self.network.dim(), targets);
+        let mut gradient = self.walker.backward(&loss.by_features, &self.values);
+        gradient[weights].copy_from_slice(&loss.by_weights);
+        gradient[scale.start] = loss.by_scale;
+        for (parameter, range) in &self.tensors {
+            let decay = match (parameter.role, sgd.scale) {
+                (Role::ClassScale, ScaleRule::Fixed) | (Role::RunningMean | Role::RunningVariance, _) => {
+                    continue;
+                }
+                (Role::ClassScale, ScaleRule::Learned) => 0.0,
+                _ => sgd.decay,
+            };
+            let range = range.clone();
+            sgd.update(
+                decay,
+                &gradient[range.clone()],
+                &mut self.momentum[range.clone()],
+                &mut self.values[range],
+            );
+        }
+        self.walker.forget();
+        self.tally.loss += loss.loss;
+        self.tally.correct += loss.correct;
+        self.tally.images += images.len() as u64;
+        self.tally.steps += 1;
+        Ok(())
+    }
+
+    fn tally(&mut self) -> Result<Tally> {
+        Ok(std::mem::take(&mut self.tally))
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        self.repack(|convolution, packed| convolution.unpack(packed));
+        let snapshot = Snapshot {
+            n_classes: self.n_classes,
+            values: self.values.clone(),
+            momentum: self.momentum.clone(),
+        };
+        self.repack(|convolution, weights| convolution.pack(weights));
+        Ok(snapshot)
+    }
+}

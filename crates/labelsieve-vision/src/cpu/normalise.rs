@@ -1,0 +1,261 @@
+//! Batch normalisation, with the addition and the ReLU that follow it: one sweep forwards, two backwards.
+
+use rayon::prelude::*;
+
+use super::convolution::Accumulate;
+use super::tensor::{CHANNELS, Tensor, for_each_row};
+use labelsieve::for_this_machine;
+
+/// Added to variances, as PyTorch does.
+pub(super) const EPSILON: f32 = 1e-5;
+
+/// Share of a new batch in the running statistics, as in PyTorch.
+const RUNNING_SHARE: f32 = 0.1;
+
+/// What a batch looked like, channel by channel.
+#[derive(Clone, Debug)]
+pub(super) struct Statistics {
+    pub mean: Vec<f32>,
+    /// 1 / √(variance + ε).
+    pub sharpness: Vec<f32>,
+    variance: Vec<f64>,
+    count: usize,
+}
+
+/// The parameters of a normalisation.
+#[derive(Clone, Copy)]
+pub(super) struct Affine<'a> {
+    pub scale: &'a [f32],
+    pub shift: &'a [f32],
+}
+
+impl Statistics {
+    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in the order they stand in.
+    pub fn of(values: &Tensor) -> Statistics {
+        let channels = values.shape.channels;
+        let sums = sum_over_images(values, |image, sums| {
+            for y in 0..values.shape.height {
+                add_row_moments(values.row(image, y), channels, sums);
+            }
+        });
+        let count = values.images * values.shape.height * values.shape.width;
+        let (first, second) = sums.split_at(channels);
+        let mean: Vec<f64> = first.iter().map(|sum| sum / count as f64).collect();
+        let variance: Vec<f64> =
+            second.iter().zip(&mean).map(|(sum, mean)| (sum / count as f64 - mean * mean).max(0.0)).collect();
+        Statistics {
+            sharpness: variance.iter().map(|v| 1.0 / (*v as f32 + EPSILON).sqrt()).collect(),
+            mean: mean.into_iter().map(|mean| mean as f32).collect(),
+            variance,
+            count,
+        }
+    }
+
+    /// Moves running statistics towards this batch; the variance is the unbiased one.
+    pub fn update(&self, running_mean: &mut [f32], running_variance: &mut [f32]) {
+        let unbiased = self.count as f64 / (self.count as f64 - 1.0).max(1.0);
+        for (running, new) in running_mean.iter_mut().zip(&self.mean) {
+            *running += RUNNING_SHARE * (new - *running);
+        }
+        for (running, new) in running_variance.iter_mut().zip(&self.variance) {
+            *running += RUNNING_SHARE * ((new * unbiased) as f32 - *running);
+        }
+    }
+}
+
+/// Sums `2 × channels` numbers over images, each image by itself and then in order.
+fn sum_over_images(values: &Tensor, image_sums: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+    let width = 2 * values.shape.channels;
+    let mut sums = vec![0.0; values.images * width];
+    sums.par_chunks_exact_mut(width).enumerate().for_each(|(image, sums)| image_sums(image, sums));
+    let mut total = vec![0.0; width];
+    for image in sums.chunks_exact(width) {
+        total.iter_mut().zip(image).for_each(|(total, sum)| *total += sum);
+    }
+    total
+}
+
+for_this_machine! {
+    /// Adds the sum of each channel and of its square.
+    fn add_row_moments(row: &[f32], channels: usize, sums: &mut [f64]) {
+        for first in (0..channels).step_by(CHANNELS) {
+            let (mut sum, mut square) = ([0.0f32; CHANNELS], [0.0f32; CHANNELS]);
+            for pixel in row.chunks_exact(channels) {
+                let pixel = block(pixel, first);
+                for c in 0..CHANNELS {
+                    sum[c] += pixel[c];
+                    square[c] += pixel[c] * pixel[c];
+                }
+            }
+            for c in 0..CHANNELS {
+                sums[first + c] += f64::from(sum[c]);
+                sums[channels + first + c] += f64::from(square[c]);
+            }
+        }
+    }
+}
+
+/// The numbers of one block of channels.
+#[inline(always)]
+fn block(values: &[f32], first: usize) -> &[f32; CHANNELS] {
+    values[first..first + CHANNELS].try_into().expect("channels come in blocks")
+}
+
+/// `output = relu((input - mean) * sharpness * scale + shift + add)`, the last two where asked for.
+pub(super) fn forward(
+    input: &Tensor,
+    statistics: &Statistics,
+    affine: Affine,
+    add: Option<&Tensor>,
+    relu: bool,
+    output: &mut Tensor,
+) {
+    let slope: Vec<f32> = affine.scale.iter().zip(&statistics.sharpness).map(|(a, b)| a * b).collect();
+    let offset: Vec<f32> =
+        affine.shift.iter().zip(&statistics.mean).zip(&slope).map(|((b, mean), a)| b - mean * a).collect();
+    for_each_row(output, |image, y, row| {
+        scale_row(input.row(image, y), &slope, &offset, add.map(|add| add.row(image, y)), relu, row);
+    });
+}
+
+for_this_machine! {
+    fn scale_row(input: &[f32], slope: &[f32], offset: &[f32], add: Option<&[f32]>, relu: bool, output: &mut [f32]) {
+        let channels = slope.len();
+        let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
+        match add {
+            Some(add) => {
+                let pixels = output.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
+                for ((output, input), add) in pixels.zip(add.chunks_exact(channels)) {
+                    for c in 0..channels {
+                        output[c] = (input[c] * slope[c] + offset[c] + add[c]).max(floor);
+                    }
+                }
+            }
+            None => {
+                for (output, input) in output.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
+                    for c in 0..channels {
+                        output[c] = (input[c] * slope[c] + offset[c]).max(floor);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the backward pass needs of the forward one.
+pub(super) struct Saved<'a> {
+    pub input: &'a Tensor,
+    /// The output, where a ReLU follows: its zeros stop the gradient.
+    pub output: Option<&'a Tensor>,
+    pub statistics: &'a Statistics,
+    pub affine: Affine<'a>,
+}
+
+/// Gradients by scale and shift.
+pub(super) struct AffineGradient {
+    pub scale: Vec<f32>,
+    pub shift: Vec<f32>,
+}
+
+/// Turns the gradient by the output into that by the input, in place. The shortcut that was added gets the gradient behind
+/// the ReLU.
+pub(super) fn backward(
+    saved: &Saved,
+    slopes: &mut Tensor,
+    shortcut: Option<(&mut Tensor, Accumulate)>,
+) -> AffineGradient {
+    let channels = slopes.shape.channels;
+    let Statistics { mean, sharpness, count, .. } = saved.statistics;
+    if let Some(output) = saved.output {
+        mask(output, slopes);
+    }
+    if let Some((shortcut, accumulate)) = shortcut {
+        pass_on(slopes, accumulate, shortcut);
+    }
+    let sums = sum_over_images(slopes, |image, sums| {
+        for y in 0..slopes.shape.height {
+            add_row_slopes(slopes.row(image, y), saved.input.row(image, y), mean, sharpness, sums);
+        }
+    });
+    let (shift, scale) = sums.split_at(channels);
+    // dx = scale · sharpness · (g - mean(g) - x̂ mean(g x̂)) = a g + b x + c, channel by channel.
+    let share = 1.0 / *count as f64;
+    let mut factors = [vec![0.0; channels], vec![0.0; channels], vec![0.0; channels]];
+    for c in 0..channels {
+        let a = f64::from(saved.affine.scale[c]) * f64::from(sharpness[c]);
+        let b = -a * scale[c] * share * f64::from(sharpness[c]);
+        factors[0][c] = a as f32;
+        factors[1][c] = b as f32;
+        factors[2][c] = (-a * shift[c] * share - b * f64::from(mean[c])) as f32;
+    }
+    for_each_row(slopes, |image, y, row| combine_row(row, saved.input.row(image, y), &factors));
+    let to_f32 = |sums: &[f64]| sums.iter().map(|g| *g as f32).collect();
+    AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
+}
+
+/// Stops the gradient where the ReLU gave zero.
+fn mask(output: &Tensor, slopes: &mut Tensor) {
+    let stride = slopes.image_stride();
+    let images = slopes.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
+    images.for_each(|(slopes, output)| mask_values(slopes, output));
+}
+
+/// Gives the gradient to the shortcut.
+fn pass_on(slopes: &Tensor, accumulate: Accumulate, shortcut: &mut Tensor) {
+    let stride = slopes.image_stride();
+    let images = shortcut.data.par_chunks_exact_mut(stride).zip(slopes.data.par_chunks_exact(stride));
+    images.for_each(|(shortcut, slopes)| match accumulate {
+        Accumulate::Replace => shortcut.copy_from_slice(slopes),
+        Accumulate::Add => add_values(shortcut, slopes),
+    });
+}
+
+for_this_machine! {
+    fn mask_values(slopes: &mut [f32], output: &[f32]) {
+        for (slope, output) in slopes.iter_mut().zip(output) {
+            *slope = if *output > 0.0 { *slope } else { 0.0 };
+        }
+    }
+}
+
+for_this_machine! {
+    fn add_values(sums: &mut [f32], values: &[f32]) {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += value;
+        }
+    }
+}
+
+for_this_machine! {
+    /// Adds Σ g and Σ g x̂ of each channel.
+    fn add_row_slopes(slopes: &[f32], input: &[f32], mean: &[f32], sharpness: &[f32], sums: &mut [f64]) {
+        let channels = mean.len();
+        for first in (0..channels).step_by(CHANNELS) {
+            let (mean, sharpness) = (block(mean, first), block(sharpness, first));
+            let (mut plain, mut by_input) = ([0.0f32; CHANNELS], [0.0f32; CHANNELS]);
+            for (slope, input) in slopes.chunks_exact(channels).zip(input.chunks_exact(channels)) {
+                let (slope, input) = (block(slope, first), block(input, first));
+                for c in 0..CHANNELS {
+                    plain[c] += slope[c];
+                    by_input[c] += slope[c] * (input[c] - mean[c]) * sharpness[c];
+                }
+            }
+            for c in 0..CHANNELS {
+                sums[first + c] += f64::from(plain[c]);
+                sums[channels + first + c] += f64::from(by_input[c]);
+            }
+        }
+    }
+}
+
+for_this_machine! {
+    fn combine_row(slopes: &mut [f32], input: &[f32], factors: &[Vec<f32>; 3]) {
+        let [a, b, c] = factors;
+        let channels = a.len();
+        for (slope, input) in slopes.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
+            for i in 0..channels {
+                slope[i] = a[i] * slope[i] + b[i] * input[i] + c[i];
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The two inner loops of every convolution. Both keep a tile of sums in registers.
+//!
+//! Numbers of one row of a window stand one after the other in memory (kernel columns × channels), since images are
+//! stored pixel by pixel. So a window of height h is h *runs*, and a convolution is, for each output pixel, a sum over
+//! runs of (numbers of the run) × (rows of 32 weights). No window is ever copied out.
+#![expect(
+    unsafe_code,
+    reason = "register tiles over raw pointers; `convolution.rs` checks every offset against its buffer"
+)]
+
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Avx2, Avx512};
+use super::lanes::{Lanes, Machine, Plain};
+
+/// Output channels of a tile.
+pub(super) const BLOCK: usize = 32;
+
+/// Output pixels of a tile: with 32 channels they fill 28 of the 32 registers of AVX-512.
+pub(super) const PIXELS: usize = 14;
+
+/// Consecutive numbers of the input that meet consecutive rows of the packed weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Run {
+    /// Where it starts, counted from the offset of the pixel.
+    pub shift: usize,
+    /// How many numbers it is.
+    pub depth: usize,
+}
+
+/// What a tile of output pixels reads and writes. `input + input_at[j] + run.shift + run.depth` must lie inside the input, and
+/// `output + output_at[j] + BLOCK` inside the output; the same for `add`.
+pub(super) struct PixelTile<'a> {
+    pub input: *const f32,
+    pub input_at: &'a [u32; PIXELS],
+    pub runs: &'a [Run],
+    /// Σ depth rows of 32 weights.
+    pub weights: *const f32,
+    /// 32 numbers that every sum starts from; null for zeros.
+    pub bias: *const f32,
+    /// Where further numbers are added from, laid out as the output: a shortcut, or the output itself; null for none.
+    pub add: *const f32,
+    pub relu: bool,
+    pub output: *mut f32,
+    pub output_at: &'a [u32; PIXELS],
+}
+
+/// Computes 14 pixels × 32 channels.
+///
+/// # Safety
+/// The pointers and offsets are as [`PixelTile`] says, and nothing else writes to these outputs meanwhile.
+pub(super) unsafe fn pixel_tile(machine: Machine, tile: &PixelTile) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512(tile: &PixelTile) {
+        // SAFETY: as the caller vouches.
+        unsafe { pixels::<Avx512, 2, PIXELS>(tile, 0) }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2(tile: &PixelTile) {
+        for first in (0..PIXELS).step_by(2) {
+            // SAFETY: as the caller vouches; 2 divides 14.
+            unsafe { pixels::<Avx2, 4, 2>(tile, first) }
+        }
+    }
+    // SAFETY: as the caller vouches; `machine` was looked up, so the instructions exist.
+    unsafe {
+        match machine {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx512 => avx512(tile),
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2 => avx2(tile),
+            Machine::Plain => (0..PIXELS).step_by(2).for_each(|first| pixels::<Plain, 4, 2>(tile, first)),
+        }
+    }
+}
+
+/// `M` pixels from the `first`, `R` registers of channels each.
+#[inline(always)]
+unsafe fn pixels<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile, first: usize) {
+    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    unsafe {
+        let mut sums = [[L::zero(); R]; M];
+        if !tile.bias.is_null() {
+            for sums in &mut sums {
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    *sum = L::load(tile.bias.add(r * L::N));
+                }
+            }
+        }
+        if !tile.add.is_null() {
+            for (j, sums) in sums.iter_mut().enumerate() {
+                let add = tile.add.add(tile.output_at[first + j] as usize);
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    *sum = L::add(*sum, L::load(add.add(r * L::N)));
+                }
+            }
+        }
+        let mut weights = tile.weights;
+        for run in tile.runs {
+            let mut input = [tile.input; M];
+            for (j, input) in input.iter_mut().enumerate() {
+                *input = input.add(tile.input_at[first + j] as usize + run.shift);
+            }
+            for k in 0..run.depth {
+                let mut row = [L::zero(); R];
+                for (r, row) in row.iter_mut().enumerate() {
+                    *row = L::load(weights.add(r * L::N));
+                }
+                for (sums, input) in sums.iter_mut().zip(&input) {
+                    let a = *input.add(k);
+                    for (sum, row) in sums.iter_mut().zip(row) {
+                        *sum = L::add_scaled(*sum, a, row);
+                    }
+                }
+                weights = weights.add(BLOCK);
+            }
+        }
+        for (j, sums) in sums.into_iter().enumerate() {
+            let output = tile.output.add(tile.output_at[first + j] as usize);
+            for (r, sum) in sums.into_iter().enumerate() {
+                L::store(output.add(r * L::N), if tile.relu { L::relu(sum) } else { sum });
+            }
+        }
+    }
+}
+
+/// What a tile of weight gradients reads: `depth` rows of 32 sums at `sums`, each the sum over pixels of
+/// `input[input_at[p] + row] * slopes[p]`.
+pub(super) struct WeightTile<'a> {
+    pub input: *const f32,
+    pub input_at: &'a [u32],
+    /// One row of 32 slopes per pixel.
+    pub slopes: *const f32,
+    /// Added to.
+    pub sums: *mut f32,
+    pub depth: usize,
+}
+
+/// Adds the gradients of `depth` rows of 32 weights.
+///
+/// # Safety
+/// `input + input_at[p] + depth` lies inside the input for each pixel, `slopes` holds 32 numbers per pixel and `sums` 32
+/// per row; nothing else writes to the sums meanwhile.
+pub(super) unsafe fn weight_tile(machine: Machine, tile: &WeightTile) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512(tile: &WeightTile) {
+        // SAFETY: as the caller vouches.
+        unsafe { weight_rows::<Avx512, 2, 12>(tile) }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2(tile: &WeightTile) {
+        // SAFETY: as the caller vouches.
+        unsafe { weight_rows::<Avx2, 4, 2>(tile) }
+    }
+    // SAFETY: as the caller vouches; `machine` was looked up, so the instructions exist.
+    unsafe {
+        match machine {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx512 => avx512(tile),
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2 => avx2(tile),
+            Machine::Plain => weight_rows::<Plain, 4, 2>(tile),
+        }
+    }
+}
+
+/// All rows of a tile, `M` at a time, then 4, then one by one.
+#[inline(always)]
+unsafe fn weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTile) {
+    let mut row = 0;
+    // SAFETY: rows stay below `depth`.
+    unsafe {
+        while row + M <= tile.depth {
+            some_weight_rows::<L, R, M>(tile, row);
+            row += M;
+        }
+        while row + 4 <= tile.depth && M > 4 {
+            some_weight_rows::<L, R, 4>(tile, row);
+            row += 4;
+        }
+        while row < tile.depth {
+            some_weight_rows::<L, R, 1>(tile, row);
+            row += 1;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTile, first: usize) {
+    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    unsafe {
+        let mut sums = [[L::zero(); R]; M];
+        let mut slopes = tile.slopes;
+        let input = tile.input.add(first);
+        for &at in tile.input_at {
+            let input = input.add(at as usize);
+            let mut row = [L::zero(); R];
+            for (r, row) in row.iter_mut().enumerate() {
+                *row = L::load(slopes.add(r * L::N));
+            }
+            for (j, sums) in sums.iter_mut().enumerate() {
+                let a = *input.add(j);
+                for (sum, row) in sums.iter_mut().zip(row) {
+                    *sum = L::add_scaled(*sum, a, row);
+                }
+            }
+            slopes = slopes.add(BLOCK);
+        }
+        for (j, sums) in sums.into_iter().enumerate() {
+            for (r, sum) in sums.into_iter().enumerate() {
+                let to = tile.sums.add((first + j) * BLOCK + r * L::N);
+                L::store(to, L::add(L::load(to), sum));
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Walks a network's nodes: forwards for features, forwards and backwards to learn.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::convolution::{Accumulate, Convolution, Finish};
+use super::normalise::{self, Affine, EPSILON, Saved, Statistics};
+use super::pool::{self, Windows};
+use super::tensor::{Tensor, for_each_row};
+use crate::learner::Batch;
+use crate::network::{Layer, Network, Parameter, Shape, Value};
+
+/// The zeros around every tensor but the image: what 3×3 convolutions read.
+const BORDER: usize = 1;
+
+pub(super) struct Walker {
+    network: Network,
+    /// Position in the flat numbers of each node's tensors, in the order of `Network::parameters`.
+    ranges: Vec<Vec<Range<usize>>>,
+    n_numbers: usize,
+    convolutions: HashMap<usize, Convolution>,
+    image_border: usize,
+    pool: TensorPool,
+    /// Of the last forward pass, for the backward one.
+    memory: Memory,
+    /// Weights and biases of convolutions with the normalisation that follows folded in; made when features are asked for.
+    folded: HashMap<usize, Folded>,
+}
+
+#[derive(Default)]
+struct Memory {
+    image: Option<Tensor>,
+    outputs: Vec<Option<Tensor>>,
+    statistics: HashMap<usize, Statistics>,
+    winners: HashMap<usize, Vec<u8>>,
+}
+
+struct Folded {
+    weights: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+/// Tensors that are not in use, to be used again: fresh memory is dear.
+#[derive(Default)]
+struct TensorPool(HashMap<(usize, Shape), Vec<Tensor>>);
+
+impl TensorPool {
+    fn take(&mut self, images: usize, shape: Shape) -> Tensor {
+        let free = self.0.get_mut(&(images, shape)).and_then(Vec::pop);
+        free.unwrap_or_else(|| Tensor::zeros(images, shape, BORDER))
+    }
+
+    fn give(&mut self, tensor: Tensor) {
+        self.0.entry((tensor.images, tensor.shape)).or_default().push(tensor);
+    }
+
+    /// Drops what was kept for batches of another size.
+    fn keep_only(&mut self, images: usize) {
+        self.0.retain(|(n, _), _| *n == images);
+    }
+}
+
+impl Walker {
+    pub fn new(network: &Network, tensors: &[(Parameter, Range<usize>)]) -> Walker {
+        let mut ranges = vec![Vec::new(); network.nodes().len()];
+        for (parameter, range) in tensors {
+            if let Some(node) = parameter.node {
+                ranges[node].push(range.clone());
+            }
+        }
+        let mut image_border = 0;
+        let mut convolutions = HashMap::new();
+        for (position, node) in network.nodes().iter().enumerate() {
+            if let Layer::Convolution { kernel, stride, padding } = node.layer {
+                let border = match node.input {
+                    Value::Image => padding,
+                    Value::Node(_) => BORDER,
+                };
+                if node.input == Value::Image {
+                    image_border = padding;
+                }
+                let convolution = Convolution::new(
+                    (node.input_shape, border),
+                    (node.shape, BORDER),
+                    (kernel, stride, padding),
+                );
+                convolutions.insert(position, convolution);
+            }
+        }
+        Walker {
+            network: network.clone(),
+            ranges,
+            n_numbers: tensors.iter().map(|(parameter, _)| parameter.len()).sum(),
+            convolutions,
+            image_border,
+            pool: TensorPool::default(),
+            memory: Memory::default(),
+            folded: HashMap::new(),
+        }
+    }
+
+    pub fn convolution(&self, node: usize) -> &Convolution {
+        &self.convolutions[&node]
+    }
+
+    /// Drops what was derived from weights that have changed.
+    pub fn forget(&mut self) {
+        self.folded.clear();
+    }
+
+    /// The feature of each image with batch statistics, which also move the running ones in `values`.
+    pub fn forward(&mut self, images: &Batch, values: &mut [f32]) -> Vec<f32> {
+        let n = images.len();
+        self.pool.keep_only(n);
+        let mut memory = Memory { image: Some(self.image(images)), ..Memory::default() };
+        let network = self.network.clone();
+        let mut features = Vec::new();
+        for (position, node) in network.nodes().iter().enumerate() {
+            let mut output = match node.layer {
+                Layer::MeanPool | Layer::Flatten => None,
+                _ => Some(self.pool.take(n, node.shape)),
+            };
+            let input = memory.value(node.input);
+            match (node.layer, &mut output) {
+                (Layer::Convolution { .. }, Some(output)) => {
+                    let weights = &values[self.ranges[position][0].clone()];
+                    self.convolutions[&position].forward(input, weights, Finish::default(), output);
+                }
+                (Layer::Normalise { add, relu }, Some(output)) => {
+                    let statistics = Statistics::of(input);
+                    let [scale, shift, mean, variance] = self.four(position);
+                    let affine = Affine { scale: &values[scale], shift: &values[shift] };
+                    let add = add.map(|value| memory.value(value));
+                    normalise::forward(input, &statistics, affine, add, relu, output);
+                    let (mean, variance) = neighbours_mut(values, mean, variance);
+                    statistics.update(mean, variance);
+                    memory.statistics.insert(position, statistics);
+                }
+                (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
+                    let mut winners = Vec::new();
+                    pool::max_forward(input, Windows { kernel, stride, padding }, output, &mut winners);
+                    memory.winners.insert(position, winners);
+                }
+                (Layer::MeanPool, _) => features = pool::mean_forward(input),
+                (Layer::Flatten, _) => features = pool::flatten(input),
+                (_, None) => unreachable!("every other layer has an output"),
+            }
+            memory.outputs.push(output);
+        }
+        self.memory = memory;
+        features
+    }
+
+    /// The gradient by all numbers (zero for the classifier's) from that by the features of the last forward pass.
+    pub fn backward(&mut self, by_features: &[f32], values: &[f32]) -> Vec<f32> {
+        let mut memory = std::mem::take(&mut self.memory);
+        let mut gradient = vec![0.0; self.n_numbers];
+        let network = self.network.clone();
+        let n = memory.image.as_ref().map_or(0, |image| image.images);
+        let mut slopes: Vec<Option<Tensor>> = network.nodes().iter().map(|_| None).collect();
+        for (position, node) in network.nodes().iter().enumerate().rev() {
+            let own = slopes[position].take();
+            match (node.layer, own, node.input) {
+                (Layer::MeanPool, _, Value::Node(input)) => {
+                    let mut by_input = self.pool.take(n, node.input_shape);
+                    pool::mean_backward(by_features, &mut by_input);
+                    slopes[input] = Some(by_input);
+                }
+                (Layer::Flatten, _, Value::Node(input)) => {
+                    let mut by_input = self.pool.take(n, node.input_shape);
+                    pool::unflatten(by_features, &mut by_input);
+                    slopes[input] = Some(by_input);
+                }
+                (Layer::MaxPool { kernel, stride, padding }, Some(own), Value::Node(input)) => {
+                    let mut by_input = self.pool.take(n, node.input_shape);
+                    let windows = Windows { kernel, stride, padding };
+                    pool::max_backward(&own, &memory.winners[&position], windows, &mut by_input);
+                    self.pool.give(own);
+                    slopes[input] = Some(by_input);
+                }
+                (Layer::Normalise { add, relu }, Some(mut own), Value::Node(input)) => {
+                    let [scale, shift, ..] = self.four(position);
+                    let saved = Saved {
+                        input: memory.value(node.input),
+                        output: relu.then(|| memory.value(Value::Node(position))),
+                        statistics: &memory.statistics[&position],
+                        affine: Affine { scale: &values[scale.clone()], shift: &values[shift.clone()] },
+                    };
+                    let mut shortcut = match add {
+                        Some(Value::Node(from)) => {
+                            let (there, how) = self.accumulator(&mut slopes[from], n, node.shape);
+                            Some((from, there, how))
+                        }
+                        _ => None,
+                    };
+                    let affine = normalise::backward(
+                        &saved,
+                        &mut own,
+                        shortcut.as_mut().map(|(_, tensor, how)| (tensor, *how)),
+                    );
+                    if let Some((from, tensor, _)) = shortcut {
+                        slopes[from] = Some(tensor);
+                    }
+                    gradient[scale].copy_from_slice(&affine.scale);
+                    gradient[shift].copy_from_slice(&affine.shift);
+                    slopes[input] = Some(own);
+                }
+                (Layer::Convolution { .. }, Some(own), input) => {
+                    let convolution = &self.convolutions[&position];
+                    let range = self.ranges[position][0].clone();
+                    convolution.weight_gradient(memory.value(input), &own, &mut gradient[range.clone()]);
+                    if let Value::Node(from) = input {
+                        let (mut by_input, how) = self.accumulator(&mut slopes[from], n, node.input_shape);
+                        self.convolutions[&position].backward(&own, &values[range], how, &mut by_input);
+                        slopes[from] = Some(by_input);
+                    }
+                    self.pool.give(own);
+                }
+                _ => (), // nothing that counts reads this node, or it reads the image
+            }
+            if let Some(tensor) =
+                memory.outputs[position].take_if(|_| !matches!(node.layer, Layer::Normalise { .. }))
+            {
+                self.pool.give(tensor);
+            }
+        }
+        for tensor in memory.outputs.into_iter().flatten() {
+            self.pool.give(tensor);
+        }
+        gradient
+    }
+
+    /// The gradient that is there already, to be added to, or a new one, to be filled.
+    fn accumulator(&mut self, there: &mut Option<Tensor>, n: usize, shape: Shape) -> (Tensor, Accumulate) {
+        match there.take() {
+            Some(tensor) => (tensor, Accumulate::Add),
+            None => (self.pool.take(n, shape), Accumulate::Replace),
+        }
+    }
+
+    /// The feature of each image with running statistics.
+    pub fn features(&mut self, images: &Batch, values: &[f32]) -> Vec<f32> {
+        let n = images.len();
+        if n == 0 {
+            return Vec::new();
+        }
+        self.pool.keep_only(n);
+        self.fold(values);
+        let network = self.network.clone();
+        let mut memory = Memory { image: Some(self.image(images)), ..Memory::default() };
+        let mut last_use = vec![0; network.nodes().len()];
+        for (position, node) in network.nodes().iter().enumerate() {
+            let (input, _) = self.folded_input(position);
+            let shortcut = match node.layer {
+                Layer::Normalise { add, .. } => add,
+                _ => None,
+            };
+            for value in [Some(input), shortcut].into_iter().flatten() {
+                if let Value::Node(node) = value {
+                    last_use[node] = position;
+                }
+            }
+        }
+        let mut features = Vec::new();
+        for (position, node) in network.nodes().iter().enumerate() {
+            let (from, convolution) = self.folded_input(position);
+            let mut output = match node.layer {
+                Layer::Normalise { .. } | Layer::MaxPool { .. } => Some(self.pool.take(n, node.shape)),
+                _ => None,
+            };
+            match (node.layer, &mut output) {
+                (Layer::Normalise { add, relu }, Some(output)) => {
+                    let Folded { weights, bias } = &self.folded[&convolution];
+                    let add = add.map(|value| memory.value(value));
+                    let finish = Finish { bias: Some(bias), add, relu };
+                    self.convolutions[&convolution].forward(memory.value(from), weights, finish, output);
+                }
+                (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
+                    let mut winners = Vec::new();
+                    pool::max_forward(
+                        memory.value(from),
+                        Windows { kernel, stride, padding },
+                        output,
+                        &mut winners,
+                    );
+                }
+                (Layer::MeanPool, _) => features = pool::mean_forward(memory.value(from)),
+                (Layer::Flatten, _) => features = pool::flatten(memory.value(from)),
+                _ => (), // a convolution: done together with its normalisation
+            }
+            memory.outputs.push(output);
+            for (earlier, &last) in last_use.iter().enumerate().take(position) {
+                if last == position
+                    && let Some(tensor) = memory.outputs[earlier].take()
+                {
+                    self.pool.give(tensor);
+                }
+            }
+        }
+        features
+    }
+
+    /// What a node reads once convolutions are done together with their normalisations, and that convolution.
+    fn folded_input(&self, position: usize) -> (Value, usize) {
+        let node = &self.network.nodes()[position];
+        match (node.layer, node.input) {
+            (Layer::Normalise { .. }, Value::Node(convolution)) => {
+                (self.network.nodes()[convolution].input, convolution)
+            }
+            _ => (node.input, position),
+        }
+    }
+
+    /// (input * W - mean) · scale / deviation + shift = input * (W · a) + b.
+    fn fold(&mut self, values: &[f32]) {
+        if !self.folded.is_empty() {
+            return;
+        }
+        for (position, node) in self.network.nodes().iter().enumerate() {
+            if let (Layer::Normalise { .. }, Value::Node(convolution)) = (node.layer, node.input) {
+                let [scale, shift, mean, variance] = self.four(position).map(|range| &values[range]);
+                let a: Vec<f32> =
+                    scale.iter().zip(variance).map(|(scale, v)| scale / (v + EPSILON).sqrt()).collect();
+                let bias =
+                    shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
+                let mut weights = values[self.ranges[convolution][0].clone()].to_vec();
+                self.convolutions[&convolution].scale_outputs(&mut weights, &a);
+                self.folded.insert(convolution, Folded { weights, bias });
+            }
+        }
+    }
+
+    /// The four tensors of a normalisation.
+    fn four(&self, node: usize) -> [Range<usize>; 4] {
+        std::array::from_fn(|i| self.ranges[node][i].clone())
+    }
+
+    /// Bytes to numbers of mean 0 and deviation 1.
+    fn image(&self, images: &Batch) -> Tensor {
+        let shape = self.network.input();
+        let mut tensor = Tensor::zeros(images.len(), shape, self.image_border);
+        let row_len = shape.width * 3;
+        let (mean, deviation) = (self.network.mean, self.network.deviation);
+        let slope = deviation.map(|deviation| 1.0 / (255.0 * deviation));
+        let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
+        for_each_row(&mut tensor, |image, y, row| {
+            let bytes = &images.pixels()[(image * shape.height + y) * row_len..][..row_len];
+            for (pixel, bytes) in row.chunks_exact_mut(3).zip(bytes.chunks_exact(3)) {
+                for c in 0..3 {
+                    pixel[c] = f32::from(bytes[c]) * slope[c] + offset[c];
+                }
+            }
+        });
+        tensor
+    }
+}
+
+impl Memory {
+    fn value(&self, value: Value) -> &Tensor {
+        let tensor = match value {
+            Value::Image => &self.image,
+            Value::Node(node) => &self.outputs[node],
+        };
+        tensor.as_ref().expect("nodes come after those they read")
+    }
+}
+
+/// Two ranges of the same numbers, the second right behind the first.
+fn neighbours_mut(values: &mut [f32], a: Range<usize>, b: Range<usize>) -> (&mut [f32], &mut [f32]) {
+    values[a.start..b.end].split_at_mut(a.len())
+}

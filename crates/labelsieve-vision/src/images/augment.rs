@@ -1,0 +1,112 @@
+//! Random views of an image for training: a piece of it, perhaps mirrored, in slightly other colours.
+
+use labelsieve::random::Stream;
+use serde::{Deserialize, Serialize};
+
+use super::jitter::Jitter;
+use super::resize::{Region, Scaler, whole};
+use super::rgb::{RgbImage, flip_rows};
+use crate::error::Result;
+
+/// How images are varied in training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Augmentation {
+    /// Height and width of what the network gets.
+    pub size: (usize, usize),
+    /// Which piece of the image.
+    pub crop: Crop,
+    /// How often an image is mirrored, from 0 to 1.
+    pub flip: f32,
+    /// How far colours stray.
+    pub jitter: Jitter,
+}
+
+/// Which piece of an image is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Crop {
+    /// All of it.
+    Whole,
+    /// A random one.
+    Random(RandomCrop),
+}
+
+/// A random piece: its share of the area is uniform in `area`, its width over its height in `ratio`, on a log scale.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RandomCrop {
+    /// Least and largest share of the area.
+    pub area: (f32, f32),
+    /// Least and largest width over height.
+    pub ratio: (f32, f32),
+}
+
+/// The piece that is usual for photos: from 8 % of the image to all of it.
+impl Default for RandomCrop {
+    fn default() -> RandomCrop {
+        RandomCrop { area: (0.08, 1.0), ratio: (3.0 / 4.0, 4.0 / 3.0) }
+    }
+}
+
+impl Augmentation {
+    /// The usual recipe for images of this size.
+    pub fn usual(height: usize, width: usize) -> Augmentation {
+        let crop = Crop::Random(RandomCrop::default());
+        Augmentation { size: (height, width), crop, flip: 0.5, jitter: Jitter::default() }
+    }
+
+    /// No variation at all.
+    pub fn none(height: usize, width: usize) -> Augmentation {
+        Augmentation { size: (height, width), crop: Crop::Whole, flip: 0.0, jitter: Jitter::NONE }
+    }
+
+    /// Writes a view of `image` to `out`. What is drawn depends on `stream` alone: give each image of each epoch its own.
+    pub fn apply(&self, image: &RgbImage, stream: Stream, out: &mut [u8], scaler: &mut Scaler) -> Result<()> {
+        let region = match self.crop {
+            Crop::Whole => whole(image),
+            Crop::Random(crop) => crop.draw(image.height(), image.width(), stream.branch(0)),
+        };
+        scaler.scale(image, region, out, self.size)?;
+        if stream.branch(1).uniform(0) < self.flip {
+            flip_rows(out, self.size.1);
+        }
+        self.jitter.apply(out, stream.branch(2));
+        Ok(())
+    }
+}
+
+impl RandomCrop {
+    /// Ten tries to fit a piece inside; then the largest piece in the middle with an allowed ratio, as torchvision does.
+    pub fn draw(&self, height: usize, width: usize, stream: Stream) -> Region {
+        let between = |position, (low, high): (f32, f32)| {
+            f64::from(low) + f64::from(high - low) * f64::from(stream.uniform(position))
+        };
+        let area = (height * width) as f64;
+        for attempt in 0..10u64 {
+            let target = area * between(4 * attempt, self.area);
+            let logarithm = between(4 * attempt + 1, (self.ratio.0.ln(), self.ratio.1.ln()));
+            let ratio = logarithm.exp();
+            let wide = (target * ratio).sqrt().round() as usize;
+            let tall = (target / ratio).sqrt().round() as usize;
+            if (1..=width).contains(&wide) && (1..=height).contains(&tall) {
+                let top = stream.below(4 * attempt + 2, height - tall + 1);
+                let left = stream.below(4 * attempt + 3, width - wide + 1);
+                return Region { top, left, height: tall, width: wide };
+            }
+        }
+        let ratio = width as f64 / height as f64;
+        let (least, most) = (f64::from(self.ratio.0), f64::from(self.ratio.1));
+        let (tall, wide) = if ratio < least {
+            ((width as f64 / least).round() as usize, width)
+        } else if ratio > most {
+            (height, (height as f64 * most).round() as usize)
+        } else {
+            (height, width)
+        };
+        let (tall, wide) = (tall.clamp(1, height), wide.clamp(1, width));
+        Region { top: (height - tall) / 2, left: (width - wide) / 2, height: tall, width: wide }
+    }
+}
+
+#[cfg(test)]
+#[path = "augment_tests.rs"]
+mod tests;

@@ -1,0 +1,24 @@
+//! From encoded images to batches for a network.
+//!
+//! ```text
+//! bytes ──decode──► RgbImage ──Dataset──► augment (training) │ View (evaluation) ──► Batch ──Prefetch──► network
+//! ```
+//!
+//! Nothing here depends on the number of threads, and no input ends the process: what cannot be decoded is listed.
+
+mod augment;
+mod dataset;
+mod decode;
+mod jitter;
+mod jpeg;
+mod loader;
+mod resize;
+mod rgb;
+
+pub use augment::{Augmentation, Crop, RandomCrop};
+pub use dataset::{Dataset, DatasetOptions, Encoded, Skipped, Storage};
+pub use decode::{DecodeError, DecodeLimits, decode};
+pub use jitter::Jitter;
+pub use loader::Prefetch;
+pub use resize::{Region, Scaler, View, resize};
+pub use rgb::RgbImage;

@@ -1,0 +1,166 @@
+//! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
+
+use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use serde::{Deserialize, Serialize};
+
+use super::rgb::RgbImage;
+use crate::error::{Error, Result};
+
+/// What a network sees of an image when nothing is random.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// The whole image, squeezed to the size: for images that are about that size anyway.
+    #[default]
+    Whole,
+    /// The image at 8/7 of the size on its shorter side, then its centre: 256 and 224 for the usual photos.
+    Centre,
+}
+
+impl View {
+    /// The view that suits images of this size: small ones have no margin to give away.
+    pub fn for_images(height: usize, width: usize) -> View {
+        if height.max(width) <= 96 { View::Whole } else { View::Centre }
+    }
+
+    /// The bytes of `height` × `width` pixels.
+    pub fn apply(
+        self,
+        image: &RgbImage,
+        (height, width): (usize, usize),
+        scaler: &mut Scaler,
+    ) -> Result<Vec<u8>> {
+        let mut out = vec![0; 3 * height * width];
+        match self {
+            View::Whole => scaler.scale(image, whole(image), &mut out, (height, width))?,
+            View::Centre => {
+                let region = not_too_long(image, height, width);
+                let (tall, wide) = covering(&region, height * 8 / 7, width * 8 / 7);
+                let mut larger = vec![0; 3 * tall * wide];
+                scaler.scale(image, region, &mut larger, (tall, wide))?;
+                let (top, left) = (centre(tall, height), centre(wide, width));
+                for (row, out) in out.chunks_exact_mut(3 * width).enumerate() {
+                    let start = 3 * ((top + row) * wide + left);
+                    out.copy_from_slice(&larger[start..start + 3 * width]);
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// An image of another size.
+pub fn resize(image: &RgbImage, height: usize, width: usize) -> Result<RgbImage> {
+    let mut out = vec![0; 3 * height * width];
+    Scaler::default().scale(image, whole(image), &mut out, (height, width))?;
+    RgbImage::new(height, width, out)
+}
+
+/// A part of an image, in whole pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First row.
+    pub top: usize,
+    /// First column.
+    pub left: usize,
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+}
+
+/// Keeps the buffers of one size for the next image.
+#[derive(Debug, Default)]
+pub struct Scaler {
+    resizer: Resizer,
+}
+
+impl Scaler {
+    /// Scales a region of `image` into `out`, `height` × `width` pixels. Pixels outside the region have no influence.
+    pub(super) fn scale(
+        &mut self,
+        image: &RgbImage,
+        region: Region,
+        out: &mut [u8],
+        (height, width): (usize, usize),
+    ) -> Result<()> {
+        let failed = |what: String| Error::Shape {
+            what: "scaling".to_owned(),
+            expected: format!(
+                "{height}×{width} pixels from a region of {}×{}",
+                image.height(),
+                image.width()
+            ),
+            found: what,
+        };
+        if (region.height, region.width) == (height, width) {
+            copy(image, region, out);
+            return Ok(());
+        }
+        let size = |n: usize| u32::try_from(n).map_err(|_| failed(format!("{n} pixels on a side")));
+        let view =
+            TypedImageRef::<U8x3>::from_buffer(size(image.width())?, size(image.height())?, image.pixels())
+                .map_err(|error| failed(format!("{error:?}")))?;
+        let view = TypedCroppedImage::from_ref(
+            &view,
+            size(region.left)?,
+            size(region.top)?,
+            size(region.width)?,
+            size(region.height)?,
+        )
+        .map_err(|error| failed(format!("{error:?}")))?;
+        let mut target = TypedImage::<U8x3>::from_buffer(size(width)?, size(height)?, out)
+            .map_err(|error| failed(format!("{error:?}")))?;
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+        self.resizer.resize_typed(&view, &mut target, &options).map_err(|error| failed(format!("{error:?}")))
+    }
+}
+
+pub(super) fn whole(image: &RgbImage) -> Region {
+    Region { top: 0, left: 0, height: image.height(), width: image.width() }
+}
+
+fn copy(image: &RgbImage, region: Region, out: &mut [u8]) {
+    for (row, out) in out.chunks_exact_mut(3 * region.width).enumerate() {
+        let start = 3 * ((region.top + row) * image.width() + region.left);
+        out.copy_from_slice(&image.pixels()[start..start + 3 * region.width]);
+    }
+}
+
+/// The size of a region scaled so that it just covers `height` × `width`; the longer side is cut down to whole pixels,
+/// as torchvision does.
+fn covering(region: &Region, height: usize, width: usize) -> (usize, usize) {
+    if region.height * width <= region.width * height {
+        (height, (region.width * height / region.height).max(width))
+    } else {
+        ((region.height * width / region.width).max(height), width)
+    }
+}
+
+/// The centre of an image that is more than four times as long as the view: the view shows none of the rest, and a
+/// strip of 1×100,000 pixels would be scaled to gigabytes.
+fn not_too_long(image: &RgbImage, height: usize, width: usize) -> Region {
+    let most_height = (4 * image.width() * height).div_ceil(width).clamp(1, image.height());
+    let most_width = (4 * image.height() * width).div_ceil(height).clamp(1, image.width());
+    Region {
+        top: centre(image.height(), most_height),
+        left: centre(image.width(), most_width),
+        height: most_height,
+        width: most_width,
+    }
+}
+
+/// Where a piece begins that lies in the middle; halves go to the even side, as in torchvision.
+fn centre(whole: usize, piece: usize) -> usize {
+    let margin = whole.saturating_sub(piece);
+    match margin % 2 {
+        0 => margin / 2,
+        _ => margin / 2 + (margin / 2) % 2,
+    }
+}
+
+#[cfg(test)]
+#[path = "resize_tests.rs"]
+mod tests;

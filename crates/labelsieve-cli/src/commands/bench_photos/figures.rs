@@ -180,7 +180,7 @@ fn write_thumbnails(
     const BLOCK: usize = 512;
     let mut writer = ThumbnailWriter::create(directory.thumbnails_path())?;
     let mut rows = Vec::with_capacity(BLOCK);
-    for image in ImageSource::open(&photos.files, &image_columns)?.stream(0)? {
+    for image in ImageSource::open(&photos.files, &image_columns)?.images()? {
         // An image that cannot be read is missing from the gallery, no more.
         let Ok(EncodedImage { id, bytes, .. }) = image else { continue };
         let Some(&photo) = wanted.get(id.as_str()) else { continue };

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{self, TensorFile};
+use crate::classifier_file::read_f32;
+use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
 use crate::{DataError, Result};
 
 /// The numbers of a generator. This crate checks their shapes; what they mean is the method's business.
@@ -49,6 +51,7 @@ const KIND: &str = "attention";
 impl SavedAttention {
     /// Writes the generator; the file appears whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
         let header = Header {
             kind: KIND.to_owned(),
             classes: self.classes.clone(),
@@ -56,39 +59,60 @@ impl SavedAttention {
             backbone: self.backbone.clone(),
             settings: self.settings.clone(),
         };
+        let json = serde_json::to_string(&header).map_err(undecodable(path))?;
         let (n_base, dim) = (self.classes.len(), self.dim);
-        tensor_file::write(
-            path.as_ref(),
-            &header,
-            &[
-                ("query", vec![dim, dim], &self.query),
-                ("keys", vec![n_base, dim], &self.keys),
-                ("average", vec![dim], &self.average),
-                ("attended", vec![dim], &self.attended),
-                ("gamma", vec![1], &[self.gamma]),
-                ("base", vec![n_base, dim], &self.base),
-                ("scale", vec![1], &[self.scale]),
-            ],
-        )
+        let tensors: [(&str, Vec<usize>, &[f32]); 7] = [
+            ("query", vec![dim, dim], &self.query),
+            ("keys", vec![n_base, dim], &self.keys),
+            ("average", vec![dim], &self.average),
+            ("attended", vec![dim], &self.attended),
+            ("gamma", vec![1], &[self.gamma]),
+            ("base", vec![n_base, dim], &self.base),
+            ("scale", vec![1], &[self.scale]),
+        ];
+        let bytes: Vec<Vec<u8>> = tensors
+            .iter()
+            .map(|(_, _, values)| values.iter().flat_map(|v| v.to_le_bytes()).collect())
+            .collect();
+        let mut views = Vec::with_capacity(tensors.len());
+        for ((name, shape, _), bytes) in tensors.into_iter().zip(&bytes) {
+            views.push((name, TensorView::new(Dtype::F32, shape, bytes).map_err(undecodable(path))?));
+        }
+        write_tensors(path, views, json)
     }
 
     /// Reads a generator and checks its shapes.
     pub fn load(path: impl AsRef<Path>) -> Result<SavedAttention> {
         let path = path.as_ref();
-        let file = TensorFile::open(path)?;
-        let Header { kind, classes, dim, backbone, settings } = file.header("generator of class weights")?;
+        let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
+        let (tensors, json) = read_tensors(path, &bytes)?;
+        let json = json.ok_or_else(|| {
+            let expected = format!("metadata `{METADATA_KEY}` of a saved generator of class weights");
+            DataError::malformed(path, "safetensors header", expected, "none")
+        })?;
+        let header: Header = serde_json::from_str(&json).map_err(|error| {
+            let place = format!("metadata `{METADATA_KEY}`");
+            DataError::malformed(
+                path,
+                place,
+                "the description of a generator of class weights",
+                error.to_string(),
+            )
+        })?;
+        let Header { kind, classes, dim, backbone, settings } = header;
         if kind != KIND {
             return Err(DataError::malformed(path, "`kind`", format!("`{KIND}`"), format!("`{kind}`")));
         }
         let n_base = classes.len();
+        let numbers = |name: &str, shape: &[usize]| read_f32(path, &tensors, name, shape);
         Ok(SavedAttention {
-            query: file.numbers("query", &[dim, dim])?,
-            keys: file.numbers("keys", &[n_base, dim])?,
-            average: file.numbers("average", &[dim])?,
-            attended: file.numbers("attended", &[dim])?,
-            gamma: file.numbers("gamma", &[1])?[0],
-            base: file.numbers("base", &[n_base, dim])?,
-            scale: file.numbers("scale", &[1])?[0],
+            query: numbers("query", &[dim, dim])?,
+            keys: numbers("keys", &[n_base, dim])?,
+            average: numbers("average", &[dim])?,
+            attended: numbers("attended", &[dim])?,
+            gamma: numbers("gamma", &[1])?[0],
+            base: numbers("base", &[n_base, dim])?,
+            scale: numbers("scale", &[1])?[0],
             classes,
             dim,
             backbone,

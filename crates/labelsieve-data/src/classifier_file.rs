@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{self, TensorFile};
+use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
 use crate::{DataError, Result};
 
 /// A linear classifier over unit features.
@@ -49,23 +51,35 @@ impl SavedClassifier {
             n_base: self.n_base,
             settings: self.settings.clone(),
         };
-        tensor_file::write(
-            path,
-            &header,
-            &[
-                ("weight", vec![self.classes.len(), self.dim], &self.weight),
-                ("scale", vec![1], &[self.scale]),
-            ],
-        )
+        let json = serde_json::to_string(&header).map_err(undecodable(path))?;
+        let weight: Vec<u8> = self.weight.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let scale = self.scale.to_le_bytes();
+        let tensors = [
+            ("weight", TensorView::new(Dtype::F32, vec![self.classes.len(), self.dim], &weight)),
+            ("scale", TensorView::new(Dtype::F32, vec![1], &scale)),
+        ];
+        let mut views = Vec::with_capacity(tensors.len());
+        for (name, view) in tensors {
+            views.push((name, view.map_err(undecodable(path))?));
+        }
+        write_tensors(path, views, json)
     }
 
     /// Reads a classifier and checks shapes, names and numbers.
     pub fn load(path: impl AsRef<Path>) -> Result<SavedClassifier> {
         let path = path.as_ref();
-        let file = TensorFile::open(path)?;
-        let header: Header = file.header("classifier")?;
-        let weight = file.numbers("weight", &[header.classes.len(), header.dim])?;
-        let scale = file.numbers("scale", &[1])?;
+        let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
+        let (tensors, json) = read_tensors(path, &bytes)?;
+        let json = json.ok_or_else(|| {
+            let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
+            DataError::malformed(path, "safetensors header", expected, "none")
+        })?;
+        let header: Header = serde_json::from_str(&json).map_err(|error| {
+            let place = format!("metadata `{METADATA_KEY}`");
+            DataError::malformed(path, place, "the description of a classifier", error.to_string())
+        })?;
+        let weight = read_f32(path, &tensors, "weight", &[header.classes.len(), header.dim])?;
+        let scale = read_f32(path, &tensors, "scale", &[1])?;
         let classifier = SavedClassifier {
             classes: header.classes,
             dim: header.dim,
@@ -109,6 +123,26 @@ impl SavedClassifier {
             None => Ok(()),
         }
     }
+}
+
+pub(crate) fn read_f32(
+    path: &Path,
+    tensors: &SafeTensors<'_>,
+    name: &str,
+    shape: &[usize],
+) -> Result<Vec<f32>> {
+    let tensor = tensors.tensor(name).map_err(undecodable(path))?;
+    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+        let found = format!("{:?} of {:?}", tensor.shape(), tensor.dtype());
+        return Err(DataError::malformed(
+            path,
+            format!("tensor `{name}`"),
+            format!("{shape:?} of F32"),
+            found,
+        ));
+    }
+    let (quads, _) = tensor.data().as_chunks::<4>();
+    Ok(quads.iter().map(|&quad| f32::from_le_bytes(quad)).collect())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod cells;
 mod clock;
 mod journal_numbers;
+mod pools;
 mod rows;
 mod run;
 mod tuning;

@@ -8,12 +8,12 @@ use labelsieve::engine::{Engine, Job};
 use labelsieve::evaluation::{BaseTest, TestSets};
 use labelsieve::random::Stream;
 use labelsieve::relevance::others;
-use labelsieve::schedule::map_classes;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve::{ClassProblem, Features, Method};
 use labelsieve_data::{Journal, JournalRecord};
 
 use super::cells::setting_key;
 use super::journal_numbers::{bytes, floats};
+use super::pools::{Pools, batches};
 use super::{Cells, Clock, Reached, Setting, Source, Task, oracle_weights};
 use crate::printer::Printer;
 
@@ -36,16 +36,6 @@ pub struct Run<'a> {
 
 /// Clean examples by shot, episode and class.
 type CleanSets = Vec<Vec<Vec<Features>>>;
-
-/// The pools of some classes at one shot.
-struct Pools {
-    /// All candidates, by class.
-    whole: Vec<NoisyPool>,
-    /// Without the clean examples, by class and episode, where some are among the candidates.
-    own: Vec<Option<NoisyPool>>,
-    /// Which candidates are left out, by class and episode.
-    removed: Vec<Vec<usize>>,
-}
 
 impl Run<'_> {
     pub fn new(engine: &dyn Engine, journal: Journal, records: Vec<JournalRecord>, grid: Grid) -> Run<'_> {
@@ -113,13 +103,14 @@ impl Run<'_> {
         progress.set_message(task.title().to_owned());
         let mut found = Vec::new();
         for batch in batches(&open, &sizes, task.dim()) {
-            let mut pools = self.pools(task, batch, settings)?;
+            let mut pools = self.clock.time("graphs", || Pools::new(self.engine, task, batch, settings))?;
             for shot in 0..self.grid.shots.len() {
                 let of_shot: Vec<&Setting> = settings.iter().filter(|setting| setting.0 == shot).collect();
                 if !of_shot.iter().any(|setting| batch.iter().any(|&class| is_open(class, setting))) {
                     continue;
                 }
-                self.leave_out_clean(task, batch, shot, settings, &mut pools)?;
+                let (k, episodes) = (self.grid.shots[shot], self.grid.episodes);
+                self.clock.time("graphs", || pools.leave_out_clean(self.engine, task, batch, k, episodes))?;
                 for setting in of_shot {
                     let chosen: Vec<usize> =
                         (0..batch.len()).filter(|&b| is_open(batch[b], setting)).collect();
@@ -135,55 +126,6 @@ impl Run<'_> {
         progress.finish_and_clear();
         self.done.extend(found);
         Ok(())
-    }
-
-    /// The pools of some classes, with graphs if any setting reads them.
-    fn pools(&self, task: &dyn Task, batch: &[usize], settings: &[Setting]) -> Result<Pools> {
-        let reads_graph = reads_graph(settings);
-        let sizes: Vec<usize> = batch.iter().map(|&class| task.pool_sizes()[class]).collect();
-        let pool = |b: usize| self.pool(reads_graph, task.pool(batch[b])?);
-        let whole = self.clock.time("graphs", || map_classes(&sizes, pool));
-        Ok(Pools { whole: whole.into_iter().collect::<Result<_>>()?, own: Vec::new(), removed: Vec::new() })
-    }
-
-    fn pool(&self, reads_graph: Option<&Method>, features: Features) -> Result<NoisyPool> {
-        Ok(match reads_graph {
-            Some(method) => self.engine.pool(method, features)?,
-            None => NoisyPool::new(features),
-        })
-    }
-
-    /// Makes pools of their own for the episodes of a shot whose clean examples are among the candidates.
-    fn leave_out_clean(
-        &self,
-        task: &dyn Task,
-        batch: &[usize],
-        shot: usize,
-        settings: &[Setting],
-        pools: &mut Pools,
-    ) -> Result<()> {
-        let cells = self.batch_cells(batch.len());
-        let k = self.grid.shots[shot];
-        pools.removed = cells.iter().map(|&(b, episode)| task.removed(batch[b], episode, k)).collect();
-        let reads_graph = reads_graph(settings);
-        let sizes: Vec<usize> = cells.iter().map(|&(b, _)| pools.whole[b].features().len()).collect();
-        let own = |cell: usize| {
-            if pools.removed[cell].is_empty() {
-                return Ok(None);
-            }
-            let whole = pools.whole[cells[cell].0].features();
-            let kept: Vec<usize> =
-                (0..whole.len()).filter(|i| pools.removed[cell].binary_search(i).is_err()).collect();
-            self.pool(reads_graph, whole.select(&kept)).map(Some)
-        };
-        let own = self.clock.time("graphs", || map_classes(&sizes, own));
-        pools.own = own.into_iter().collect::<Result<_>>()?;
-        Ok(())
-    }
-
-    /// Every class of a batch in every episode, class by class.
-    fn batch_cells(&self, n_batch: usize) -> Vec<(usize, usize)> {
-        (0..n_batch).flat_map(|b| (0..self.grid.episodes).map(move |episode| (b, episode))).collect()
     }
 
     /// One setting over the chosen classes of a batch, all episodes: for each class the prototypes and, for gcn, the
@@ -205,7 +147,7 @@ impl Run<'_> {
             let mut rows = Vec::with_capacity(episodes * task.dim());
             for (episode, relevance) in relevance.iter().enumerate() {
                 let clean = &clean[*shot][episode][batch[b]];
-                rows.extend(prototype(&WeightedClass::new(clean, pools.whole[b].features(), relevance)?));
+                rows.extend(prototype(&WeightedClass::new(clean, pools.whole(b).features(), relevance)?));
             }
             if source.keeps_relevance() {
                 results.push((relevance_key(&key), bytes(&relevance.concat())));
@@ -227,21 +169,19 @@ impl Run<'_> {
     ) -> Result<Vec<Vec<f32>>> {
         let cells: Vec<(usize, usize)> =
             chosen.iter().flat_map(|&b| (0..self.grid.episodes).map(move |episode| (b, episode))).collect();
-        let removed = |(b, episode): (usize, usize)| &pools.removed[b * self.grid.episodes + episode];
         let method = match source {
             Source::CleanOnly => {
-                return Ok(cells.iter().map(|&(b, _)| vec![0.0; pools.whole[b].features().len()]).collect());
+                return Ok(cells.iter().map(|&(b, _)| vec![0.0; pools.whole(b).features().len()]).collect());
             }
             Source::Oracle => {
-                let of_cell = |&(b, e): &(usize, usize)| oracle_weights(task, batch[b], removed((b, e)));
+                let of_cell = |&(b, e): &(usize, usize)| oracle_weights(task, batch[b], pools.removed(b, e));
                 return cells.iter().map(of_cell).collect();
             }
             Source::Scored(method) => method,
         };
         let scored = self.scored(method, shot, &cells, batch, pools, clean)?;
-        let whole_length = |b: usize| pools.whole[b].features().len();
         let parts = scored.into_iter().zip(&cells);
-        Ok(parts.map(|(r, &(b, episode))| spread(r, removed((b, episode)), whole_length(b))).collect())
+        Ok(parts.map(|(relevance, &(b, episode))| pools.spread(relevance, b, episode)).collect())
     }
 
     /// The relevance of the candidates that take part, cell by cell.
@@ -258,7 +198,7 @@ impl Run<'_> {
             let class = Stream::new(self.grid.seed).branch(batch[b] as u64);
             class.branch((self.grid.shots[shot] * 10 + episode) as u64)
         };
-        let nothing = Features::empty(pools.whole.first().map_or(1, |pool| pool.features().dim()));
+        let nothing = Features::empty(clean[shot][0][0].dim());
         let negatives: Vec<Features> = match method {
             Method::Linear(_) => cells
                 .iter()
@@ -268,9 +208,7 @@ impl Run<'_> {
         };
         let mut jobs = Vec::with_capacity(cells.len());
         for (i, &(b, episode)) in cells.iter().enumerate() {
-            let own = pools.own[b * self.grid.episodes + episode].as_ref();
-            let pool = own.unwrap_or(&pools.whole[b]);
-            let problem = ClassProblem::new(&clean[shot][episode][batch[b]], pool)?;
+            let problem = ClassProblem::new(&clean[shot][episode][batch[b]], pools.of(b, episode))?;
             let problem = problem.with_others(negatives.get(i).unwrap_or(&nothing))?;
             jobs.push(Job { problem, seed: stream((b, episode)).bits(0) });
         }
@@ -400,54 +338,6 @@ impl Run<'_> {
     }
 }
 
-/// Puts zeros where candidates were left out.
-fn spread(relevance: Vec<f32>, removed: &[usize], n: usize) -> Vec<f32> {
-    if removed.is_empty() {
-        return relevance;
-    }
-    let mut given = relevance.into_iter();
-    (0..n)
-        .map(|i| if removed.binary_search(&i).is_ok() { 0.0 } else { given.next().unwrap_or(0.0) })
-        .collect()
-}
-
-/// A method among the settings that reads the graph.
-fn reads_graph(settings: &[Setting]) -> Option<&Method> {
-    settings.iter().find_map(|(_, source)| match source {
-        Source::Scored(method) if method.build().is_ok_and(|model| model.uses_graph()) => Some(method),
-        _ => None,
-    })
-}
-
 fn relevance_key(class_key: &str) -> String {
     format!("{class_key} relevance")
-}
-
-/// Classes to be in memory together: up to half a gibibyte of features, or a single larger class.
-fn batches<'a>(classes: &'a [usize], sizes: &[usize], dim: usize) -> Vec<&'a [usize]> {
-    const MOST_BYTES: usize = 512 << 20;
-    let bytes = |class: usize| sizes[class] * dim * size_of::<f32>();
-    let mut batches = Vec::new();
-    let mut start = 0;
-    while start < classes.len() {
-        let (mut end, mut held) = (start + 1, bytes(classes[start]));
-        while end < classes.len() && held + bytes(classes[end]) <= MOST_BYTES {
-            held += bytes(classes[end]);
-            end += 1;
-        }
-        batches.push(&classes[start..end]);
-        start = end;
-    }
-    batches
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn candidates_left_out_weigh_nothing_and_the_others_keep_their_order() {
-        assert_eq!(spread(vec![0.5, 0.7], &[0, 2], 4), [0.0, 0.5, 0.0, 0.7]);
-        assert_eq!(spread(vec![0.5, 0.7], &[], 2), [0.5, 0.7]);
-    }
 }

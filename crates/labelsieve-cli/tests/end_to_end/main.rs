@@ -10,6 +10,7 @@ mod bad_output;
 mod bad_settings;
 mod bench_class;
 mod bench_paper;
+mod bench_photos;
 mod evaluation;
 mod formats;
 mod paper_map;

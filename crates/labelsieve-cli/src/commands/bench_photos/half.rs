@@ -25,13 +25,27 @@ pub struct Half<'a> {
     pub classes: Vec<usize>,
     journal_name: String,
     title: String,
+    /// Whether base classes compete too.
+    base: BaseClasses,
+}
+
+/// Whether base classes are tested together with the novel ones.
+#[derive(Clone, Copy, PartialEq)]
+enum BaseClasses {
+    Tested,
+    LeftOut,
 }
 
 impl<'a> Half<'a> {
     pub fn new(ground: Ground<'a>, classes: Vec<usize>, name: &str) -> Half<'a> {
         let journal_name = format!("{} {name}", ground.candidates.name);
         let title = format!("{}, {name} classes", ground.candidates.name);
-        Half { ground, classes, journal_name, title }
+        Half { ground, classes, journal_name, title, base: BaseClasses::Tested }
+    }
+
+    /// Without the test on all classes, which decides no setting.
+    pub fn novel_only(self) -> Half<'a> {
+        Half { base: BaseClasses::LeftOut, ..self }
     }
 
     /// The candidates of a class of this half.
@@ -107,7 +121,8 @@ impl Task for Half<'_> {
 
     fn base_test(&self) -> Result<Option<(Features, Vec<usize>)>> {
         let base = &self.ground.photos.base;
-        Ok((!base.is_empty()).then(|| self.tests(base.iter())))
+        let tested = self.base == BaseClasses::Tested && !base.is_empty();
+        Ok(tested.then(|| self.tests(base.iter())))
     }
 
     fn base_weights(&self) -> Result<Vec<f32>> {

@@ -99,6 +99,8 @@ struct Prepared {
     draws: Draws,
     /// One per backbone.
     tables: Vec<FeatureTable>,
+    /// Photos that lack features and take no part.
+    n_without: usize,
 }
 
 /// What goes into the run directory at the end.
@@ -194,7 +196,7 @@ impl BenchPhotos {
             ));
         }
         let draws = Draws::new(&photos, config.clean, &config.protocol, self.seed)?;
-        Ok(Prepared { config, photos, candidates, draws, tables })
+        Ok(Prepared { config, photos, candidates, draws, tables, n_without })
     }
 
     /// --data, else the environment, else beside the configuration.
@@ -280,7 +282,7 @@ impl BenchPhotos {
         // Further shots, rules or trials add cells; they change none.
         let settings = json!({
             "command": "bench photos", "seed": self.seed, "device": opened.kind(), "photos": photos,
-            "simulated": candidates.simulated, "clean": clean, "most": protocol.shots.last(),
+            "clean": clean, "left_out": prepared.n_without,
         });
         let fingerprint = resume::fingerprint(&settings, &files)?;
         let path = self.output.join(format!("cells-{}.journal", backbone.name));
@@ -302,7 +304,7 @@ impl BenchPhotos {
         printer: &Printer,
     ) -> Result<()> {
         let (tune, report) = alternate_halves(prepared.photos.novel.len());
-        let tuning = Half::new(ground, tune, "tuning");
+        let tuning = Half::new(ground, tune, "tuning").novel_only();
         let report = Half::new(ground, report, "reported");
         let attention = measure::attention(run, &report, self.seed, printer)?;
         let tune_by = prepared.config.protocol.tune_by;

@@ -10,6 +10,7 @@ use labelsieve::{Features, Method, NoisyPool, Relevance};
 use crate::batch::{BatchModel, Phases, Run};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::networks::{CudaNetworks, Precision};
 use crate::rows::Staging;
 use crate::search::{self, MOST_NEIGHBOURS};
 use crate::similarity;
@@ -73,6 +74,11 @@ impl Cuda {
     /// The graph that [`NoisyPool::from_parts`] keeps for reuse over several calls.
     pub fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
         Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
+    }
+
+    /// What makes networks on this GPU. Needs cuDNN, which nothing else does.
+    pub fn networks(&self, precision: Precision) -> Result<CudaNetworks> {
+        CudaNetworks::new(&self.gpu.context, precision)
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {

@@ -4,9 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use labelsieve::engine::{Cpu, Engine};
+use labelsieve_vision::Networks;
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
+use crate::networks::Precision;
 
 /// A device as the user names it: `auto`, `cpu`, `cuda` or `cuda:1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +75,56 @@ impl Opened {
             Opened::Cpu { .. } => &Cpu,
             Opened::Cuda(cuda) => cuda.as_ref(),
         }
+    }
+
+    /// What makes networks. A GPU needs cuDNN for them: without it, `processor` does the work if `device`, which this was
+    /// opened as, leaves the choice, and else it is an error. The engine stays where it is.
+    pub fn networks(
+        &self,
+        device: Device,
+        precision: Precision,
+        processor: Box<dyn Networks>,
+    ) -> Result<OpenedNetworks> {
+        let cuda = match self {
+            Opened::Cpu { reason } => return Ok(OpenedNetworks::on_cpu(processor, reason)),
+            Opened::Cuda(cuda) => cuda,
+        };
+        match cuda.networks(precision) {
+            Ok(networks) => {
+                Ok(OpenedNetworks { networks: Box::new(networks), kind: "cuda", text: self.to_string() })
+            }
+            Err(error) if device == Device::Auto => Ok(OpenedNetworks::on_cpu(processor, &error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What makes networks, and where it works: `cuda:0 (NVIDIA H200)`, or `cpu` and why.
+pub struct OpenedNetworks {
+    networks: Box<dyn Networks>,
+    kind: &'static str,
+    text: String,
+}
+
+impl OpenedNetworks {
+    fn on_cpu(processor: Box<dyn Networks>, reason: &str) -> OpenedNetworks {
+        OpenedNetworks { networks: processor, kind: "cpu", text: format!("cpu ({reason})") }
+    }
+
+    /// What does the work.
+    pub fn networks(&self) -> &dyn Networks {
+        self.networks.as_ref()
+    }
+
+    /// `cpu` or `cuda`, as [`Opened::kind`].
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+}
+
+impl fmt::Display for OpenedNetworks {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

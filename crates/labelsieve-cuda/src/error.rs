@@ -40,6 +40,9 @@ pub enum Error {
         /// The library.
         name: &'static str,
     },
+    /// cuDNN is missing, which only networks need.
+    #[error("cuDNN 9 cannot be loaded (looked in the library path); networks need it on a GPU")]
+    MissingCudnn,
     /// A kernel that the installed compiler refuses.
     #[error("cannot compile {file} for {architecture}: {log}")]
     Compile {
@@ -60,10 +63,22 @@ pub enum Error {
         /// What there is.
         available: usize,
     },
+    /// A batch too large for the GPU.
+    #[error(
+        "a batch of {images} images of {height}×{width} does not fit the GPU's memory: lower the batch size"
+    )]
+    BatchTooLarge {
+        /// Its images.
+        images: usize,
+        /// Their height.
+        height: usize,
+        /// Their width.
+        width: usize,
+    },
     /// Memory ran out in spite of the plan.
     #[error("the GPU is out of memory")]
     OutOfMemory,
-    /// Any other failure of the driver or of cuBLAS.
+    /// Any other failure of the driver, of cuBLAS or of cuDNN.
     #[error("the GPU failed: {0}")]
     Failed(String),
     /// What the method itself refuses.
@@ -101,6 +116,12 @@ impl From<CublasError> for Error {
             cudarc::cublas::sys::cublasStatus_t::CUBLAS_STATUS_ALLOC_FAILED => Error::OutOfMemory,
             _ => Error::Failed(format!("{error:?}")),
         }
+    }
+}
+
+impl From<Error> for labelsieve_vision::Error {
+    fn from(error: Error) -> labelsieve_vision::Error {
+        labelsieve_vision::Error::Device(error.to_string())
     }
 }
 

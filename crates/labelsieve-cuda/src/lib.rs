@@ -16,6 +16,8 @@
 //! edges, `training.rs` and `label_propagation.rs` solve batches of jobs that `plan.rs` put together and `batch.rs` drives.
 //! Neighbours, edges and X = Ã V equal the CPU's bit for bit; trained relevances agree to 10⁻³ or better, because sums are
 //! made in another order, and repeat themselves exactly.
+//!
+//! `networks/` learns and embeds images ([`Opened::networks`]); only that needs cuDNN.
 
 mod batch;
 mod cosine;
@@ -27,6 +29,7 @@ mod graph;
 mod kernels;
 mod label_propagation;
 mod memory;
+mod networks;
 mod plan;
 mod prototype;
 mod rows;
@@ -36,5 +39,6 @@ mod training;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
-pub use device::{Device, Opened, open};
+pub use device::{Device, Opened, OpenedNetworks, open};
 pub use error::{Error, Result};
+pub use networks::{CudaNetworks, Precision};

@@ -1,4 +1,4 @@
-//! Writing `.npy`, for the two element types that we produce.
+//! Writing `.npy`, for the element types that we produce.
 
 use std::io::Write;
 
@@ -10,6 +10,14 @@ use crate::npy::{Dtype, MAGIC};
 /// When `shape` does not multiply to the number of values.
 pub fn write_npy_f32(writer: impl Write, shape: &[usize], values: &[f32]) -> std::io::Result<()> {
     write_npy(writer, Dtype::F32, shape, values, |value| value.to_le_bytes())
+}
+
+/// Writes a C-ordered `.npy` of `f16`.
+///
+/// # Panics
+/// When `shape` does not multiply to the number of values.
+pub fn write_npy_f16(writer: impl Write, shape: &[usize], values: &[half::f16]) -> std::io::Result<()> {
+    write_npy(writer, Dtype::F16, shape, values, |value| value.to_le_bytes())
 }
 
 /// Writes a C-ordered `.npy` of `i64`.

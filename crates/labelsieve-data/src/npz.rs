@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use crate::array_file::ArrayFile;
 use crate::byte_source::ByteSource;
 use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
-use crate::npy_write::{write_npy_f32, write_npy_i64};
+use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
 use crate::{AtomicFile, DataError, Result};
 
 /// Deflate cannot shrink anything further than this; a member that claims more is lying about its size.
@@ -137,6 +137,16 @@ impl NpzWriter {
     pub fn f32(mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<NpzWriter> {
         self.start(name, size_of_val(values))?;
         write_npy_f32(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
+        Ok(self)
+    }
+
+    /// Adds an array of `f16`.
+    ///
+    /// # Panics
+    /// When `shape` does not multiply to the number of values.
+    pub fn f16(mut self, name: &str, shape: &[usize], values: &[half::f16]) -> Result<NpzWriter> {
+        self.start(name, size_of_val(values))?;
+        write_npy_f16(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
         Ok(self)
     }
 

@@ -41,6 +41,25 @@ impl Stem {
     }
 }
 
+impl fmt::Display for Stem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Stem::Photo => "photo",
+            Stem::Small => "small",
+        })
+    }
+}
+
+impl FromStr for Stem {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Stem> {
+        [Stem::Photo, Stem::Small].into_iter().find(|stem| stem.to_string() == text).ok_or_else(|| {
+            Error::Setting { name: "stem", expected: "photo or small".to_owned(), found: text.to_owned() }
+        })
+    }
+}
+
 impl Architecture {
     /// All of them.
     pub const ALL: [Architecture; 4] =

@@ -26,10 +26,16 @@ pub enum Error {
         found: String,
     },
     /// The loss is no longer a number.
-    #[error("training diverged in step {step}: the loss is not a finite number")]
+    #[error("training diverged in epoch {epoch}: the loss is not a finite number")]
     Diverged {
-        /// The step, from 1.
-        step: usize,
+        /// The epoch, from 1.
+        epoch: usize,
+    },
+    /// A class that nothing can be learned of.
+    #[error("class {class} has no example")]
+    EmptyClass {
+        /// Its number.
+        class: usize,
     },
     /// The device could not do it.
     #[error("{0}")]

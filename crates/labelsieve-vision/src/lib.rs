@@ -8,15 +8,24 @@
 
 mod architecture;
 mod cosine;
+mod covariance;
 mod cpu;
+mod eigen;
+mod embed;
 mod error;
 pub mod images;
 mod learner;
 mod network;
+mod pca;
+pub mod training;
+pub mod weights;
 
 pub use architecture::{Architecture, Stem};
 pub use cosine::{CosineLoss, cosine_loss};
+pub use covariance::Covariance;
 pub use cpu::Cpu;
+pub use embed::{Preparation, Prepared, prepare, unit_features};
 pub use error::{Error, Result};
 pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
 pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
+pub use pca::{Pca, to_unit_length};

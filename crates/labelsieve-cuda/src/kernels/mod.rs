@@ -4,13 +4,14 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaFunction, sys::CUfunction_attribute};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, sys::CUfunction_attribute};
 use cudarc::nvrtc::{Ptx, result, sys};
 
 use crate::error::{Error, Result};
 
 const COMMON: &str = include_str!("common.cu");
 
+/// Declares `Kernels`, a field for each kernel, and `FILES`, the text of each file.
 macro_rules! kernels {
     ($($file:literal: $($name:ident)+;)+) => {
         /// Every kernel by name.
@@ -21,12 +22,13 @@ macro_rules! kernels {
         const FILES: &[(&str, &str)] = &[$(($file, include_str!($file))),+];
 
         impl Kernels {
-            fn find(function: impl Fn(&str, &str) -> Result<CudaFunction>) -> Result<Kernels> {
-                Ok(Kernels { $($($name: function($file, stringify!($name))?,)+)+ })
+            fn find(modules: &Modules) -> Result<Kernels> {
+                Ok(Kernels { $($($name: modules.function($file, stringify!($name))?,)+)+ })
             }
         }
     };
 }
+pub(crate) use kernels;
 
 kernels! {
     "screen.cu": round_rows select_candidates rank_candidates;
@@ -43,38 +45,68 @@ pub(crate) const FORWARD_SHARED: u32 = 2 * (256 * 36 + 32 * 16) * 4;
 impl Kernels {
     /// Compiles all files side by side and loads them.
     pub fn compile(context: &Arc<CudaContext>, architecture: &str) -> Result<Kernels> {
-        let images: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
-            let compile = |&(file, source): &(&'static str, &str)| {
-                let architecture = architecture.to_owned();
-                let source = format!("{COMMON}\n#line 1 \"{file}\"\n{source}");
-                scope.spawn(move || compile_file(file, &source, &architecture))
-            };
-            let threads: Vec<_> = FILES.iter().map(compile).collect();
-            threads.into_iter().map(|t| t.join().expect("the compiler does not panic")).collect()
-        });
-        let mut modules = Vec::new();
-        for ((file, _), image) in FILES.iter().zip(images) {
-            modules.push((*file, context.load_module(Ptx::from_binary(image?))?));
-        }
-        let kernels = Kernels::find(|file, name| {
-            let module = modules.iter().find(|(of, _)| *of == file).map(|(_, module)| module);
-            Ok(module.expect("every file has a module").load_function(name)?)
-        })?;
+        let kernels = Kernels::find(&Modules::compile(context, architecture, FILES, "", &[])?)?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         kernels.forward.set_attribute(attribute, FORWARD_SHARED as i32)?;
         Ok(kernels)
     }
 }
 
+/// Compiled files.
+pub(crate) struct Modules(Vec<(&'static str, Arc<CudaModule>)>);
+
+impl Modules {
+    /// Compiles all files side by side, each behind what every file starts with and `prelude`, and loads them.
+    pub fn compile(
+        context: &Arc<CudaContext>,
+        architecture: &str,
+        files: &[(&'static str, &str)],
+        prelude: &str,
+        options: &[&str],
+    ) -> Result<Modules> {
+        let images: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
+            let compile = |&(file, source): &(&'static str, &str)| {
+                let source = whole_source(file, prelude, source);
+                scope.spawn(move || compile_file(file, &source, architecture, options))
+            };
+            let threads: Vec<_> = files.iter().map(compile).collect();
+            threads.into_iter().map(|t| t.join().expect("the compiler does not panic")).collect()
+        });
+        let mut modules = Vec::new();
+        for ((file, _), image) in files.iter().zip(images) {
+            modules.push((*file, context.load_module(Ptx::from_binary(image?))?));
+        }
+        Ok(Modules(modules))
+    }
+
+    pub fn function(&self, file: &str, name: &str) -> Result<CudaFunction> {
+        let module = self.0.iter().find(|(of, _)| *of == file).map(|(_, module)| module);
+        Ok(module.expect("every file has a module").load_function(name)?)
+    }
+}
+
+fn whole_source(file: &str, prelude: &str, source: &str) -> String {
+    format!("{COMMON}\n{prelude}\n#line 1 \"{file}\"\n{source}")
+}
+
 /// Machine code for `architecture`. Sums and products are rounded one by one (`--fmad=false`): the kernels say `fmaf`
 /// where they mean it, and `dot` must give the CPU's bits.
-fn compile_file(file: &'static str, source: &str, architecture: &str) -> Result<Vec<u8>> {
+fn compile_file(
+    file: &'static str,
+    source: &str,
+    architecture: &str,
+    more_options: &[&str],
+) -> Result<Vec<u8>> {
     let failed = |log: String| Error::Compile { file, architecture: architecture.to_owned(), log };
     let refused = |error: result::NvrtcError| failed(format!("{error:?}"));
     let source = CString::new(source).expect("kernel files hold no zero byte");
     let program = result::create_program(&source, None).map_err(refused)?;
-    let options =
-        [format!("--gpu-architecture={architecture}"), "--fmad=false".to_owned(), "--std=c++17".to_owned()];
+    let mut options = vec![
+        format!("--gpu-architecture={architecture}"),
+        "--fmad=false".to_owned(),
+        "--std=c++17".to_owned(),
+    ];
+    options.extend(more_options.iter().map(|option| (*option).to_owned()));
     // SAFETY: the program was just made and is destroyed once, after its last use; buffers have the sizes NVRTC asks for.
     unsafe {
         if result::compile_program(program, &options).is_err() {
@@ -92,22 +124,27 @@ fn compile_file(file: &'static str, source: &str, architecture: &str) -> Result<
     }
 }
 
+/// Compiles for every architecture we name. The compiler needs no GPU, so this runs wherever NVRTC is installed.
+#[cfg(test)]
+pub(crate) fn check_files(files: &[(&'static str, &str)], prelude: &str, options: &[&str]) {
+    // SAFETY: looks for a library.
+    if !unsafe { sys::is_culib_present() } {
+        eprintln!("skipped: NVRTC is not installed");
+        return;
+    }
+    for architecture in ["sm_80", "sm_90", "sm_120"] {
+        for (file, source) in files {
+            compile_file(file, &whole_source(file, prelude, source), architecture, options).unwrap();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The compiler needs no GPU, so this runs wherever NVRTC is installed.
     #[test]
     fn every_kernel_compiles_for_every_architecture_we_name() {
-        // SAFETY: looks for a library.
-        if !unsafe { sys::is_culib_present() } {
-            eprintln!("skipped: NVRTC is not installed");
-            return;
-        }
-        for architecture in ["sm_80", "sm_90", "sm_120"] {
-            for (file, source) in FILES {
-                compile_file(file, &format!("{COMMON}\n{source}"), architecture).unwrap();
-            }
-        }
+        check_files(FILES, "", &[]);
     }
 }

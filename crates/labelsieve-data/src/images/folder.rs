@@ -52,7 +52,7 @@ impl Folder {
 
     /// Single files, with their paths as ids.
     pub(super) fn of_files(files: Vec<PathBuf>, columns: &ImageColumns) -> Result<Folder> {
-        let root = files[0].clone();
+        let root = files.first().cloned().unwrap_or_default();
         refuse_columns(&root, columns)?;
         let listed = |path: PathBuf| Listed { id: display(&path), label: None, path };
         Ok(Folder { root, metadata: None, images: files.into_iter().map(listed).collect() })
@@ -62,8 +62,9 @@ impl Folder {
         self.images.len()
     }
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
+    /// The folder and its metadata file.
+    pub(super) fn paths(&self) -> Vec<&Path> {
+        [&self.root].into_iter().chain(&self.metadata).map(PathBuf::as_path).collect()
     }
 
     /// Everything that is read.

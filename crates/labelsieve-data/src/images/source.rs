@@ -60,10 +60,10 @@ impl ImageSource {
         })
     }
 
-    /// The files that are read, without those below a folder of images.
+    /// The files that are read; of a folder of images, the folder and its metadata file.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().flat_map(|part| match part {
-            Part::Folder(folder) => vec![folder.root()],
+            Part::Folder(folder) => folder.paths(),
             Part::Parquet(file) => vec![file.path()],
             Part::Tar(tar) => tar.paths(),
         })

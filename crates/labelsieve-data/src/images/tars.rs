@@ -13,6 +13,9 @@ use super::{ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, is_image_name};
 use crate::parquet_columns::ParquetFile;
 use crate::{DataError, Result};
 
+/// Headers begin at multiples of this.
+const BLOCK: u64 = 512;
+
 /// Files beside an image (class, JSON) that are larger are not read.
 const MOST_SIDE_BYTES: u64 = 16 << 20;
 
@@ -89,7 +92,8 @@ impl Tar {
         let file = File::open(&self.path).map_err(DataError::io("open", &self.path))?;
         let mut archive = tar::Archive::new(std::io::BufReader::with_capacity(1 << 20, file));
         let mut sample = Sample::default();
-        let mut offset = 0; // where the next header should be
+        let mut offset = 0; // where the next header, or the contents being read, should be
+        let mut is_whole = true; // whether the last file was read to its end
         let result = archive.entries().and_then(|entries| {
             for entry in entries {
                 let mut entry = entry?;
@@ -107,8 +111,10 @@ impl Tar {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
+                is_whole = false;
                 self.take_file(&mut sample, ending, &mut entry)?;
-                offset += size;
+                is_whole = true;
+                offset = offset.saturating_add(size).div_ceil(BLOCK).saturating_mul(BLOCK);
             }
             Ok(ControlFlow::Continue(()))
         });
@@ -116,7 +122,9 @@ impl Tar {
             Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
             Ok(ControlFlow::Continue(())) => {}
             Err(error) => {
-                // The last sample may lack its label or half its image: what came before is all that counts.
+                if is_whole && self.deliver(sample, &mut wanted, sink).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 let place = format!("byte {offset}");
                 return Err(DataError::malformed(&self.path, place, "a complete tar", error.to_string()));
             }

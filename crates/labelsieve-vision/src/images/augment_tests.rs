@@ -37,8 +37,9 @@ fn pieces_cover_the_areas_and_ratios_evenly() {
         areas += (region.height * region.width) as f64 / 1e4;
         wide += usize::from(region.width > region.height);
     }
-    // The mean of 0.08 … 1 is 0.54; tries that do not fit are repeated, which favours smaller pieces a little.
-    assert!((areas / 4000.0 - 0.52).abs() < 0.02, "{areas}");
+    // The mean of 0.08 … 1 is 0.54; tries that do not fit are repeated, which favours smaller pieces: 0.482 by the same
+    // algorithm in Python.
+    assert!((areas / 4000.0 - 0.482).abs() < 0.02, "{areas}");
     assert!((wide as f64 / 4000.0 - 0.5).abs() < 0.04, "{wide}");
 }
 

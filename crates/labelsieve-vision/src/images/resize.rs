@@ -19,6 +19,25 @@ pub enum View {
     Centre,
 }
 
+impl std::fmt::Display for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(match self {
+            View::Whole => "whole",
+            View::Centre => "centre",
+        })
+    }
+}
+
+impl std::str::FromStr for View {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<View> {
+        [View::Whole, View::Centre].into_iter().find(|view| view.to_string() == text).ok_or_else(|| {
+            Error::Setting { name: "view", expected: "whole or centre".to_owned(), found: text.to_owned() }
+        })
+    }
+}
+
 impl View {
     /// The view that suits images of this size: small ones have no margin to give away.
     pub fn for_images(height: usize, width: usize) -> View {

@@ -1,0 +1,106 @@
+//! Images per second of training steps and of embedding: `cargo run --release -p labelsieve-cuda --example networks`.
+//!
+//! Batches start as bytes in the host's memory and features end there, as in `pretrain` and `embed`; decoding is not
+//! included. `-- f32` measures with images of `f32` instead of bf16. Prints one line per measurement: network, what, images
+//! per second.
+
+use std::time::Instant;
+
+use labelsieve::random::Stream;
+use labelsieve_cuda::{Cuda, Precision};
+use labelsieve_vision::{
+    Architecture, Batch, Learner, Network, Networks, Role, ScaleRule, Sgd, Snapshot, Stem, Targets,
+};
+
+const N_CLASSES: usize = 100;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let precision = match std::env::args().nth(1).as_deref() {
+        None | Some("bf16") => Precision::Bf16,
+        Some("f32") => Precision::F32,
+        Some(other) => return Err(format!("precision `{other}`: expected bf16 or f32").into()),
+    };
+    let start = Instant::now();
+    let cuda = Cuda::open(0)?;
+    eprintln!("{}, opened in {:.2} s", cuda.name(), start.elapsed().as_secs_f64());
+    let networks = cuda.networks(precision)?;
+    eprintln!("networks ready after {:.2} s", start.elapsed().as_secs_f64());
+    for (name, architecture, size, stem, n) in [
+        ("resnet10-224", Architecture::ResNet10, 224, Stem::Photo, 128),
+        ("convnet128-84", Architecture::ConvNet128, 84, Stem::Small, 256),
+        ("resnet10-64", Architecture::ResNet10, 64, Stem::Small, 256),
+        ("resnet50-224", Architecture::ResNet50, 224, Stem::Photo, 128),
+    ] {
+        let network = architecture.network(size, size, stem)?;
+        let mut learner = networks.learner(&network, &initial(&network))?;
+        let first = Instant::now();
+        let batch = noise(n, size)?;
+        let made = first.elapsed().as_secs_f64();
+        train(learner.as_mut(), &batch, 1)?;
+        let (first, since_start) = (first.elapsed().as_secs_f64() - made, start.elapsed().as_secs_f64());
+        eprintln!("{name}: first step {first:.2} s, {since_start:.2} s after the start");
+        println!("{name} train {:.0}", rate(|| train(learner.as_mut(), &batch, 20), 20 * n)?);
+        learner.features(&batch)?;
+        println!("{name} embed {:.0}", rate(|| embed(learner.as_mut(), &batch, 20), 20 * n)?);
+    }
+    Ok(())
+}
+
+/// Images per second of the fastest of five runs.
+fn rate(
+    mut run: impl FnMut() -> labelsieve_vision::Result<()>,
+    n_images: usize,
+) -> labelsieve_vision::Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        run()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(n_images as f64 / best)
+}
+
+fn train(learner: &mut dyn Learner, batch: &Batch, steps: usize) -> labelsieve_vision::Result<()> {
+    let n = batch.len();
+    let classes: Vec<u32> = (0..n).map(|i| (i % N_CLASSES) as u32).collect();
+    let weights = vec![1.0 / n as f32; n];
+    let targets = Targets { classes: &classes, weights: &weights, split: 0 };
+    let sgd = Sgd { rate: 0.01, momentum: 0.9, decay: 5e-4, scale: ScaleRule::Learned };
+    for _ in 0..steps {
+        learner.step(batch, targets, &sgd)?;
+    }
+    learner.tally().map(|_| ()) // waits for the device
+}
+
+fn embed(learner: &mut dyn Learner, batch: &Batch, times: usize) -> labelsieve_vision::Result<()> {
+    for _ in 0..times {
+        learner.features(batch)?;
+    }
+    Ok(())
+}
+
+fn noise(n: usize, size: usize) -> labelsieve_vision::Result<Batch> {
+    let stream = Stream::new(1);
+    let pixels = (0..n * size * size * 3).map(|i| (128.0 + 50.0 * stream.normal(i as u64)) as u8).collect();
+    Batch::new(size, size, pixels)
+}
+
+fn initial(network: &Network) -> Snapshot {
+    let mut values = Vec::new();
+    for (number, parameter) in network.parameters(N_CLASSES).iter().enumerate() {
+        let stream = Stream::new(2).branch(number as u64);
+        let deviation = match parameter.role {
+            Role::Convolution => (2.0 / (parameter.shape[2].pow(2) * parameter.shape[0]) as f32).sqrt(),
+            Role::ClassWeights => (2.0 / network.dim() as f32).sqrt(),
+            _ => 0.0,
+        };
+        let mean = match parameter.role {
+            Role::Scale | Role::RunningVariance => 1.0,
+            Role::ClassScale => 10.0,
+            _ => 0.0,
+        };
+        values.extend((0..parameter.len()).map(|i| mean + deviation * stream.normal(i as u64)));
+    }
+    let momentum = vec![0.0; values.len()];
+    Snapshot { n_classes: N_CLASSES, values, momentum }
+}

@@ -1,0 +1,255 @@
+//! A network on a GPU.
+#![expect(unsafe_code, reason = "declares what a kernel reads; queues kernels")]
+
+use cudarc::driver::{CudaSlice, DeviceRepr};
+use labelsieve_vision::{Batch, Error as VisionError, Learner, Network, Result as VisionResult};
+use labelsieve_vision::{Sgd, Snapshot, Tally, Targets};
+
+use super::head::{Head, Request};
+use super::layout::{Layout, Piece};
+use super::passes::{Parameters, Pass, Tables};
+use super::queue::{Arena, Convolutions, Queue, threads};
+use super::rooms::{Embedding, Learning};
+use super::schedule::Schedule;
+use super::staging::Staging;
+use crate::error::{Error, Result};
+use crate::gpu::{at, blocks, launch};
+
+/// What bytes of an image are multiplied by, and what is added then. Laid out as in `image.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Colours {
+    factor: [f32; 3],
+    offset: [f32; 3],
+}
+
+// SAFETY: `repr(C)`, and the kernel declares the same fields.
+unsafe impl DeviceRepr for Colours {}
+
+/// A network with its classifier. Fields are dropped in this order: memory, then the stream it returns to.
+pub(super) struct CudaLearner {
+    size: (usize, usize),
+    n_classes: usize,
+    colours: Colours,
+    layout: Layout,
+    schedule: Schedule,
+    embedding: (Embedding, Arena),
+    learning: (Learning, Arena),
+    parameters: Parameters,
+    pieces: CudaSlice<Piece>,
+    tables: Tables,
+    /// Whether the tables of the running statistics are those of the present parameters.
+    tables_are_current: bool,
+    head: Head,
+    staging: Staging,
+    convolutions: Convolutions,
+    queue: Queue,
+}
+
+impl CudaLearner {
+    pub fn new(queue: Queue, network: &Network, snapshot: &Snapshot) -> VisionResult<CudaLearner> {
+        let layout = Layout::new(network, snapshot.n_classes);
+        for (what, values) in [("parameters", &snapshot.values), ("momenta", &snapshot.momentum)] {
+            if values.len() != layout.host_len {
+                return Err(shape(what, layout.host_len, values.len()));
+            }
+        }
+        Ok(CudaLearner::with_layout(queue, network, snapshot, layout)?)
+    }
+
+    fn with_layout(
+        queue: Queue,
+        network: &Network,
+        snapshot: &Snapshot,
+        layout: Layout,
+    ) -> Result<CudaLearner> {
+        let (schedule, element) = (Schedule::new(network, &layout)?, queue.precision.size());
+        let parameters = Parameters {
+            values: queue.copy(&layout.to_device(&snapshot.values))?,
+            momenta: queue.copy(&layout.to_device(&snapshot.momentum))?,
+            slopes: queue.zeros(layout.len)?,
+            weights: queue.zeros(layout.len * element)?,
+            weight_slopes: queue.zeros(layout.len * element)?,
+        };
+        let (mean, deviation) = (network.mean, network.deviation);
+        let colours = Colours {
+            factor: [0, 1, 2].map(|c| 1.0 / (255.0 * deviation[c])),
+            offset: [0, 1, 2].map(|c| -mean[c] / deviation[c]),
+        };
+        let learner = CudaLearner {
+            size: (network.input().height, network.input().width),
+            n_classes: snapshot.n_classes,
+            colours,
+            embedding: (Embedding::new(&schedule, element), Arena::empty()),
+            learning: (Learning::new(&schedule, element)?, Arena::empty()),
+            parameters,
+            pieces: queue.copy(&layout.pieces())?,
+            tables: Tables::new(&queue, &schedule)?,
+            tables_are_current: false,
+            head: Head::new(&queue, network, &layout, snapshot.n_classes)?,
+            staging: Staging::new(&queue.stream)?,
+            convolutions: Convolutions::new(&queue)?,
+            layout,
+            schedule,
+            queue,
+        };
+        learner.descend(0)?; // rounds the weights
+        Ok(learner)
+    }
+
+    /// Updates all parameters with the settings at this address; with 0, only rounds the weights of convolutions.
+    fn descend(&self, sgd: u64) -> Result<()> {
+        let parameters = &self.parameters;
+        launch!(
+            self.queue.stream,
+            self.queue.kernels.descend,
+            blocks(self.pieces.len(), 256),
+            at(&self.pieces),
+            sgd,
+            at(&parameters.values),
+            at(&parameters.momenta),
+            at(&parameters.slopes),
+            at(&parameters.weight_slopes),
+            at(&parameters.weights),
+        );
+        Ok(())
+    }
+
+    /// Queues the change of bytes into the numbers of images.
+    fn normalise_pixels(&self, pixels: u64, n_images: usize, to: u64) -> Result<()> {
+        let n_pixels = n_images * self.size.0 * self.size.1;
+        let kernel = &self.queue.kernels.normalise_images;
+        launch!(self.queue.stream, kernel, threads(n_pixels), pixels, n_pixels as u32, self.colours, to);
+        Ok(())
+    }
+
+    fn embed(&mut self, images: &Batch) -> Result<Vec<f32>> {
+        let n_images = images.len();
+        self.queue.stream.context().bind_to_thread()?;
+        let (plan, arena) = (&self.embedding.0, &mut self.embedding.1);
+        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        self.head.fit(&self.queue, n_images)?;
+        let parcel = self.staging.send(&self.queue.stream, images.pixels(), &[])?;
+        let first = self.embedding.1.room(self.embedding.0.images[0]);
+        self.normalise_pixels(parcel.pixels, n_images, first)?;
+        self.staging.done(&self.queue.stream, parcel)?;
+        let mut pass = Pass {
+            queue: &self.queue,
+            schedule: &self.schedule,
+            convolutions: &mut self.convolutions,
+            parameters: &self.parameters,
+            tables: &self.tables,
+            arena: &self.embedding.1,
+            images: &self.embedding.0.images,
+            n_images,
+        };
+        if !self.tables_are_current {
+            pass.running_tables()?;
+            self.tables_are_current = true;
+        }
+        pass.forward(None)?;
+        pass.read_features(self.head.features())?;
+        self.head.read_features(&self.queue, n_images)
+    }
+
+    fn learn(&mut self, images: &Batch, request: &Request) -> Result<()> {
+        let n_images = images.len();
+        self.queue.stream.context().bind_to_thread()?;
+        let (plan, arena) = (&self.learning.0, &mut self.learning.1);
+        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        self.head.fit(&self.queue, n_images)?;
+        let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
+        let first = self.learning.1.room(self.learning.0.images[0]);
+        self.normalise_pixels(parcel.pixels, n_images, first)?;
+        let (plan, arena) = (&self.learning.0, &self.learning.1);
+        let mut pass = Pass {
+            queue: &self.queue,
+            schedule: &self.schedule,
+            convolutions: &mut self.convolutions,
+            parameters: &self.parameters,
+            tables: &self.tables,
+            arena,
+            images: &plan.images,
+            n_images,
+        };
+        self.tables_are_current = false;
+        pass.forward(Some(&plan.winners))?;
+        pass.read_features(self.head.features())?;
+        let slopes = self.head.slopes(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
+        pass.spread_slopes(slopes, plan.last)?;
+        pass.backward(&plan.backward, &plan.winners)?;
+        self.descend(request.sgd(parcel.rest))?;
+        self.staging.done(&self.queue.stream, parcel)
+    }
+
+    /// Says which batch did not fit.
+    fn explained<T>(&self, result: Result<T>, images: &Batch) -> VisionResult<T> {
+        Ok(result.map_err(|error| match error {
+            Error::OutOfMemory => {
+                Error::BatchTooLarge { images: images.len(), height: self.size.0, width: self.size.1 }
+            }
+            error => error,
+        })?)
+    }
+
+    fn check_size(&self, images: &Batch) -> VisionResult<()> {
+        let text = |(height, width)| format!("{height}×{width}");
+        match images.size() == self.size {
+            true => Ok(()),
+            false => Err(shape("size of the images", text(self.size), text(images.size()))),
+        }
+    }
+
+    fn check_targets(&self, images: &Batch, targets: Targets) -> VisionResult<()> {
+        let (n, k) = (images.len(), self.n_classes);
+        if n == 0 {
+            return Err(shape("images of a step", "at least 1", 0));
+        }
+        for (what, len) in
+            [("classes of a batch", targets.classes.len()), ("weights of a batch", targets.weights.len())]
+        {
+            if len != n {
+                return Err(shape(what, n, len));
+            }
+        }
+        if let Some(class) = targets.classes.iter().find(|&&class| class as usize >= k) {
+            return Err(shape("class of an image", format!("a number below {k}"), class));
+        }
+        match targets.split <= k {
+            true => Ok(()),
+            false => Err(shape("split of the classes", format!("at most {k}"), targets.split)),
+        }
+    }
+}
+
+impl Learner for CudaLearner {
+    fn features(&mut self, images: &Batch) -> VisionResult<Vec<f32>> {
+        self.check_size(images)?;
+        if images.is_empty() {
+            return Ok(Vec::new());
+        }
+        let features = self.embed(images);
+        self.explained(features, images)
+    }
+
+    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> VisionResult<()> {
+        self.check_size(images)?;
+        self.check_targets(images, targets)?;
+        let done = self.learn(images, &Request::new(targets, sgd));
+        self.explained(done, images)
+    }
+
+    fn tally(&mut self) -> VisionResult<Tally> {
+        self.head.tally(&self.queue)?.map_err(|step| VisionError::Diverged { step })
+    }
+
+    fn snapshot(&mut self) -> VisionResult<Snapshot> {
+        let read = |values| Ok::<_, Error>(self.layout.to_host(&self.queue.read(values, self.layout.len)?));
+        let (values, momentum) = (read(&self.parameters.values)?, read(&self.parameters.momenta)?);
+        Ok(Snapshot { n_classes: self.n_classes, values, momentum })
+    }
+}
+
+fn shape(what: &str, expected: impl ToString, found: impl ToString) -> VisionError {
+    VisionError::Shape { what: what.to_owned(), expected: expected.to_string(), found: found.to_string() }
+}

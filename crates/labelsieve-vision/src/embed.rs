@@ -1,0 +1,145 @@
+//! Images to features, with decoding ahead of the network.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::images::{DecodeLimits, Encoded, Prefetch, Scaler, Skipped, View, decode};
+use crate::learner::{Batch, Learner};
+use crate::pca::to_unit_length;
+
+/// How images are made ready for a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Preparation {
+    /// Height and width of what the network gets.
+    pub size: (usize, usize),
+    /// What it sees of an image.
+    pub view: View,
+    /// How large images may be.
+    pub limits: DecodeLimits,
+    /// Images that travel together, readable or not.
+    pub batch: usize,
+}
+
+/// Images that travel together.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// How many images of the source these are.
+    pub n_read: usize,
+    /// The names of those that can be used.
+    pub ids: Vec<String>,
+    /// Their classes, where known.
+    pub labels: Vec<Option<String>>,
+    /// Their pixels; none when no image can be used.
+    pub batch: Option<Batch>,
+    /// The others.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Decodes the images of `source` batch by batch, in order, while the caller is busy with earlier ones.
+pub fn prepare(
+    source: impl Iterator<Item = Encoded> + Send + 'static,
+    preparation: Preparation,
+) -> Result<Prefetch<Result<Prepared>>> {
+    const AHEAD: usize = 2;
+    let mut source = source;
+    let batches = std::iter::from_fn(move || {
+        let encoded: Vec<Encoded> = source.by_ref().take(preparation.batch.max(1)).collect();
+        (!encoded.is_empty()).then(|| prepare_batch(encoded, &preparation))
+    });
+    Prefetch::new(batches, AHEAD)
+}
+
+fn prepare_batch(encoded: Vec<Encoded>, preparation: &Preparation) -> Result<Prepared> {
+    let n_read = encoded.len();
+    let Preparation { size, view, limits, .. } = *preparation;
+    let decoded: Vec<_> = encoded
+        .into_par_iter()
+        .map_init(Scaler::default, |scaler, Encoded { id, label, bytes }| {
+            let pixels = bytes.and_then(|bytes| decode(&bytes, &limits).map_err(|error| error.to_string()));
+            let pixels =
+                pixels.and_then(|image| view.apply(&image, size, scaler).map_err(|error| error.to_string()));
+            (id, label, pixels)
+        })
+        .collect();
+    let mut prepared = Prepared { n_read, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
+    let mut all = Vec::with_capacity(n_read * size.0 * size.1 * 3);
+    for (id, label, pixels) in decoded {
+        match pixels {
+            Ok(pixels) => {
+                all.extend(pixels);
+                prepared.ids.push(id);
+                prepared.labels.push(label);
+            }
+            Err(reason) => prepared.skipped.push(Skipped { id, reason }),
+        }
+    }
+    if !all.is_empty() {
+        prepared.batch = Some(Batch::new(size.0, size.1, all)?);
+    }
+    Ok(prepared)
+}
+
+/// The features of a batch, rows of unit length one after the other.
+pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32>> {
+    let mut features = learner.features(batch)?;
+    if let Some(value) = features.iter().find(|value| !value.is_finite()) {
+        return Err(Error::Shape {
+            what: "features".to_owned(),
+            expected: "finite numbers".to_owned(),
+            found: format!("{value}: the network's weights are not those of a trained one"),
+        });
+    }
+    let dim = features.len() / batch.len().max(1);
+    features.par_chunks_mut(dim.max(1)).for_each(to_unit_length);
+    Ok(features)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::architecture::{Architecture, Stem};
+    use crate::cpu::Cpu;
+    use crate::learner::{Networks, Snapshot};
+
+    fn png(value: u8) -> Vec<u8> {
+        let image =
+            image::RgbImage::from_fn(20, 20, |x, y| image::Rgb([value, (x * 9) as u8, (y * 5) as u8]));
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    fn source() -> Vec<Encoded> {
+        let bytes = |i: usize| if i == 3 { Ok(b"junk".to_vec()) } else { Ok(png(50 * i as u8)) };
+        (0..5).map(|i| Encoded { id: i.to_string(), label: None, bytes: bytes(i) }).collect()
+    }
+
+    #[test]
+    fn features_do_not_depend_on_the_batch_and_bad_images_are_listed() {
+        let network = Architecture::ConvNet128.network(16, 16, Stem::Photo).unwrap();
+        let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
+        let mut all = |batch| {
+            let preparation =
+                Preparation { size: (16, 16), view: View::Whole, limits: DecodeLimits::default(), batch };
+            let (mut ids, mut features, mut skipped, mut n_read) = (vec![], vec![], vec![], 0);
+            for prepared in prepare(source().into_iter(), preparation).unwrap() {
+                let prepared = prepared.unwrap();
+                n_read += prepared.n_read;
+                ids.extend(prepared.ids);
+                skipped.extend(prepared.skipped);
+                if let Some(batch) = &prepared.batch {
+                    features.extend(unit_features(learner.as_mut(), batch).unwrap());
+                }
+            }
+            (ids, features, skipped, n_read)
+        };
+        let whole = all(8);
+        assert_eq!((&whole.0[..], whole.3), (&["0", "1", "2", "4"].map(String::from)[..], 5));
+        assert_eq!(whole.2[0].id, "3");
+        for row in whole.1.chunks(network.dim()) {
+            assert!((row.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+        assert_eq!(all(1), whole, "one at a time, one batch is empty");
+        assert_eq!(all(2), whole);
+    }
+}

@@ -1,0 +1,295 @@
+//! Learning a network: on base classes (eq. 7), or on examples that count by their relevance (eq. 6 and 8).
+
+mod recipe;
+mod sampler;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use recipe::{Preset, Rates, Recipe};
+pub use sampler::Sampler;
+
+use crate::error::{Error, Result};
+use crate::images::{Dataset, Prefetch, View};
+use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Targets};
+use crate::network::{Network, Role};
+use labelsieve::random::Stream;
+
+/// Batches that are prepared ahead of the network.
+const AHEAD: usize = 3;
+
+/// Images that are looked at together when accuracy is measured.
+const EVALUATION_BATCH: usize = 64;
+
+/// Examples to learn from: an image each, its class, and how much it counts.
+#[derive(Clone)]
+pub struct Examples {
+    /// The images.
+    pub images: Arc<Dataset>,
+    /// Rows of `images`, one per example.
+    pub rows: Vec<usize>,
+    /// The class of each example.
+    pub classes: Vec<u32>,
+    /// The relevance r of each example; 1 for clean ones.
+    pub relevance: Vec<f32>,
+    /// Number of classes.
+    pub n_classes: usize,
+    /// Classes below it have a softmax of their own (eq. 8); 0 when all compete with all.
+    pub split: usize,
+}
+
+impl Examples {
+    /// All images of a dataset, each counting alike: the examples of eq. (7).
+    pub fn all(images: Arc<Dataset>) -> Examples {
+        Examples {
+            rows: (0..images.len()).collect(),
+            classes: images.labels().to_vec(),
+            relevance: vec![1.0; images.len()],
+            n_classes: images.classes().len(),
+            split: 0,
+            images,
+        }
+    }
+}
+
+/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
+/// and count for little.
+pub const LEAST_RELEVANCE: f32 = 0.1;
+
+impl Examples {
+    /// Without the examples whose relevance is below [`LEAST_RELEVANCE`].
+    pub fn without_irrelevant(self) -> Examples {
+        let kept: Vec<usize> =
+            (0..self.rows.len()).filter(|&i| self.relevance[i] >= LEAST_RELEVANCE).collect();
+        Examples {
+            rows: kept.iter().map(|&i| self.rows[i]).collect(),
+            classes: kept.iter().map(|&i| self.classes[i]).collect(),
+            relevance: kept.iter().map(|&i| self.relevance[i]).collect(),
+            ..self
+        }
+    }
+}
+
+/// How one epoch went.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Its number, from 1.
+    pub epoch: usize,
+    /// The learning rate.
+    pub rate: f32,
+    /// Mean loss of its steps.
+    pub loss: f64,
+    /// Share of its (augmented) images whose class had the largest score.
+    pub accuracy: f64,
+    /// Top-1 accuracy on the validation images, if there are any.
+    pub validation: Option<f64>,
+}
+
+/// Everything needed to go on after an epoch as if nothing had happened: random numbers are drawn by position, so they
+/// need no state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The network.
+    pub snapshot: Snapshot,
+    /// The epochs so far.
+    pub epochs: Vec<Epoch>,
+}
+
+impl Checkpoint {
+    /// Before the first epoch.
+    pub fn start(snapshot: Snapshot) -> Checkpoint {
+        Checkpoint { snapshot, epochs: Vec::new() }
+    }
+}
+
+/// Who wants to know how it goes.
+pub trait Watcher {
+    /// An epoch begins: its number from 1, and how many batches it has.
+    fn epoch_starts(&mut self, epoch: usize, batches: usize);
+    /// A batch of this many images is done.
+    fn batch_done(&mut self, images: usize);
+    /// An epoch is done; an error ends the training.
+    fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()>;
+}
+
+/// A training: which network learns what, how, on which device.
+pub struct Training<'a> {
+    /// The device.
+    pub networks: &'a dyn Networks,
+    /// The network.
+    pub network: &'a Network,
+    /// What it learns from.
+    pub examples: &'a Examples,
+    /// What its accuracy is measured on after each epoch; classes as in `examples`.
+    pub validation: Option<&'a Dataset>,
+    /// How.
+    pub recipe: &'a Recipe,
+    /// Whether the scale of the classifier learns too.
+    pub scale: ScaleRule,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+impl Training<'_> {
+    /// Trains from `start` to the last epoch of the recipe.
+    pub fn run(&self, start: Checkpoint, watcher: &mut dyn Watcher) -> Result<Checkpoint> {
+        self.recipe.check()?;
+        let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
+        let weights = self.weights();
+        let mut checkpoint = start;
+        let mut learner = self.networks.learner(self.network, &checkpoint.snapshot)?;
+        let first = checkpoint.epochs.len();
+        let batches_per_epoch = self.recipe.batches(self.examples.rows.len());
+        let mut batches = self.batches(&sampler, first)?;
+        for epoch in first..self.recipe.epochs {
+            watcher.epoch_starts(epoch + 1, batches_per_epoch);
+            let rate = self.recipe.rates.at(epoch, self.recipe.epochs);
+            let sgd =
+                Sgd { rate, momentum: self.recipe.momentum, decay: self.recipe.decay, scale: self.scale };
+            for _ in 0..batches_per_epoch {
+                let Some(next) = batches.next() else {
+                    return Err(Error::Device("the batches ended early".to_owned()));
+                };
+                let (batch, rows) = next?;
+                let classes: Vec<u32> = rows.iter().map(|&row| self.examples.classes[row]).collect();
+                let weights: Vec<f32> = rows.iter().map(|&row| weights[row] / rows.len() as f32).collect();
+                let targets = Targets { classes: &classes, weights: &weights, split: self.examples.split };
+                learner.step(&batch, targets, &sgd)?;
+                watcher.batch_done(rows.len());
+            }
+            let tally = learner.tally()?;
+            if !tally.loss.is_finite() {
+                return Err(Error::Diverged { epoch: epoch + 1 });
+            }
+            checkpoint.snapshot = learner.snapshot()?;
+            let validation = match self.validation {
+                Some(images) => Some(accuracy(learner.as_mut(), self.network, &checkpoint.snapshot, images)?),
+                None => None,
+            };
+            checkpoint.epochs.push(Epoch {
+                epoch: epoch + 1,
+                rate,
+                loss: tally.loss / tally.steps.max(1) as f64,
+                accuracy: tally.correct as f64 / tally.images.max(1) as f64,
+                validation,
+            });
+            watcher.epoch_done(&checkpoint)?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// How much each example counts when every class is drawn equally often: r(x) over the mean of its class, so that the
+    /// mean over a batch estimates 1/K of eq. (6), and of eq. (7) where all r are 1.
+    fn weights(&self) -> Vec<f32> {
+        let Examples { classes, relevance, n_classes, .. } = self.examples;
+        let mut sums = vec![(0.0f64, 0usize); *n_classes];
+        for (&class, &r) in classes.iter().zip(relevance) {
+            let (sum, count) = &mut sums[class as usize];
+            *sum += f64::from(r);
+            *count += 1;
+        }
+        let mean = |class: u32| sums[class as usize].0 / sums[class as usize].1 as f64;
+        classes.iter().zip(relevance).map(|(&class, &r)| (f64::from(r) / mean(class)) as f32).collect()
+    }
+
+    /// All batches from epoch `first` on, with the examples in them, prepared ahead.
+    fn batches(&self, sampler: &Sampler, first: usize) -> Result<Prefetch<Result<(Batch, Vec<usize>)>>> {
+        let (images, rows) = (self.examples.images.clone(), self.examples.rows.clone());
+        let (recipe, seed, sampler) = (self.recipe.clone(), Stream::new(self.seed), sampler.clone());
+        let (batch, count) = (recipe.batch, recipe.batches(rows.len()));
+        let augmentation = recipe.augmentation;
+        let batches = (first..recipe.epochs).flat_map(move |epoch| {
+            let order = sampler.epoch(epoch, batch * count, seed.branch(ORDER));
+            let look = seed.branch(LOOK).branch(epoch as u64);
+            let (images, rows) = (images.clone(), rows.clone());
+            (0..count).map(move |i| {
+                let examples = &order[i * batch..(i + 1) * batch];
+                let chosen: Vec<usize> = examples.iter().map(|&example| rows[example]).collect();
+                let pixels = images.batch(&chosen, &augmentation, look.branch(i as u64))?;
+                Ok((pixels, examples.to_vec()))
+            })
+        });
+        Prefetch::new(batches, AHEAD)
+    }
+}
+
+/// Branches of the seed: which examples when, and what they look like.
+const ORDER: u64 = 1;
+const LOOK: u64 = 2;
+
+/// Share of `images` whose class has the largest cosine, among all classes of the snapshot's classifier.
+pub fn accuracy(
+    learner: &mut dyn Learner,
+    network: &Network,
+    snapshot: &Snapshot,
+    images: &Dataset,
+) -> Result<f64> {
+    let weights = snapshot.class_weights(network)?;
+    let (unit, dim) = (unit_rows(weights, network.dim()), network.dim());
+    let input = network.input();
+    let size = (input.height, input.width);
+    let rows: Vec<usize> = (0..images.len()).collect();
+    let mut correct = 0;
+    for rows in rows.chunks(EVALUATION_BATCH) {
+        let batch = images.evaluation_batch(rows, size, View::for_images(size.0, size.1))?;
+        let features = learner.features(&batch)?;
+        for (feature, &row) in features.chunks_exact(dim).zip(rows) {
+            let scores =
+                unit.chunks_exact(dim).map(|w| w.iter().zip(feature).map(|(a, b)| a * b).sum::<f32>());
+            let best = scores.enumerate().fold((0, f32::NEG_INFINITY), |a, b| if b.1 > a.1 { b } else { a });
+            correct += usize::from(best.0 == images.labels()[row] as usize);
+        }
+    }
+    Ok(correct as f64 / images.len().max(1) as f64)
+}
+
+fn unit_rows(rows: &[f32], dim: usize) -> Vec<f32> {
+    rows.chunks_exact(dim)
+        .flat_map(|row| {
+            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-12);
+            row.iter().map(move |x| x / length)
+        })
+        .collect()
+}
+
+impl Snapshot {
+    /// The class weights, K×d.
+    pub fn class_weights(&self, network: &Network) -> Result<&[f32]> {
+        Ok(&self.values[self.range_of(network, Role::ClassWeights)?])
+    }
+
+    /// The scale s of the classifier.
+    pub fn scale(&self, network: &Network) -> Result<f32> {
+        Ok(self.values[self.range_of(network, Role::ClassScale)?.start])
+    }
+
+    fn range_of(&self, network: &Network, role: Role) -> Result<std::ops::Range<usize>> {
+        let tensors = self.tensors(network)?;
+        let found = tensors.into_iter().find(|(parameter, _)| parameter.role == role);
+        found.map(|(_, range)| range).ok_or_else(|| Error::Shape {
+            what: "classifier".to_owned(),
+            expected: "at least one class".to_owned(),
+            found: "a network alone".to_owned(),
+        })
+    }
+
+    /// The same network with another classifier on top: `weights` K×d, and its scale. Momenta start at zero.
+    pub fn with_classifier(&self, network: &Network, weights: &[f32], scale: f32) -> Result<Snapshot> {
+        let dim = network.dim();
+        if !weights.len().is_multiple_of(dim) {
+            return Err(Error::Shape {
+                what: "class weights".to_owned(),
+                expected: format!("rows of {dim} numbers"),
+                found: format!("{} numbers", weights.len()),
+            });
+        }
+        let backbone: usize = network.parameters(0).iter().map(crate::network::Parameter::len).sum();
+        self.tensors(network)?;
+        let values = [&self.values[..backbone], weights, &[scale]].concat();
+        Ok(Snapshot { n_classes: weights.len() / dim, momentum: vec![0.0; values.len()], values })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -130,10 +130,10 @@ pub enum TuneBy {
 pub struct Backbone {
     /// Short name, used in tables and file names.
     pub name: String,
-    /// Network file, relative to the configuration; photos are embedded with it.
+    /// Network file, relative to the configuration: photos are embedded with it, and its classifier is W_B.
     #[serde(default)]
     pub network: Option<PathBuf>,
-    /// Features of all photos by id, in place of a network.
+    /// Features of all photos by id, where they exist already.
     #[serde(default)]
     pub features: Option<PathBuf>,
     /// Classifier of the base classes, W_B, where the network file holds none.
@@ -213,8 +213,8 @@ impl Config {
                 ("a name of letters, digits, `-`, `_` and `.`", "another")
             } else if !seen.insert(name) {
                 ("each name once", "it again")
-            } else if network.is_some() == features.is_some() {
-                ("`network` or `features`", if network.is_some() { "both" } else { "neither" })
+            } else if network.is_none() && features.is_none() {
+                ("`network` or `features`", "neither")
             } else {
                 continue;
             };

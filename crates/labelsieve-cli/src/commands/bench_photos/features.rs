@@ -1,9 +1,11 @@
 //! The features of all photos by one backbone, and its classifier of the base classes.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
-use labelsieve_data::{ExampleTable, Ids, SavedClassifier, TableColumns};
+use labelsieve_data::{ExampleTable, Ids, NetworkFile, SavedClassifier, TableColumns};
 
 use super::config::Backbone;
 use super::photos::Photos;
@@ -28,7 +30,7 @@ pub struct FeatureTable {
 
 impl FeatureTable {
     /// Opens features and looks for every photo by its id; rows without ids belong to the photos in order.
-    pub fn open(path: &std::path::Path, photos: &Photos) -> Result<FeatureTable> {
+    pub fn open(path: &Path, photos: &Photos) -> Result<FeatureTable> {
         let table = ExampleTable::open(path, &TableColumns::default())?;
         let rows: Vec<Option<usize>> = match &table.ids {
             Ids::RowNumbers(n) if *n == photos.ids.len() => (0..*n).map(Some).collect(),
@@ -74,38 +76,74 @@ impl FeatureTable {
         }
         let features = Features::new(data, dim)
             .with_context(|| format!("cannot use `{}`", self.table.path.display()))?;
-        let base_is_learned = backbone.base_classifier.is_some();
-        let base = base_weights(backbone, photos, &features)?;
+        let classifier = BaseClassifier::of(backbone, dim)?;
+        let base_is_learned = classifier.is_some();
+        let base = match classifier {
+            Some(classifier) => classifier.weights(photos, dim)?,
+            None => base_prototypes(photos, &features)?,
+        };
         Ok(BackboneFeatures { features, base, base_is_learned })
     }
 }
 
-/// W_B in the order of the base classes: the given classifier's, else prototypes of all training photos.
-fn base_weights(backbone: &Backbone, photos: &Photos, features: &Features) -> Result<WeightMatrix> {
-    let dim = features.dim();
-    let Some(path) = &backbone.base_classifier else {
-        let none = Features::empty(dim);
-        let sets: Vec<Features> = photos.base.iter().map(|class| features.select(&class.train)).collect();
-        let sets = sets.iter().map(|set| WeightedClass::new(set, &none, &[]));
-        let sets = sets.collect::<labelsieve::Result<Vec<_>>>()?;
-        return Ok(prototypes(&sets, dim, Cosine::default().scale)?);
-    };
-    let saved = SavedClassifier::load(path)?;
-    if saved.dim != dim {
-        return Err(user_error(
-            format!("`{}` has {} columns, but the features have {dim}", path.display(), saved.dim),
-            "classifier and features must come from the same backbone",
-        ));
+/// A classifier of the base classes from a file.
+struct BaseClassifier {
+    path: PathBuf,
+    classes: Vec<String>,
+    dim: usize,
+    weight: Vec<f32>,
+    scale: f32,
+}
+
+impl BaseClassifier {
+    /// The one that is named, else the one in the network's file, where there is one for features of this width.
+    fn of(backbone: &Backbone, dim: usize) -> Result<Option<BaseClassifier>> {
+        if let Some(path) = &backbone.base_classifier {
+            let SavedClassifier { classes, dim, weight, scale, .. } = SavedClassifier::load(path)?;
+            return Ok(Some(BaseClassifier { path: path.clone(), classes, dim, weight, scale }));
+        }
+        let Some(path) = &backbone.network else { return Ok(None) };
+        let NetworkFile { tensors, metadata } = NetworkFile::load(path)?;
+        let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
+        let (Some((_, shape, weight)), Some((_, _, scale)), Some(metadata)) =
+            (tensor("classifier.weight"), tensor("classifier.scale"), &metadata)
+        else {
+            return Ok(None);
+        };
+        if *shape != [metadata.classes.len(), dim] || scale.len() != 1 {
+            return Ok(None); // features that a PCA has reduced, say
+        }
+        let (classes, weight) = (metadata.classes.clone(), weight.clone());
+        Ok(Some(BaseClassifier { path: path.clone(), classes, dim, weight, scale: scale[0] }))
     }
-    let mut weights = Vec::with_capacity(photos.base.len() * dim);
-    for class in &photos.base {
-        let row = saved.classes.iter().position(|name| *name == class.class).ok_or_else(|| {
-            user_error(
-                format!("`{}` has no base class `{}`", path.display(), class.class),
-                "the classifier must be that of the base classes of the photos",
-            )
-        })?;
-        weights.extend_from_slice(&saved.weight[row * dim..(row + 1) * dim]);
+
+    /// W_B in the order of the photos' base classes.
+    fn weights(&self, photos: &Photos, dim: usize) -> Result<WeightMatrix> {
+        if self.dim != dim {
+            return Err(user_error(
+                format!("`{}` has {} columns, but the features have {dim}", self.path.display(), self.dim),
+                "classifier and features must come from the same backbone",
+            ));
+        }
+        let mut weights = Vec::with_capacity(photos.base.len() * dim);
+        for class in &photos.base {
+            let row = self.classes.iter().position(|name| *name == class.class).ok_or_else(|| {
+                user_error(
+                    format!("`{}` has no base class `{}`", self.path.display(), class.class),
+                    "the classifier must be that of the base classes of the photos",
+                )
+            })?;
+            weights.extend_from_slice(&self.weight[row * dim..(row + 1) * dim]);
+        }
+        Ok(WeightMatrix::new(Features::new(weights, dim)?, self.scale)?)
     }
-    Ok(WeightMatrix::new(Features::new(weights, dim)?, saved.scale)?)
+}
+
+/// Prototypes of all training photos, where no classifier of the base classes is known.
+fn base_prototypes(photos: &Photos, features: &Features) -> Result<WeightMatrix> {
+    let none = Features::empty(features.dim());
+    let sets: Vec<Features> = photos.base.iter().map(|class| features.select(&class.train)).collect();
+    let sets = sets.iter().map(|set| WeightedClass::new(set, &none, &[]));
+    let sets = sets.collect::<labelsieve::Result<Vec<_>>>()?;
+    Ok(prototypes(&sets, features.dim(), Cosine::default().scale)?)
 }

@@ -55,9 +55,9 @@ pub struct BenchPhotos {
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
 
-    /// Classifier of the base classes that belongs to --features [default: their prototypes]
+    /// Network that made --features: its classifier is W_B [default: base prototypes]
     #[arg(long, value_name = "FILE", requires = "features")]
-    base_classifier: Option<PathBuf>,
+    network: Option<PathBuf>,
 
     /// Only the backbones of these names
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -211,9 +211,9 @@ impl BenchPhotos {
             let stem = features.file_stem().map_or("features".into(), |stem| stem.to_string_lossy());
             config.backbones = vec![Backbone {
                 name: stem.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
-                network: None,
+                network: self.network.clone(),
                 features: Some(features.clone()),
-                base_classifier: self.base_classifier.clone(),
+                base_classifier: None,
                 note: String::new(),
             }];
         }
@@ -277,7 +277,8 @@ impl BenchPhotos {
         let data = self.data_folder();
         let mut files: Vec<PathBuf> = prepared.photos.files.clone();
         files.extend(candidates.pool.as_ref().map(|pool| data.join(pool)));
-        files.extend([&backbone.features, &backbone.base_classifier].into_iter().flatten().cloned());
+        let made_by = [&backbone.features, &backbone.network, &backbone.base_classifier];
+        files.extend(made_by.into_iter().flatten().cloned());
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         // Further shots, rules or trials add cells; they change none.
         let settings = json!({

@@ -1,7 +1,7 @@
 //! `--device`, as every command spells it.
 
 use anyhow::Result;
-use labelsieve_cuda::{Device, Opened};
+use labelsieve_cuda::{Device, Opened, OpenedNetworks, Precision};
 
 use crate::printer::Printer;
 
@@ -17,6 +17,15 @@ impl DeviceArguments {
     /// Gets the device ready; only `-v` says which it is.
     pub fn open(&self, printer: &Printer) -> Result<Opened> {
         let opened = labelsieve_cuda::open(self.device)?;
+        printer.detail(&format!("working on {opened}"));
+        Ok(opened)
+    }
+
+    /// Gets the device ready for networks; only `-v` says which it is.
+    pub fn open_networks(&self, printer: &Printer) -> Result<OpenedNetworks> {
+        let processor = Box::new(labelsieve_vision::Cpu);
+        let opened =
+            labelsieve_cuda::open(self.device)?.networks(self.device, Precision::default(), processor)?;
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }

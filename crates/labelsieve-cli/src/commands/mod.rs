@@ -7,6 +7,8 @@ mod bench_sanity;
 mod classes;
 mod clean;
 mod demo;
+mod embed;
+mod embedded;
 mod evaluate;
 mod match_text;
 mod method;
@@ -27,6 +29,8 @@ pub enum Command {
     Match(Box<match_text::Match>),
     /// Convert a class file or a list of WordNet synsets to TOML
     Classes(classes::Classes),
+    /// Turn images into features of unit length
+    Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
     Clean(clean::Clean),
     /// Learn a classifier in which every candidate counts by its relevance
@@ -63,6 +67,7 @@ impl Command {
         match self {
             Command::Match(command) => command.run(printer),
             Command::Classes(command) => command.run(printer),
+            Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::TrainAttention(command) => command.run(printer),

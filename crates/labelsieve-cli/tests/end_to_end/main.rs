@@ -11,6 +11,7 @@ mod bad_settings;
 mod bench_class;
 mod bench_paper;
 mod bench_photos;
+mod embed;
 mod evaluation;
 mod formats;
 mod paper_map;

@@ -183,3 +183,18 @@ fn two_benchmarks_do_not_share_a_run_file() {
     refuses(folder.path(), BENCH, &["`bench.run`: journal: expected no other run at work on it", "hint: "]);
     kill(first);
 }
+
+#[test]
+fn a_killed_embed_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
+    let folder = crate::embed::folder_of(120);
+    let folder = folder.path();
+    let line = "embed --model M.safetensors --device cpu --images photos --batch 2 --threads 1 -o R.parquet";
+    kill(stopped_midway(folder, line, JOURNAL));
+    assert!(!folder.join("R.parquet").exists());
+    let again = run(folder, line).ok();
+    assert!((1..60).contains(&went_on_after(&again, "batches")), "{again:?}");
+    let resumed = bytes(folder, "R.parquet");
+    assert!(!folder.join(JOURNAL).exists());
+    run(folder, line).ok();
+    assert_eq!(resumed, bytes(folder, "R.parquet"));
+}

@@ -1,0 +1,53 @@
+//! `--images` and what belongs to it, as every command spells it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use labelsieve_data::images::{ImageColumns, ImageResult, ImageSource, RowFilter};
+use labelsieve_vision::images::Encoded;
+
+/// Where images come from.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ImageArguments {
+    /// Images: folders (with metadata.csv, .jsonl or .parquet, or one folder per class), .parquet files with image bytes,
+    /// webdataset or img2dataset .tar files, image files, or patterns of these
+    #[arg(long, value_name = "SOURCE", required = true, num_args = 1..)]
+    pub images: Vec<PathBuf>,
+
+    /// Column of the image bytes; in a tar, the ending of the image's name [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME")]
+    pub image_column: Option<String>,
+
+    /// Column of the name of each image [default: id, key, uid, image_path or file_name]
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
+
+    /// Column of the class; in a tar, a key of the JSON files or the ending of a text file [default: class or label]
+    #[arg(long, value_name = "NAME")]
+    pub label_column: Option<String>,
+
+    /// Only images whose column has this value, or one of several: role=base, split=train,val; may be repeated
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub filters: Vec<RowFilter>,
+}
+
+impl ImageArguments {
+    /// Looks at all sources.
+    pub fn open(&self) -> Result<ImageSource> {
+        let columns = ImageColumns {
+            image: self.image_column.clone(),
+            id: self.id_column.clone(),
+            label: self.label_column.clone(),
+            filters: self.filters.clone(),
+        };
+        Ok(ImageSource::open(&self.images, &columns)?)
+    }
+}
+
+/// An image as the decoders take it.
+pub fn encoded(image: ImageResult) -> Encoded {
+    match image {
+        Ok(image) => Encoded { id: image.id, label: image.label, bytes: Ok(image.bytes) },
+        Err(error) => Encoded { label: None, bytes: Err(error.error.to_string()), id: error.id },
+    }
+}

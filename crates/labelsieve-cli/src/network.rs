@@ -1,0 +1,101 @@
+//! Networks from weight files.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use labelsieve_data::{NamedTensor, NetworkFile, NetworkMetadata};
+use labelsieve_vision::images::View;
+use labelsieve_vision::{Architecture, Network, Pca, Snapshot, Stem, weights};
+use serde::de::DeserializeOwned;
+
+use crate::hint::user_error;
+
+/// A network that is ready for a device.
+pub struct OpenedNetwork {
+    pub network: Network,
+    pub snapshot: Snapshot,
+    /// What it sees of an image.
+    pub view: View,
+    pub metadata: NetworkMetadata,
+    /// The PCA that came with it.
+    pub pca: Option<Pca>,
+}
+
+/// Which part of a weight file is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The network without its classifier.
+    Features,
+}
+
+/// Reads a network of ours, or one with torchvision's names and nothing else, which is then taken to be for photos of
+/// the usual size. `image_size` replaces the size in the file.
+pub fn open_network(
+    path: &Path,
+    wanted: Wanted,
+    image_size: Option<(usize, usize)>,
+) -> Result<OpenedNetwork> {
+    let file = NetworkFile::load(path)?;
+    let mut metadata = match file.metadata {
+        Some(metadata) => metadata,
+        None => guess(&file.tensors).ok_or_else(|| {
+            user_error(
+                format!("`{}` holds no network that is known here", path.display()),
+                "give a file of `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's names",
+            )
+        })?,
+    };
+    if metadata.architecture.is_empty() {
+        return Err(user_error(
+            format!("`{}` holds no network", path.display()),
+            "a file with a PCA alone goes to --pca",
+        ));
+    }
+    metadata.image_size = image_size.unwrap_or(metadata.image_size);
+    let (height, width) = metadata.image_size;
+    let in_file = || format!("`{}`", path.display());
+    let architecture: Architecture = metadata.architecture.parse().with_context(in_file)?;
+    let stem =
+        named(&metadata.stem).with_context(in_file)?.unwrap_or_else(|| Stem::for_images(height, width));
+    let view =
+        named(&metadata.view).with_context(in_file)?.unwrap_or_else(|| View::for_images(height, width));
+    let mut network = architecture.network(height, width, stem).with_context(in_file)?;
+    network.mean = metadata.channel_mean;
+    network.deviation = metadata.channel_deviation;
+    let pca = Pca::from_tensors(&file.tensors).with_context(in_file)?;
+    let n_classes = match wanted {
+        Wanted::Features => 0,
+    };
+    let snapshot = weights::from_tensors(&network, n_classes, file.tensors).with_context(in_file)?;
+    Ok(OpenedNetwork { network, snapshot, view, metadata, pca })
+}
+
+/// The value of this name; none for an empty name.
+fn named<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_value(serde_json::Value::String(name.to_owned()))?))
+}
+
+/// What a file without a description is, by the names in it.
+fn guess(tensors: &[NamedTensor]) -> Option<NetworkMetadata> {
+    let has = |name: &str| tensors.iter().any(|(found, _, _)| found == name);
+    let architecture = match () {
+        () if has("layer1.0.conv3.weight") => Architecture::ResNet50,
+        () if has("layer1.1.conv1.weight") => Architecture::ResNet18,
+        () if has("layer1.0.conv1.weight") => Architecture::ResNet10,
+        () if has("block0.conv.weight") => Architecture::ConvNet128,
+        () => return None,
+    };
+    let size = architecture.usual_size();
+    let usual = Network::for_images(size, size);
+    Some(NetworkMetadata {
+        architecture: architecture.to_string(),
+        stem: "photo".to_owned(),
+        image_size: (size, size),
+        channel_mean: usual.mean,
+        channel_deviation: usual.deviation,
+        ..NetworkMetadata::default()
+    })
+}

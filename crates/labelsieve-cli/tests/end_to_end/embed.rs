@@ -1,0 +1,252 @@
+//! `embed`: images of every kind in, features out.
+
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
+use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
+use labelsieve_data::{ExampleTable, NetworkFile, NetworkMetadata, Precision, TableColumns};
+use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
+use parquet::arrow::ArrowWriter;
+
+use crate::common::{bytes, listing, refuses, run};
+
+const EMBED: &str = "embed --model M.safetensors --device cpu --images";
+
+/// An untrained network for images of 16×16: nothing here asks whether features are any good.
+fn write_model(path: &Path, seed: u64) {
+    let network = Architecture::ConvNet128.network(16, 16, Stem::Photo).expect("a size");
+    let snapshot = Snapshot::initial(&network, 0, seed);
+    let metadata = NetworkMetadata {
+        architecture: "convnet128".to_owned(),
+        image_size: (16, 16),
+        channel_mean: network.mean,
+        channel_deviation: network.deviation,
+        ..NetworkMetadata::default()
+    };
+    let tensors = weights::to_tensors(&network, &snapshot).expect("its own snapshot");
+    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("room");
+}
+
+fn drawn(seed: u32) -> RgbImage {
+    RgbImage::from_fn(24, 20, |x, y| {
+        Rgb([(x * 9 + seed * 31) as u8, (y * 11) as u8, (seed * 57 % 256) as u8])
+    })
+}
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.write_to(&mut bytes, format).expect("an image");
+    bytes.into_inner()
+}
+
+fn png(seed: u32) -> Vec<u8> {
+    encoded(&drawn(seed).into(), ImageFormat::Png)
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
+    std::fs::write(path, bytes).expect("room");
+}
+
+/// A folder with a network and `n` pictures under `photos/{cat,owl}`.
+pub fn folder_of(n: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_model(&folder.path().join("M.safetensors"), 0);
+    for i in 0..n {
+        let class = if i % 2 == 0 { "cat" } else { "owl" };
+        write(folder.path(), &format!("photos/{class}/{i:03}.png"), &png(i));
+    }
+    folder
+}
+
+/// Ids, classes and rows of a table.
+fn table(folder: &Path, name: &str) -> (Vec<String>, Option<Vec<String>>, Vec<Vec<f32>>) {
+    let table = ExampleTable::open(folder.join(name), &TableColumns::default()).expect("a table");
+    let rows: Vec<usize> = (0..table.len()).collect();
+    let mut values = vec![0.0; table.len() * table.features.cols()];
+    table.features.read_rows(&rows, &mut values).expect("rows");
+    let ids = rows.iter().map(|&row| table.ids.get(row).into_owned()).collect();
+    let classes = table.labels.map(|labels| rows.iter().map(|&row| labels.get(row).to_owned()).collect());
+    (ids, classes, values.chunks(table.features.cols()).map(<[f32]>::to_vec).collect())
+}
+
+fn length(row: &[f32]) -> f32 {
+    row.iter().map(|value| value * value).sum::<f32>().sqrt()
+}
+
+#[test]
+fn every_kind_of_image_is_embedded_or_listed() {
+    let folder = folder_of(2);
+    let folder = folder.path();
+    let good = drawn(7);
+    let sixteen = DynamicImage::ImageRgb8(good.clone()).into_rgb16();
+    write(folder, "photos/cat/a-16bit.png", &encoded(&sixteen.into(), ImageFormat::Png));
+    write(folder, "photos/cat/b.gif", &animation(&good));
+    let jpeg = encoded(&good.clone().into(), ImageFormat::Jpeg);
+    write(folder, "photos/cat/c.jpg", &jpeg);
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-vision/tests/golden/images/cmyk.jpg");
+    write(folder, "photos/cat/d-cmyk.jpg", &std::fs::read(golden).expect("a file of the repository"));
+    write(folder, "photos/cat/e-cut.jpg", &jpeg[..jpeg.len() / 2]);
+    write(folder, "photos/cat/f-empty.jpg", b"");
+    write(folder, "photos/cat/g-garbage.jpg", b"<html>not found</html>");
+    let mut huge = encoded(&good.clone().into(), ImageFormat::Bmp);
+    huge[18..26].copy_from_slice(&[0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0]);
+    write(folder, "photos/cat/h-huge.bmp", &huge);
+    write(folder, "photos/cat/i.webp", &encoded(&good.clone().into(), ImageFormat::WebP));
+    let done = run(folder, &format!("{EMBED} photos --batch 3 -o F.parquet")).ok();
+    assert!(done.err.contains("7 images as rows of 128 numbers in `F.parquet`"), "{done:?}");
+    assert!(
+        done.err.contains("warning: 4 of 11 images were skipped; `F.parquet.skipped.csv` says why"),
+        "{done:?}"
+    );
+    let (ids, classes, rows) = table(folder, "F.parquet");
+    let names = ["000.png", "a-16bit.png", "b.gif", "c.jpg", "d-cmyk.jpg", "i.webp"]
+        .map(|name| format!("cat/{name}"));
+    assert_eq!(ids[..6], names);
+    assert_eq!(classes.expect("all known")[5..], ["cat", "owl"]);
+    assert!(rows.iter().all(|row| (length(row) - 1.0).abs() < 1e-5));
+    assert_eq!(rows[1], rows[5], "16 bits and WebP without loss are the same picture");
+    let skipped = String::from_utf8(bytes(folder, "F.parquet.skipped.csv")).expect("text");
+    let lines: Vec<&str> = skipped.lines().collect();
+    assert_eq!(lines[0], "id,reason");
+    for (line, start) in lines[1..].iter().zip([
+        "cat/e-cut.jpg,the file is cut short: a JPEG without its end mark",
+        "cat/f-empty.jpg,\"expected an image, found no bytes\"",
+        "cat/g-garbage.jpg,\"expected JPEG, PNG, WebP, GIF, BMP or TIFF, found other bytes\"",
+        "cat/h-huge.bmp,",
+    ]) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    assert_eq!(lines.len(), 5);
+}
+
+/// Two pictures, one after the other.
+fn animation(first: &RgbImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut bytes);
+    for picture in [first.clone(), RgbImage::new(24, 20)] {
+        encoder.encode_frame(image::Frame::new(DynamicImage::from(picture).into_rgba8())).expect("a frame");
+    }
+    drop(encoder);
+    bytes
+}
+
+#[test]
+fn rows_of_a_parquet_file_are_chosen_by_their_columns() {
+    let folder = folder_of(0);
+    let folder = folder.path();
+    let texts = |values: [&str; 4]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+    let pictures: Vec<Vec<u8>> = (0..4).map(png).collect();
+    let columns = [
+        ("key", texts(["a", "b", "c", "d"])),
+        ("picture", Arc::new(BinaryArray::from_iter_values(&pictures)) as ArrayRef),
+        ("role", texts(["base", "novel", "base", "base"])),
+        ("split", texts(["train", "train", "test", "train"])),
+        ("kind", texts(["owl", "cat", "owl", "cat"])),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).expect("columns");
+    let file = std::fs::File::create(folder.join("P.parquet")).expect("room");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.close().expect("room");
+    let line =
+        format!("{EMBED} P.parquet --where role=base --where split=train --label-column kind -o F.parquet");
+    run(folder, &line).ok();
+    let (ids, classes, _) = table(folder, "F.parquet");
+    assert_eq!((ids, classes), (vec!["a".into(), "d".into()], Some(vec!["owl".into(), "cat".into()])));
+    refuses(
+        folder,
+        &format!("{EMBED} P.parquet --where rolle=base -o G.parquet"),
+        &["P.parquet", "a column `rolle`"],
+    );
+    refuses(folder, &format!("{EMBED} P.parquet --where role -o G.parquet"), &["expected COLUMN=VALUE"]);
+    refuses(
+        folder,
+        &format!("{EMBED} P.parquet --where role=none -o G.parquet"),
+        &["none of the 0 images can be read", "hint: "],
+    );
+}
+
+#[test]
+fn a_pca_is_fitted_saved_and_applied_again() {
+    let folder = folder_of(12);
+    let folder = folder.path();
+    let fit =
+        run(folder, &format!("{EMBED} photos --fit-pca 5 --pca-output P.safetensors -o A.parquet")).ok();
+    assert!(fit.err.contains("a PCA of width 5 keeps "), "{fit:?}");
+    run(folder, &format!("{EMBED} photos --pca P.safetensors --dtype f16 -o B.npy")).ok();
+    let ((ids, _, fitted), (_, _, applied)) = (table(folder, "A.parquet"), table(folder, "B.npy"));
+    assert_eq!((fitted.len(), fitted[0].len()), (12, 5));
+    for (a, b) in fitted.iter().flatten().zip(applied.iter().flatten()) {
+        assert!((a - b).abs() < 1e-3, "{a} {b}");
+    }
+    let table = String::from_utf8(bytes(folder, "B.npy.ids.csv")).expect("text");
+    assert!(table.starts_with(&format!("id,class\n{},cat\n", ids[0])), "{table}");
+    refuses(
+        folder,
+        &format!("{EMBED} photos --fit-pca 129 --pca-output Q.safetensors -o C.parquet"),
+        &["1 to 128"],
+    );
+    refuses(
+        folder,
+        &format!("{EMBED} photos --pca M.safetensors -o C.parquet"),
+        &["`M.safetensors` holds no PCA", "hint: "],
+    );
+    refuses(
+        folder,
+        "embed --model P.safetensors --images photos -o C.parquet",
+        &["`P.safetensors` holds no network", "--pca"],
+    );
+}
+
+#[test]
+fn the_result_does_not_depend_on_threads_or_batches() {
+    let folder = folder_of(9);
+    let folder = folder.path();
+    for (name, options) in
+        [("A", "--threads 1 --batch 2"), ("B", "--threads 2 --batch 2"), ("C", "--threads 2 --batch 64")]
+    {
+        run(folder, &format!("{EMBED} photos {options} -o {name}.npy")).ok();
+    }
+    assert_eq!(bytes(folder, "A.npy"), bytes(folder, "B.npy"));
+    assert_eq!(bytes(folder, "A.npy"), bytes(folder, "C.npy"));
+}
+
+#[test]
+fn inputs_are_not_replaced_and_bad_files_are_named() {
+    let folder = folder_of(2);
+    let folder = folder.path();
+    refuses(folder, &format!("{EMBED} photos -o F.csv"), &["`F.csv`", ".parquet, .npz or .npy"]);
+    write(folder, "photos/metadata.parquet", b"no table");
+    refuses(
+        folder,
+        &format!("{EMBED} photos -o F.parquet"),
+        &["metadata.parquet` is not a readable Parquet file"],
+    );
+    std::fs::remove_file(folder.join("photos/metadata.parquet")).expect("it is there");
+    refuses(folder, &format!("{EMBED} nowhere -o F.parquet"), &["cannot open `nowhere`", "hint: "]);
+    refuses(folder, "embed --model photos/cat/000.png --images photos -o F.parquet", &["000.png"]);
+    refuses(
+        folder,
+        &format!("{EMBED} photos --image-size 8 -o F.parquet"),
+        &["larger images for convnet128"],
+    );
+    std::fs::copy(folder.join("M.safetensors"), folder.join("M.npy")).expect("room");
+    refuses(folder, "embed --model M.npy --images photos -o M.npy", &["would replace the input `M.npy`"]);
+}
+
+#[test]
+fn a_run_with_other_images_starts_anew_and_leaves_nothing_behind() {
+    let folder = folder_of(4);
+    let folder = folder.path();
+    write(folder, "photos/cat/bad.png", b"bad");
+    run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
+    assert!(listing(folder).contains(&"F.parquet.skipped.csv".to_owned()));
+    std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it is there");
+    run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
+    let names: Vec<String> = listing(folder).into_iter().filter(|name| name.starts_with('F')).collect();
+    assert_eq!(names, ["F.parquet"], "no list of an earlier run, no journal");
+}

@@ -10,9 +10,8 @@ use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::accuracy;
 use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
-use labelsieve_vision::{
-    Checkpoint, Examples, Networks, Recipe, ScaleRule, Snapshot, Training, Watcher, unit_features,
-};
+use labelsieve_vision::training::{Checkpoint, Examples, Recipe, Training, Watcher};
+use labelsieve_vision::{Networks, ScaleRule, Snapshot, unit_features};
 
 use super::config::PhotoColumns;
 use super::half::Half;
@@ -183,8 +182,7 @@ impl<'a> FineTuning<'a> {
         let mut features = Vec::with_capacity(rows.len() * network.dim());
         let input = network.input();
         for rows in rows.chunks(TEST_BATCH) {
-            let batch =
-                self.images.evaluation_batch(rows, (input.height, input.width), self.opened.view)?;
+            let batch = self.images.evaluation_batch(rows, (input.height, input.width), self.opened.view)?;
             features.extend(unit_features(learner.as_mut(), &batch)?);
         }
         let weights = Features::new(snapshot.class_weights(network)?.to_vec(), network.dim())?;

@@ -1,6 +1,6 @@
 //! All rows of the tables for one backbone and one set of candidates.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, AttentionTraining, Cosine, WeightedClass};
 use labelsieve::evaluation::{RelevanceAnalysis, Trial};
@@ -8,7 +8,7 @@ use labelsieve::evaluation::{RelevanceAnalysis, Trial};
 use super::config::TuneBy;
 use super::half::Half;
 use crate::bench::{
-    Reached, Row, Run, Score, Source, Task, Tuned, choose_cosine, prototype_rows, settings_of, tune,
+    Reached, Row, Run, Score, Source, Task, Tuned, choose_cosine, gcn, prototype_rows, settings_of, tune,
 };
 use crate::printer::Printer;
 
@@ -34,6 +34,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The settings of gcn, by shot.
+    pub fn gcn_row(&self) -> Row {
+        let sources = self.tuned.gcn_lambda.iter().map(|trials| gcn(trials[0].setting).into()).collect();
+        Row { name: "gcn", sources }
+    }
+
+    /// Adds a row behind the one of this name, or at the end.
+    pub fn add_after(&mut self, name: &str, row: RowResult) {
+        let place = self.rows.iter().position(|row| row.name == name).map_or(self.rows.len(), |at| at + 1);
+        self.rows.insert(place, row);
+    }
+
     /// A row by its name.
     pub fn row(&self, name: &str) -> Option<&RowResult> {
         self.rows.iter().find(|row| row.name == name)
@@ -81,9 +93,9 @@ pub fn measure(
             outcome.rows.push(result);
         }
     }
-    let gcn = sources.iter().find(|row| row.name == "gcn").context("gcn is always measured")?;
+    let gcn = outcome.gcn_row();
     outcome.relevance = run.weights(report, 0, &gcn.sources[0], 0)?;
-    outcome.separation = separation(run, report, gcn)?;
+    outcome.separation = separation(run, report, &gcn)?;
     Ok(outcome)
 }
 

@@ -7,8 +7,10 @@
 mod candidates;
 mod config;
 mod draws;
+mod embedding;
 mod features;
 mod figures;
+mod fine_tune;
 mod five_way;
 mod half;
 mod measure;
@@ -29,6 +31,7 @@ use serde_json::json;
 use crate::bench::{Grid, Run};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::{layout, percent, seconds};
@@ -36,7 +39,9 @@ use candidates::CandidateSet;
 use config::{Backbone, Config};
 use draws::Draws;
 use features::{BackboneFeatures, FeatureTable};
+use fine_tune::FineTuning;
 use half::{Ground, Half};
+use measure::Outcome;
 use photos::Photos;
 use tables::Heading;
 
@@ -65,6 +70,10 @@ pub struct BenchPhotos {
 
     #[arg(long, value_enum, default_value = "low-shot")]
     protocol: ProtocolName,
+
+    /// Fine-tune the network on the first N episodes of each shot; slow without a GPU, and needs a network
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fine_tune: usize,
 
     #[command(flatten)]
     device: DeviceArguments,
@@ -101,6 +110,8 @@ struct Prepared {
     tables: Vec<FeatureTable>,
     /// Photos that lack features and take no part.
     n_without: usize,
+    /// Seconds that embedding took.
+    embedding: f64,
 }
 
 /// What goes into the run directory at the end.
@@ -119,7 +130,10 @@ impl BenchPhotos {
         let prepared = self.prepare(printer)?;
         let directory = self.create_directory(&prepared)?;
         let mut collected = Collected::default();
-        collected.add_stage("reading", start.elapsed().as_secs_f64());
+        collected.add_stage("reading", start.elapsed().as_secs_f64() - prepared.embedding);
+        if prepared.embedding > 0.0 {
+            collected.add_stage("embedding", prepared.embedding);
+        }
         let opened = self.device.open(printer)?;
         for (b, backbone) in prepared.config.backbones.iter().enumerate() {
             let reading = Instant::now();
@@ -162,17 +176,19 @@ impl BenchPhotos {
         self.choose_backbones(&mut config)?;
         let data = self.data_folder();
         let mut photos = Photos::read(&config.photos, &data)?;
+        let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, printer)?;
+        Draws::new(&photos, config.clean, &config.protocol, self.seed)?; // refused before the long work
+        let mut embedding = 0.0;
+        for backbone in &mut config.backbones {
+            if backbone.features.is_none() {
+                let start = Instant::now();
+                backbone.features =
+                    Some(embedding::features(self, backbone, &config.photos, &photos, printer)?);
+                embedding += start.elapsed().as_secs_f64();
+            }
+        }
         let mut tables = Vec::new();
-        for backbone in &config.backbones {
-            let path = backbone.features.as_deref().ok_or_else(|| {
-                user_error(
-                    format!(
-                        "backbone `{}` has a network, but this build cannot embed photos yet",
-                        backbone.name
-                    ),
-                    "embed the photos first and give their `features`",
-                )
-            })?;
+        for path in config.backbones.iter().filter_map(|backbone| backbone.features.as_deref()) {
             tables.push(FeatureTable::open(path, &photos)?);
         }
         let has: Vec<bool> =
@@ -181,7 +197,6 @@ impl BenchPhotos {
         if n_without > 0 {
             printer.warning(&format!("{n_without} photos have no features and take no part"));
         }
-        let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, printer)?;
         candidates.iter_mut().for_each(|set| set.leave_out(&has));
         for set in &candidates {
             let (all, mean) = set.noise();
@@ -196,7 +211,7 @@ impl BenchPhotos {
             ));
         }
         let draws = Draws::new(&photos, config.clean, &config.protocol, self.seed)?;
-        Ok(Prepared { config, photos, candidates, draws, tables, n_without })
+        Ok(Prepared { config, photos, candidates, draws, tables, n_without, embedding })
     }
 
     /// --data, else the environment, else beside the configuration.
@@ -309,7 +324,10 @@ impl BenchPhotos {
         let report = Half::new(ground, report, "reported");
         let attention = measure::attention(run, &report, self.seed, printer)?;
         let tune_by = prepared.config.protocol.tune_by;
-        let outcome = measure::measure(run, &tuning, &report, attention.as_ref(), tune_by, printer)?;
+        let mut outcome = measure::measure(run, &tuning, &report, attention.as_ref(), tune_by, printer)?;
+        if self.fine_tune > 0 {
+            self.fine_tune(prepared, backbone, &report, &mut outcome, run, printer)?;
+        }
         let heading = self.heading(prepared, backbone, ground);
         let shots = &prepared.config.protocol.shots;
         collected.tables.extend(tables::result_tables(&outcome, shots, &heading));
@@ -326,6 +344,32 @@ impl BenchPhotos {
                 figures::write_gallery(directory, &outcome, &report, shots[0], columns)
             })?;
         }
+        Ok(())
+    }
+
+    /// Adds the row of the fine-tuned network.
+    fn fine_tune(
+        &self,
+        prepared: &Prepared,
+        backbone: &Backbone,
+        report: &Half,
+        outcome: &mut Outcome,
+        run: &mut Run,
+        printer: &Printer,
+    ) -> Result<()> {
+        let Some(path) = &backbone.network else {
+            return Err(user_error(
+                format!("backbone `{}` has no network to fine-tune", backbone.name),
+                "name its `network` in the configuration, or give --network with --features",
+            ));
+        };
+        let opened = open_network(path, Wanted::Features, None)?;
+        let device = self.device.open_networks(printer)?;
+        let columns = &prepared.config.photos;
+        let tuning =
+            run.clock.time("decoding", || FineTuning::new(device.networks(), &opened, report, columns))?;
+        let row = tuning.row(run, report, &outcome.gcn_row(), self.fine_tune, printer)?;
+        outcome.add_after("gcn, cosine", row);
         Ok(())
     }
 

@@ -5,73 +5,18 @@ beforehand ("on the GPU"), or bytes in page-locked host memory that are sent and
 which is what `labelsieve` does. With the output of the `networks` example as argument, prints both side by side.
 """
 
+import pathlib
 import sys
 import time
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
+from networks import ConvNet, ResNet  # noqa: E402
 
 CLASSES = 100
-
-
-
-class Block(nn.Module):
-    def __init__(self, c_in, c_out, stride, relu):
-        super().__init__()
-        self.conv1 = nn.Conv2d(c_in, c_out, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(c_out)
-        self.conv2 = nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(c_out)
-        self.relu = relu
-        self.short = None
-        if stride != 1 or c_in != c_out:
-            self.short = nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = self.bn2(self.conv2(y)) + (x if self.short is None else self.short(x))
-        return F.relu(y, inplace=True) if self.relu else y
-
-
-class Bottleneck(nn.Module):
-    def __init__(self, c_in, width, stride, relu):
-        super().__init__()
-        c_out = 4 * width
-        self.conv1, self.bn1 = nn.Conv2d(c_in, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv3, self.bn3 = nn.Conv2d(width, c_out, 1, bias=False), nn.BatchNorm2d(c_out)
-        self.short = None
-        if stride != 1 or c_in != c_out:
-            self.short = nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = F.relu(self.bn2(self.conv2(y)), inplace=True)
-        y = self.bn3(self.conv3(y)) + (x if self.short is None else self.short(x))
-        return F.relu(y, inplace=True)
-
-
-def resnet(small, block=Block, counts=(1, 1, 1, 1), last_relu=False):
-    stem = nn.Conv2d(3, 64, 3, 1, 1, bias=False) if small else nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-    layers = [stem, nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
-    c = 64
-    for stage, (width, count) in enumerate(zip((64, 128, 256, 512), counts)):
-        for i in range(count):
-            relu = last_relu or stage < 3 or i + 1 < count
-            layers.append(block(c, width, 2 if stage and not i else 1, relu))
-            c = width * (4 if block is Bottleneck else 1)
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), c
-
-
-def convnet(size):
-    layers, c = [], 3
-    for i, width in enumerate((64, 64, 128, 128)):
-        layers += [nn.Conv2d(c, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)]
-        layers += [nn.ReLU(inplace=True)] if i < 3 else []
-        layers += [nn.MaxPool2d(2)]
-        c = width
-    return nn.Sequential(*layers, nn.Flatten()), c * (size // 16) ** 2
 
 
 class Head(nn.Module):
@@ -98,11 +43,8 @@ def rate(run, n, times=20):
     return times * n / best
 
 
-def measure(net, dim, size, n):
+def measure(net, size, n):
     net = net.cuda().to(memory_format=torch.channels_last)
-    head = Head(dim).cuda()
-    parameters = list(net.parameters()) + list(head.parameters())
-    optimiser = torch.optim.SGD(parameters, 0.01, 0.9, weight_decay=5e-4, nesterov=True)
     host = torch.randint(0, 256, (n, size, size, 3), dtype=torch.uint8).pin_memory()
     mean = torch.tensor([0.485, 0.456, 0.406], device="cuda").view(1, 3, 1, 1)
     deviation = torch.tensor([0.229, 0.224, 0.225], device="cuda").view(1, 3, 1, 1)
@@ -113,6 +55,10 @@ def measure(net, dim, size, n):
         return (x.float() / 255 - mean) / deviation
 
     ready = from_host()
+    with torch.no_grad():
+        head = Head(net(ready).shape[1]).cuda()
+    parameters = list(net.parameters()) + list(head.parameters())
+    optimiser = torch.optim.SGD(parameters, 0.01, 0.9, weight_decay=5e-4, nesterov=True)
 
     def step(images):
         with torch.autocast("cuda", torch.bfloat16):
@@ -143,13 +89,13 @@ def main():
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}")
     print("| network, batch | | PyTorch, on the GPU | PyTorch, from the host | labelsieve, from the host | ratios |")
     print("|---|---|---|---|---|---|")
-    for name, (net, dim), size, n in [
-        ("resnet10-224", resnet(False), 224, 128),
-        ("convnet128-84", convnet(84), 84, 256),
-        ("resnet10-64", resnet(True), 64, 256),
-        ("resnet50-224", resnet(False, Bottleneck, (3, 4, 6, 3), True), 224, 128),
+    for name, net, size, n in [
+        ("resnet10-224", ResNet([1, 1, 1, 1], False, False, False), 224, 128),
+        ("convnet128-84", ConvNet(), 84, 256),
+        ("resnet10-64", ResNet([1, 1, 1, 1], False, False, True), 64, 256),
+        ("resnet50-224", ResNet([3, 4, 6, 3], True, True, False), 224, 128),
     ]:
-        for what, (ready, host) in zip(("train", "embed"), measure(net, dim, size, n)):
+        for what, (ready, host) in zip(("train", "embed"), measure(net, size, n)):
             mine = ours.get((name, what), float("nan"))
             print(f"| {name}, {n} | {what} | {ready:,.0f} | {host:,.0f} | {mine:,.0f} | "
                   f"{mine / ready:.2f}, {mine / host:.2f} |", flush=True)

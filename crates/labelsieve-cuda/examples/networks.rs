@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use labelsieve::random::Stream;
 use labelsieve_cuda::{Cuda, Precision};
-use labelsieve_vision::{
-    Architecture, Batch, Learner, Network, Networks, Role, ScaleRule, Sgd, Snapshot, Stem, Targets,
-};
+use labelsieve_vision::{Architecture, Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
 
 const N_CLASSES: usize = 100;
 
@@ -32,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("resnet50-224", Architecture::ResNet50, 224, Stem::Photo, 128),
     ] {
         let network = architecture.network(size, size, stem)?;
-        let mut learner = networks.learner(&network, &initial(&network))?;
+        let mut learner = networks.learner(&network, &Snapshot::initial(&network, N_CLASSES, 2))?;
         let first = Instant::now();
         let batch = noise(n, size)?;
         let made = first.elapsed().as_secs_f64();
@@ -83,24 +81,4 @@ fn noise(n: usize, size: usize) -> labelsieve_vision::Result<Batch> {
     let stream = Stream::new(1);
     let pixels = (0..n * size * size * 3).map(|i| (128.0 + 50.0 * stream.normal(i as u64)) as u8).collect();
     Batch::new(size, size, pixels)
-}
-
-fn initial(network: &Network) -> Snapshot {
-    let mut values = Vec::new();
-    for (number, parameter) in network.parameters(N_CLASSES).iter().enumerate() {
-        let stream = Stream::new(2).branch(number as u64);
-        let deviation = match parameter.role {
-            Role::Convolution => (2.0 / (parameter.shape[2].pow(2) * parameter.shape[0]) as f32).sqrt(),
-            Role::ClassWeights => (2.0 / network.dim() as f32).sqrt(),
-            _ => 0.0,
-        };
-        let mean = match parameter.role {
-            Role::Scale | Role::RunningVariance => 1.0,
-            Role::ClassScale => 10.0,
-            _ => 0.0,
-        };
-        values.extend((0..parameter.len()).map(|i| mean + deviation * stream.normal(i as u64)));
-    }
-    let momentum = vec![0.0; values.len()];
-    Snapshot { n_classes: N_CLASSES, values, momentum }
 }

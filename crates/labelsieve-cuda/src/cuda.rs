@@ -19,9 +19,19 @@ use crate::training::NetworkModel;
 /// One GPU. It does one call at a time; calls from other threads wait.
 pub struct Cuda {
     index: usize,
+    choice: Choice,
     gpu: Gpu,
     memory_limit: usize,
     state: Mutex<State>,
+}
+
+/// How a GPU came to be used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Choice {
+    /// Somebody named it: what it cannot do is an error.
+    AskedFor,
+    /// It was there: what it cannot do is left to the processor.
+    Found,
 }
 
 pub(crate) struct State {
@@ -34,12 +44,22 @@ impl Cuda {
     pub fn open(index: usize) -> Result<Cuda> {
         let gpu = Gpu::open(index)?;
         let state = State { staging: Staging::new(&gpu)?, phases: Phases::default() };
-        Ok(Cuda { index, gpu, memory_limit: usize::MAX, state: Mutex::new(state) })
+        let choice = Choice::AskedFor;
+        Ok(Cuda { index, choice, gpu, memory_limit: usize::MAX, state: Mutex::new(state) })
     }
 
     /// Plans with at most this many bytes of GPU memory, e.g. because other programs will need the rest.
     pub fn with_memory_limit(self, bytes: usize) -> Cuda {
         Cuda { memory_limit: bytes, ..self }
+    }
+
+    /// As [`Device::Auto`](crate::Device::Auto) finds it.
+    pub(crate) fn found(self) -> Cuda {
+        Cuda { choice: Choice::Found, ..self }
+    }
+
+    pub(crate) fn choice(&self) -> Choice {
+        self.choice
     }
 
     /// Its number.

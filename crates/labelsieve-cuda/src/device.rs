@@ -6,7 +6,7 @@ use std::str::FromStr;
 use labelsieve::engine::{Cpu, Engine};
 use labelsieve_vision::Networks;
 
-use crate::cuda::Cuda;
+use crate::cuda::{Choice, Cuda};
 use crate::error::{Error, Result};
 use crate::networks::Precision;
 
@@ -77,23 +77,18 @@ impl Opened {
         }
     }
 
-    /// What makes networks. A GPU needs cuDNN for them: without it, `processor` does the work if `device`, which this was
-    /// opened as, leaves the choice, and else it is an error. The engine stays where it is.
-    pub fn networks(
-        &self,
-        device: Device,
-        precision: Precision,
-        processor: Box<dyn Networks>,
-    ) -> Result<OpenedNetworks> {
+    /// What makes networks. A GPU needs cuDNN for them: without it, the processor does the work if this was opened as
+    /// [`Device::Auto`], and else it is an error. The engine stays where it is.
+    pub fn networks(&self, precision: Precision) -> Result<OpenedNetworks> {
         let cuda = match self {
-            Opened::Cpu { reason } => return Ok(OpenedNetworks::on_cpu(processor, reason)),
+            Opened::Cpu { reason } => return Ok(OpenedNetworks::on_cpu(reason)),
             Opened::Cuda(cuda) => cuda,
         };
         match cuda.networks(precision) {
             Ok(networks) => {
                 Ok(OpenedNetworks { networks: Box::new(networks), kind: "cuda", text: self.to_string() })
             }
-            Err(error) if device == Device::Auto => Ok(OpenedNetworks::on_cpu(processor, &error.to_string())),
+            Err(error) if cuda.choice() == Choice::Found => Ok(OpenedNetworks::on_cpu(&error.to_string())),
             Err(error) => Err(error),
         }
     }
@@ -107,8 +102,9 @@ pub struct OpenedNetworks {
 }
 
 impl OpenedNetworks {
-    fn on_cpu(processor: Box<dyn Networks>, reason: &str) -> OpenedNetworks {
-        OpenedNetworks { networks: processor, kind: "cpu", text: format!("cpu ({reason})") }
+    fn on_cpu(reason: &str) -> OpenedNetworks {
+        let networks = Box::new(labelsieve_vision::Cpu);
+        OpenedNetworks { networks, kind: "cpu", text: format!("cpu ({reason})") }
     }
 
     /// What does the work.
@@ -143,7 +139,7 @@ pub fn open(device: Device) -> Result<Opened> {
         Device::Cpu => Ok(Opened::Cpu { reason: "asked for".to_owned() }),
         Device::Cuda(index) => Ok(Opened::Cuda(Box::new(Cuda::open(index)?))),
         Device::Auto => Ok(match Cuda::open(0) {
-            Ok(cuda) => Opened::Cuda(Box::new(cuda)),
+            Ok(cuda) => Opened::Cuda(Box::new(cuda.found())),
             Err(error) => Opened::Cpu { reason: error.to_string() },
         }),
     }

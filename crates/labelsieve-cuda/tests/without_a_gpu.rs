@@ -2,7 +2,7 @@
 
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, engine::Job};
 use labelsieve_cuda::{Cuda, Device, Error, Opened, Precision, open};
-use labelsieve_vision::{Learner, Network, Networks, Snapshot};
+use labelsieve_vision::{Architecture, Batch, Snapshot, Stem};
 
 #[test]
 fn asking_for_a_gpu_that_is_not_there_says_what_is_missing() {
@@ -46,32 +46,26 @@ fn the_processor_can_be_asked_for() {
     assert_eq!(open(Device::Cpu).unwrap().to_string(), "cpu (asked for)");
 }
 
-/// Stands for the processor.
-struct Nobody;
-
-impl Networks for Nobody {
-    fn learner(&self, _: &Network, _: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
-        Err(labelsieve_vision::Error::Device("nobody".to_owned()))
-    }
-}
-
 #[test]
 fn networks_are_made_where_the_engine_is_unless_cudnn_is_missing() {
-    let opened = open(Device::Cpu).unwrap();
-    let networks = opened.networks(Device::Cpu, Precision::Bf16, Box::new(Nobody)).unwrap();
+    let networks = open(Device::Cpu).unwrap().networks(Precision::Bf16).unwrap();
     assert_eq!((networks.kind(), networks.to_string()), ("cpu", "cpu (asked for)".to_owned()));
 
     let opened = open(Device::Auto).unwrap();
-    let networks = opened.networks(Device::Auto, Precision::Bf16, Box::new(Nobody)).unwrap();
+    let networks = opened.networks(Precision::Bf16).unwrap();
     match &opened {
         Opened::Cpu { reason } => assert_eq!(networks.to_string(), format!("cpu ({reason})")),
         Opened::Cuda(cuda) => match cuda.networks(Precision::Bf16) {
             Ok(_) => assert_eq!(networks.to_string(), opened.to_string()),
             Err(error) => {
                 assert_eq!(networks.to_string(), format!("cpu ({error})"));
-                let asked = opened.networks(Device::Cuda(0), Precision::Bf16, Box::new(Nobody));
+                let asked = open(Device::Cuda(0)).unwrap().networks(Precision::Bf16);
                 assert_eq!(asked.err(), Some(error));
             }
         },
     }
+    let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
+    let mut learner = networks.networks().learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
+    let features = learner.features(&Batch::new(16, 16, vec![9; 2 * 16 * 16 * 3]).unwrap()).unwrap();
+    assert_eq!(features.len(), 2 * network.dim());
 }

@@ -85,7 +85,7 @@ impl Head {
             scale: start(Role::ClassScale),
             unit_weights: queue.zeros(n_classes * dim)?,
             weight_lengths: queue.zeros(n_classes)?,
-            sums: queue.zeros(6)?,
+            sums: queue.zeros(4)?,
             batch: Batch::new(queue, 0, dim, n_classes)?,
         })
     }
@@ -164,14 +164,10 @@ impl Head {
         Ok(slopes)
     }
 
-    /// What steps added up to since the last call; an error if one of them had no finite loss.
-    pub fn tally(&mut self, queue: &Queue) -> Result<std::result::Result<Tally, usize>> {
-        let sums = queue.read(&self.sums, 6)?;
-        let (loss, correct, images, steps) = (f64::from_bits(sums[0]), sums[1], sums[2], sums[3]);
-        queue.stream.memset_zeros(&mut self.sums.slice_mut(..4))?;
-        Ok(match sums[5] {
-            0 => Ok(Tally { loss, correct, images, steps }),
-            diverged => Err(diverged as usize),
-        })
+    /// What steps added up to since the last call.
+    pub fn tally(&mut self, queue: &Queue) -> Result<Tally> {
+        let sums = queue.read(&self.sums, 4)?;
+        queue.stream.memset_zeros(&mut self.sums)?;
+        Ok(Tally { loss: f64::from_bits(sums[0]), correct: sums[1], images: sums[2], steps: sums[3] })
     }
 }

@@ -2,8 +2,9 @@
 #![expect(unsafe_code, reason = "declares what a kernel reads; queues kernels")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
-use labelsieve_vision::{Batch, Error as VisionError, Learner, Network, Result as VisionResult};
-use labelsieve_vision::{Sgd, Snapshot, Tally, Targets};
+use labelsieve_vision::{
+    Batch, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
+};
 
 use super::head::{Head, Request};
 use super::layout::{Layout, Piece};
@@ -28,7 +29,7 @@ unsafe impl DeviceRepr for Colours {}
 
 /// A network with its classifier. Fields are dropped in this order: memory, then the stream it returns to.
 pub(super) struct CudaLearner {
-    size: (usize, usize),
+    network: Network,
     n_classes: usize,
     colours: Colours,
     layout: Layout,
@@ -48,21 +49,12 @@ pub(super) struct CudaLearner {
 
 impl CudaLearner {
     pub fn new(queue: Queue, network: &Network, snapshot: &Snapshot) -> VisionResult<CudaLearner> {
-        let layout = Layout::new(network, snapshot.n_classes);
-        for (what, values) in [("parameters", &snapshot.values), ("momenta", &snapshot.momentum)] {
-            if values.len() != layout.host_len {
-                return Err(shape(what, layout.host_len, values.len()));
-            }
-        }
-        Ok(CudaLearner::with_layout(queue, network, snapshot, layout)?)
+        snapshot.tensors(network)?; // refuses numbers of another network
+        Ok(CudaLearner::checked(queue, network, snapshot)?)
     }
 
-    fn with_layout(
-        queue: Queue,
-        network: &Network,
-        snapshot: &Snapshot,
-        layout: Layout,
-    ) -> Result<CudaLearner> {
+    fn checked(queue: Queue, network: &Network, snapshot: &Snapshot) -> Result<CudaLearner> {
+        let layout = Layout::new(network, snapshot.n_classes);
         let (schedule, element) = (Schedule::new(network, &layout)?, queue.precision.size());
         let parameters = Parameters {
             values: queue.copy(&layout.to_device(&snapshot.values))?,
@@ -77,7 +69,7 @@ impl CudaLearner {
             offset: [0, 1, 2].map(|c| -mean[c] / deviation[c]),
         };
         let learner = CudaLearner {
-            size: (network.input().height, network.input().width),
+            network: network.clone(),
             n_classes: snapshot.n_classes,
             colours,
             embedding: (Embedding::new(&schedule, element), Arena::empty()),
@@ -117,7 +109,8 @@ impl CudaLearner {
 
     /// Queues the change of bytes into the numbers of images.
     fn normalise_pixels(&self, pixels: u64, n_images: usize, to: u64) -> Result<()> {
-        let n_pixels = n_images * self.size.0 * self.size.1;
+        let Shape { height, width, .. } = self.network.input();
+        let n_pixels = n_images * height * width;
         let kernel = &self.queue.kernels.normalise_images;
         launch!(self.queue.stream, kernel, threads(n_pixels), pixels, n_pixels as u32, self.colours, to);
         Ok(())
@@ -183,64 +176,37 @@ impl CudaLearner {
     }
 
     /// Says which batch did not fit.
-    fn explained<T>(&self, result: Result<T>, images: &Batch) -> VisionResult<T> {
+    fn explained<T>(result: Result<T>, images: &Batch) -> VisionResult<T> {
+        let (height, width) = images.size();
         Ok(result.map_err(|error| match error {
-            Error::OutOfMemory => {
-                Error::BatchTooLarge { images: images.len(), height: self.size.0, width: self.size.1 }
-            }
+            Error::OutOfMemory => Error::BatchTooLarge { images: images.len(), height, width },
             error => error,
         })?)
-    }
-
-    fn check_size(&self, images: &Batch) -> VisionResult<()> {
-        let text = |(height, width)| format!("{height}×{width}");
-        match images.size() == self.size {
-            true => Ok(()),
-            false => Err(shape("size of the images", text(self.size), text(images.size()))),
-        }
-    }
-
-    fn check_targets(&self, images: &Batch, targets: Targets) -> VisionResult<()> {
-        let (n, k) = (images.len(), self.n_classes);
-        if n == 0 {
-            return Err(shape("images of a step", "at least 1", 0));
-        }
-        for (what, len) in
-            [("classes of a batch", targets.classes.len()), ("weights of a batch", targets.weights.len())]
-        {
-            if len != n {
-                return Err(shape(what, n, len));
-            }
-        }
-        if let Some(class) = targets.classes.iter().find(|&&class| class as usize >= k) {
-            return Err(shape("class of an image", format!("a number below {k}"), class));
-        }
-        match targets.split <= k {
-            true => Ok(()),
-            false => Err(shape("split of the classes", format!("at most {k}"), targets.split)),
-        }
     }
 }
 
 impl Learner for CudaLearner {
     fn features(&mut self, images: &Batch) -> VisionResult<Vec<f32>> {
-        self.check_size(images)?;
+        images.check(&self.network)?;
         if images.is_empty() {
             return Ok(Vec::new());
         }
         let features = self.embed(images);
-        self.explained(features, images)
+        CudaLearner::explained(features, images)
     }
 
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> VisionResult<()> {
-        self.check_size(images)?;
-        self.check_targets(images, targets)?;
+        images.check(&self.network)?;
+        targets.check(images.len(), self.n_classes)?;
+        if images.is_empty() {
+            return Ok(());
+        }
         let done = self.learn(images, &Request::new(targets, sgd));
-        self.explained(done, images)
+        CudaLearner::explained(done, images)
     }
 
     fn tally(&mut self) -> VisionResult<Tally> {
-        self.head.tally(&self.queue)?.map_err(|step| VisionError::Diverged { step })
+        Ok(self.head.tally(&self.queue)?)
     }
 
     fn snapshot(&mut self) -> VisionResult<Snapshot> {
@@ -248,8 +214,4 @@ impl Learner for CudaLearner {
         let (values, momentum) = (read(&self.parameters.values)?, read(&self.parameters.momenta)?);
         Ok(Snapshot { n_classes: self.n_classes, values, momentum })
     }
-}
-
-fn shape(what: &str, expected: impl ToString, found: impl ToString) -> VisionError {
-    VisionError::Shape { what: what.to_owned(), expected: expected.to_string(), found: found.to_string() }
 }

@@ -22,14 +22,14 @@ struct Larger {
     __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Rows of unit length, and the lengths; a zero row stays zero. One row a block.
+// Rows of unit length, and the lengths, which are at least 10⁻¹²; a zero row stays zero. One row a block.
 extern "C" __global__ void __launch_bounds__(128) unit_rows(const float* rows, uint dim, float* unit, float* lengths) {
     __shared__ float scratch[128];
     size_t start = (size_t)blockIdx.x * dim;
     float square = 0.0f;
     for (uint c = threadIdx.x; c < dim; c += 128) square = fmaf(rows[start + c], rows[start + c], square);
-    float length = sqrtf(block_reduce(square, scratch, Plus()));
-    for (uint c = threadIdx.x; c < dim; c += 128) unit[start + c] = length > 0.0f ? rows[start + c] / length : 0.0f;
+    float length = fmaxf(sqrtf(block_reduce(square, scratch, Plus())), 1e-12f);
+    for (uint c = threadIdx.x; c < dim; c += 128) unit[start + c] = rows[start + c] / length;
     if (threadIdx.x == 0) lengths[blockIdx.x] = length;
 }
 
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(128) row_slopes(float* slopes, cons
     float along = 0.0f;
     for (uint c = threadIdx.x; c < dim; c += 128) along = fmaf(slopes[start + c], unit[start + c], along);
     along = block_reduce(along, scratch, Plus());
-    float length = lengths[blockIdx.x], shrink = length > 0.0f ? 1.0f / length : 0.0f;
+    float length = lengths[blockIdx.x];
     for (uint c = threadIdx.x; c < dim; c += 128)
-        slopes[start + c] = (slopes[start + c] - along * unit[start + c]) * shrink;
+        slopes[start + c] = (slopes[start + c] - along * unit[start + c]) / length;
 }
 
 // What the host sends along with the images of a step.
@@ -52,7 +52,8 @@ struct Sgd {
     uint learns_scale, split;
 };
 
-// What an image adds to the loss and to the slope of the scale, and whether its class had the largest score.
+// What an image adds to the loss and to the slope of the scale, and whether its class had the largest cosine: of equal ones,
+// the first.
 struct Outcome {
     float loss, scale_slope;
     uint correct;
@@ -66,35 +67,34 @@ extern "C" __global__ void __launch_bounds__(128) class_slopes(float* cosines, u
     float* row = cosines + (size_t)blockIdx.x * n_classes;
     uint own = classes[blockIdx.x], split = min(sgd->split, n_classes);
     uint from = own < split ? 0 : split, to = own < split ? split : n_classes;
-    float s = *scale, weight = weights[blockIdx.x], own_score = s * row[own], most = -INFINITY, better = 0.0f;
+    float s = *scale, weight = weights[blockIdx.x], own_cosine = row[own], most = -INFINITY, better = 0.0f;
     for (uint c = from + threadIdx.x; c < to; c += 128) {
-        float score = s * row[c];
-        most = fmaxf(most, score);
-        if (score > own_score || (score == own_score && c < own)) better = 1.0f;
+        most = fmaxf(most, row[c]);
+        if (c < own ? !(row[c] < own_cosine) : !(row[c] <= own_cosine)) better = 1.0f;
     }
     most = block_reduce(most, scratch, Larger());
     better = block_reduce(better, scratch, Larger());
     float total = 0.0f;
-    for (uint c = from + threadIdx.x; c < to; c += 128) total += expf(s * row[c] - most);
+    for (uint c = from + threadIdx.x; c < to; c += 128) total += expf(s * (row[c] - most));
     total = block_reduce(total, scratch, Plus());
     float along = 0.0f;
     for (uint c = threadIdx.x; c < n_classes; c += 128) {
         float cosine = row[c], slope = 0.0f;
-        if (c >= from && c < to) slope = weight * (expf(s * cosine - most) / total - (c == own ? 1.0f : 0.0f));
+        if (c >= from && c < to) slope = weight * (expf(s * (cosine - most)) / total - (c == own ? 1.0f : 0.0f));
         along = fmaf(slope, cosine, along);
         row[c] = s * slope;
     }
     along = block_reduce(along, scratch, Plus());
     if (threadIdx.x == 0) {
-        Outcome outcome = {weight * (most + logf(total) - own_score), along, better == 0.0f ? 1u : 0u};
+        Outcome outcome = {weight * (logf(total) + s * (most - own_cosine)), along, better == 0.0f ? 1u : 0u};
         outcomes[blockIdx.x] = outcome;
     }
 }
 
-// What all steps since the last look added up to. `diverged` is the first step, of all, whose loss was no finite number.
+// What all steps since the last look added up to.
 struct Sums {
     double loss;
-    ulong64 correct, images, steps, all_steps, diverged;
+    ulong64 correct, images, steps;
 };
 
 // Adds the outcomes of a step to the sums; the slope of the scale goes to its place. One block.
@@ -116,8 +116,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_step(const Outcome* 
     sums->correct += (ulong64)correct;
     sums->images += n_images;
     sums->steps += 1;
-    sums->all_steps += 1;
-    if (!(fabs(loss) <= 1.7976931348623157e308) && sums->diverged == 0) sums->diverged = sums->all_steps;
 }
 
 // A piece of the parameters that one block updates.

@@ -1,0 +1,19 @@
+//! The icons of the demo: what real, noisy data with known truth looks like in 800 kB.
+//!
+//! 32 ambiguous words match the names of some 3,400 icons; [`icons`] reads them, each with a part (clean example, noisy
+//! pool or test) and the truth, set by looking at the drawing. [`draw`] turns one into pixels. How the sample was made, and the
+//! rule it was labelled by, is told in `tools/icons/README.md`; whose icons these are in [`ATTRIBUTION`].
+
+mod drawing;
+mod error;
+mod sample;
+
+pub use drawing::{Picture, draw};
+pub use error::{IconError, Result};
+pub use sample::{Icon, Part, icons, read_icons};
+
+/// The words, each with the sense that counts, in the format that `labelsieve match --classes` reads.
+pub const CLASSES: &str = include_str!("../data/classes.toml");
+
+/// The sets the icons come from, their authors and licences.
+pub const ATTRIBUTION: &str = include_str!("../data/ATTRIBUTION.md");

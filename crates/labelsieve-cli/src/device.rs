@@ -23,9 +23,7 @@ impl DeviceArguments {
 
     /// Gets the device ready for networks; only `-v` says which it is.
     pub fn open_networks(&self, printer: &Printer) -> Result<OpenedNetworks> {
-        let processor = Box::new(labelsieve_vision::Cpu);
-        let opened =
-            labelsieve_cuda::open(self.device)?.networks(self.device, Precision::default(), processor)?;
+        let opened = labelsieve_cuda::open(self.device)?.networks(Precision::default())?;
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }

@@ -33,6 +33,12 @@ pub(super) fn read_metadata(table: &Path, columns: &ImageColumns) -> Result<Vec<
             texts.push(name.clone());
         }
     }
+    if let Some(missing) =
+        ["file_name"].into_iter().chain(texts.iter().map(String::as_str)).find(|name| !has(name))
+    {
+        let found = format!("the columns {}", names.join(", "));
+        return Err(DataError::malformed(table, "header", format!("a column `{missing}`"), found));
+    }
     if texts.is_empty() {
         texts.push("file_name".to_owned()); // something has to be read
     }

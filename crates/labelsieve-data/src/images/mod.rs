@@ -65,8 +65,9 @@ const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif"
 /// The usual names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
-/// Encoded images larger than this are not read: a photo of 178 million pixels fits.
-const MOST_BYTES: u64 = 512 << 20;
+/// Encoded images larger than this are not read: photos of a hundred million pixels fit, and a few dozen at a time do in
+/// memory.
+const MOST_BYTES: u64 = 128 << 20;
 
 fn is_image_name(extension: &str) -> bool {
     EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))

@@ -116,6 +116,11 @@ fn a_metadata_file_says_which_images_count_and_what_they_are() {
     assert_eq!(found[..2], ["deep/b.jpg owl B", "a.jpg cat A"]);
     assert!(found[2].starts_with("gone.jpg: cannot open `") && found.len() == 3, "{found:?}");
     assert_eq!(all(root, &filtered("split=test")), ["a.jpg cat A"]);
+    let error = open(root, &filtered("role=base")).unwrap_err().to_string();
+    assert!(
+        error.ends_with("header: expected a column `role`, found the columns file_name, label, split"),
+        "{error}"
+    );
     std::fs::remove_file(root.join("metadata.csv")).unwrap();
     write_files(root, &[("metadata.jsonl", "{\"file_name\": \"c.jpg\", \"kind\": 7, \"name\": \"n\"}\n")]);
     let columns = ImageColumns { label: Some("kind".into()), id: Some("name".into()), ..plain() };

@@ -21,7 +21,7 @@ pub fn train(
     fingerprint: &str,
     printer: &Printer,
 ) -> Result<Checkpoint> {
-    let file = CheckpointFile { path: output.with_added_extension("checkpoint"), fingerprint };
+    let file = CheckpointFile { path: beside(output), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
         Some(checkpoint) => {
             printer.note(&format!("going on after epoch {}", checkpoint.epochs.len()));
@@ -40,7 +40,13 @@ pub fn train(
 /// Removes the checkpoint of a run whose output is whole.
 pub fn forget(output: &Path) {
     // One left over does no harm: only the same run would use it.
-    let _ = std::fs::remove_file(output.with_added_extension("checkpoint"));
+    let _ = std::fs::remove_file(beside(output));
+}
+
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".checkpoint");
+    PathBuf::from(name)
 }
 
 /// The state after the last finished epoch.

@@ -1,5 +1,7 @@
 //! The `labelsieve` command: arguments in, exit code out.
 
+mod attention;
+mod bench;
 mod candidates;
 mod checkpoint;
 mod commands;

@@ -5,6 +5,7 @@
 
 mod array_file;
 mod atomic;
+mod attention_file;
 mod byte_source;
 mod candidates_file;
 mod classifier_file;
@@ -37,6 +38,7 @@ mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::AtomicFile;
+pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::write_csv;
@@ -50,6 +52,7 @@ pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
+pub use parquet_columns::read_text_columns;
 pub use prediction_file::{PredictionRow, PredictionWriter};
 pub use relevance_file::{
     RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,

@@ -191,6 +191,16 @@ impl<'a> Column<'a> {
     }
 }
 
+/// Columns of texts or whole numbers, as texts; one vector per name, in the order of `names`.
+pub fn read_text_columns(path: impl AsRef<Path>, names: &[&str]) -> Result<Vec<Vec<String>>> {
+    let mut texts = vec![Vec::new(); names.len()];
+    ParquetFile::open(path.as_ref())?.for_each_batch(names, |columns| {
+        let mut pairs = columns.iter().zip(&mut texts);
+        pairs.try_for_each(|(column, texts)| column.for_each_text(&mut |text| texts.push(text.to_owned())))
+    })?;
+    Ok(texts)
+}
+
 /// False, without a visit, for a type that has no textual form. In place of a null stands any text: callers have refused
 /// nulls, or ask where they are.
 fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {

@@ -73,6 +73,27 @@ enum StoredAs {
 }
 
 impl Embed {
+    /// What the command does with its defaults: all `images` through `model`.
+    pub fn with_defaults(
+        model: &Path,
+        images: ImageArguments,
+        device: DeviceArguments,
+        output: &Path,
+    ) -> Embed {
+        Embed {
+            model: model.to_path_buf(),
+            images,
+            image_size: None,
+            pca: None,
+            fit_pca: None,
+            pca_output: None,
+            dtype: StoredAs::F32,
+            batch: NonZeroUsize::new(64).unwrap_or(NonZeroUsize::MIN),
+            device,
+            output: output.to_path_buf(),
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         FeatureFormat::of(&self.output)?;
         let source = self.images.open()?;

@@ -2,6 +2,7 @@
 
 mod bench_class;
 mod bench_paper;
+mod bench_photos;
 mod bench_sanity;
 mod classes;
 mod clean;
@@ -17,6 +18,7 @@ mod pretrain;
 mod report;
 mod scored;
 mod train;
+mod train_attention;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -36,7 +38,9 @@ pub enum Command {
     /// Score the relevance of every candidate to its class
     Clean(clean::Clean),
     /// Learn a classifier in which every candidate counts by its relevance
-    Train(train::Train),
+    Train(Box<train::Train>),
+    /// Learn to generate class weights from few examples and from the base classes they resemble
+    TrainAttention(train_attention::TrainAttention),
     /// Name the classes of new examples
     Predict(predict::Predict),
     /// Measure a classifier on labelled examples, or relevance against known truth
@@ -54,6 +58,8 @@ pub enum Command {
 pub enum Bench {
     /// The paper's tables from its released features
     Paper(bench_paper::Paper),
+    /// The paper's tables and figures on photos
+    Photos(bench_photos::BenchPhotos),
     /// Time one class: search, graph, training
     Class(bench_class::Class),
     /// Every method on generated pools with known truth
@@ -69,10 +75,12 @@ impl Command {
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
+            Command::TrainAttention(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),
             Command::Bench(Bench::Paper(command)) => command.run(printer),
+            Command::Bench(Bench::Photos(command)) => command.run(printer),
             Command::Bench(Bench::Class(command)) => command.run(printer),
             Command::Bench(Bench::Sanity(command)) => command.run(printer),
             Command::Demo(command) => command.run(printer),

@@ -74,13 +74,13 @@ impl Predict {
         }
         let mut sink = Sink::new(self.output.as_deref(), self.top.get(), printer)?;
         match &self.features {
-            Some(features) => self.from_features(features, &mut sink, printer)?,
-            None => self.from_images(&mut sink, printer)?,
+            Some(features) => self.predict_features(features, &mut sink, printer)?,
+            None => self.predict_images(&mut sink, printer)?,
         }
         sink.finish()
     }
 
-    fn from_features(&self, features: &Path, sink: &mut Sink, printer: &Printer) -> Result<()> {
+    fn predict_features(&self, features: &Path, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let (saved, classifier) = load_classifier(&self.model)?;
         let table = self.columns.open(features, None)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
@@ -110,7 +110,7 @@ impl Predict {
         Ok(())
     }
 
-    fn from_images(&self, sink: &mut Sink, printer: &Printer) -> Result<()> {
+    fn predict_images(&self, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let opened = open_network(&self.model, Wanted::Classifier, None)?;
         let networks = self.device.open_networks(printer)?;
         let mut learner = networks.networks().learner(&opened.network, &opened.snapshot)?;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::evaluation::leave_one_out;
@@ -12,6 +12,7 @@ use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
 use serde_json::json;
 
 use super::finetune::{FineTune, FineTuneArguments};
+use crate::attention::load_attention;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
@@ -31,6 +32,10 @@ pub struct Train {
     /// What to learn
     #[arg(long, value_enum, default_value = "prototype")]
     classifier: ClassifierName,
+
+    /// Generator of class weights, as `labelsieve train-attention` writes it
+    #[arg(long, value_name = "FILE", required_if_eq("classifier", "attention"))]
+    attention: Option<PathBuf>,
 
     /// Classifier of base classes to extend: W_A = [W_B, W]
     #[arg(long, value_name = "FILE")]
@@ -71,6 +76,8 @@ pub struct Train {
 pub enum ClassifierName {
     /// The weighted mean of each class
     Prototype,
+    /// The weighted mean and what the base classes it resembles bring, by --attention
+    Attention,
     /// A cosine classifier, learned from the prototypes on
     Cosine,
     /// The whole network with a cosine classifier on top; needs --network and --images instead of features
@@ -100,7 +107,8 @@ impl Train {
         let files = self.files.as_ref().ok_or_else(|| {
             user_error("features are missing", "give --clean and --noisy, as for `labelsieve clean`")
         })?;
-        let inputs: Vec<&Path> = files.paths().into_iter().chain([self.relevance.as_path()]).collect();
+        let others = [Some(self.relevance.as_path()), self.attention.as_deref()];
+        let inputs: Vec<&Path> = files.paths().into_iter().chain(others.into_iter().flatten()).collect();
         check_output(&self.output, &inputs)?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
@@ -119,6 +127,14 @@ impl Train {
         let (novel, settings) = match self.classifier {
             ClassifierName::Prototype | ClassifierName::Finetune => {
                 (engine.prototypes(&weighted, dim, scale)?, json!({ "classifier": "prototype" }))
+            }
+            ClassifierName::Attention => {
+                let path = self.attention.as_deref().context("--attention is missing")?;
+                let generated = load_attention(path)?
+                    .weights(&weighted)
+                    .with_context(|| format!("cannot use `{}`", path.display()))?;
+                let novel = WeightMatrix::new(generated.weights().clone(), scale)?;
+                (novel, json!({ "classifier": "attention", "attention": path }))
             }
             ClassifierName::Cosine => {
                 let usual = Cosine::default();

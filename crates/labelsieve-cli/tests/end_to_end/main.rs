@@ -10,6 +10,7 @@ mod bad_output;
 mod bad_settings;
 mod bench_class;
 mod bench_paper;
+mod bench_photos;
 mod embed;
 mod evaluation;
 mod formats;

@@ -160,7 +160,9 @@ fn every_command_in_the_documents_parses() {
         for line in commands(&text) {
             let words: Vec<&str> = line.split_whitespace().skip(1).collect();
             let n_words = if words[0] == "bench" { 2 } else { 1 };
-            let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
+            let is_name = |word: &&str| {
+                !word.starts_with('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+            };
             let names: Vec<&str> = words.iter().copied().take(n_words).filter(is_name).collect();
             let help = run(folder.path(), &format!("{} --help", names.join(" "))).ok().out;
             for word in words.iter().filter(|word| word.starts_with("--")) {

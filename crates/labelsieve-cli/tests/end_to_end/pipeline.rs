@@ -50,6 +50,26 @@ fn every_method_and_classifier_gives_an_accuracy_above_chance() {
     assert!(accuracy(folder).0 > 0.4, "cosine");
 }
 
+#[test]
+fn attention_to_base_classes_is_learned_saved_and_used_in_place_of_prototypes() {
+    let (folder, _) = task_folder();
+    let folder = folder.path();
+    run(folder, CLEAN).ok();
+    let learn = "train-attention --base T.npz --posing 2 --steps 40 -o";
+    let learned = run(folder, &format!("{learn} G.safetensors --threads 1")).ok();
+    assert!(learned.err.contains("attention over 6 base classes in `G.safetensors`; loss "), "{learned:?}");
+    run(folder, &format!("{learn} H.safetensors --threads 3")).ok();
+    assert_eq!(bytes(folder, "G.safetensors"), bytes(folder, "H.safetensors"));
+
+    let train = TRAIN.replace("prototype", "attention");
+    run(folder, &train).fails_with(&["--attention <FILE>"]);
+    run(folder, &format!("{train} --attention R.parquet")).fails_with(&["`R.parquet`"]);
+    run(folder, &format!("{train} --attention G.safetensors")).ok();
+    assert!(accuracy(folder).0 > 0.4);
+    let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
+    assert_eq!(saved.settings["classifier"], "attention");
+}
+
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
     batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}")).as_ref()
 }

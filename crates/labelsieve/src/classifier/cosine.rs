@@ -197,13 +197,13 @@ fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, sl
 }
 
 /// The slope with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
-fn through_normalisation(slope: &mut [f32], unit: &[f32], length: f32) {
+pub(super) fn through_normalisation(slope: &mut [f32], unit: &[f32], length: f32) {
     let along = dot(slope, unit);
     let shrink = if length > 0.0 { 1.0 / length } else { 0.0 };
     slope.iter_mut().zip(unit).for_each(|(slope, unit)| *slope = (*slope - along * unit) * shrink);
 }
 
-fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
+pub(super) fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
     let lengths: Vec<f32> = weights.chunks_exact(dim).map(|row| dot(row, row).sqrt()).collect();
     let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
         row.iter().map(|w| if length > 0.0 { w / length } else { 0.0 }).collect()
@@ -212,14 +212,14 @@ fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
     (unit, lengths)
 }
 
-fn softmax(logits: &mut [f32]) {
+pub(super) fn softmax(logits: &mut [f32]) {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     logits.iter_mut().for_each(|l| *l = (*l - most).exp());
     let total: f32 = logits.iter().sum();
     logits.iter_mut().for_each(|l| *l /= total);
 }
 
-fn log_softmax(logits: &[f32], class: usize) -> f32 {
+pub(super) fn log_softmax(logits: &[f32], class: usize) -> f32 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let total: f32 = logits.iter().map(|l| (l - most).exp()).sum();
     logits[class] - most - total.ln()

@@ -1,5 +1,8 @@
-//! Learning from weighted examples: prototypes and the cosine classifier.
+//! Learning from weighted examples: prototypes, with or without attention to base classes, and the cosine classifier.
 
+mod attention;
+mod attention_slope;
+mod attention_training;
 mod cosine;
 mod prototype;
 mod weight_matrix;
@@ -8,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernels::add_scaled;
 
+pub use attention::{Attention, AttentionParameters};
+pub use attention_training::AttentionTraining;
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;

@@ -1,6 +1,7 @@
 //! How good is it? Accuracy, intervals over episodes, tuning, and relevance against the truth.
 
 mod accuracy;
+mod episodes;
 mod interval;
 mod leave_one_out;
 mod pool_size;
@@ -9,6 +10,7 @@ mod test_sets;
 mod tuning;
 
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
+pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;
 pub use leave_one_out::{LeaveOneOut, leave_one_out};
 pub use pool_size::{SizeGroup, group_by_pool_size};

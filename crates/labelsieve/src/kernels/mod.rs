@@ -10,7 +10,7 @@ mod screen;
 mod thin;
 
 pub(crate) use dot::dot;
-pub(crate) use product::{add_transposed_product, product_with_transposed};
+pub(crate) use product::{add_transposed_product, product, product_with_transposed};
 pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile, rounding_bound};
 pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
 

@@ -4,7 +4,6 @@
 //! the prototypes go into the run's journal. A killed run goes on with the next batch of classes; a finished one is
 //! printed again at once.
 
-mod cells;
 mod published;
 mod release;
 
@@ -13,17 +12,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve::Method;
-use labelsieve::classifier::{BATCH_SIZES, Cosine, EPOCHS};
-use labelsieve::evaluation::{BETAS, Interval, LAMBDAS, SizeGroup, Trial, best, group_by_pool_size};
-use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
+use labelsieve::classifier::Cosine;
+use labelsieve::evaluation::{Interval, SizeGroup, Trial};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::bench::{
+    Cells, Grid, Reached, Row, Run, Task, Tuned as Relevance, cell, choose_cosine, gain_by_pool_size,
+    gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
+};
 use crate::device::DeviceArguments;
 use crate::printer::Printer;
-use crate::table::{layout, percent};
+use crate::table::layout;
 use crate::{estimate, resume};
-use cells::{Cells, Grid, Run, Setting};
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Phase, Release};
 
@@ -87,13 +88,6 @@ fn parse_shot(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "expected one of 1, 2, 5, 10, 20".to_owned())
 }
 
-/// A line of the ablation table: the same name at every k, settings that may differ.
-struct Row {
-    name: &'static str,
-    /// By shot; none for clean examples alone.
-    settings: Vec<Option<Method>>,
-}
-
 #[derive(Serialize)]
 struct Report {
     shots: Vec<usize>,
@@ -150,30 +144,29 @@ impl Paper {
             true => Some(self.tune(&release, &mut run, printer)?),
             false => None,
         };
-        let rows = self.rows(tuned.as_ref());
+        let lambda = |s: usize| published::lambda(self.backbone, position(self.shots[s]));
+        let rows = prototype_rows(self.shots.len(), tuned.as_ref().map(|(relevance, _)| relevance), &lambda);
         let cells = run.prototypes(&part, &settings_of(&rows), printer)?;
         let mut report = Report {
             shots: self.shots.clone(),
             episodes: usize::from(self.episodes),
             rows: Vec::new(),
             gain_by_pool_size: gain(&cells, &rows, &part.pool_sizes()),
-            tuned: tuned.clone(),
+            tuned: tuned.as_ref().map(|(_, chosen)| chosen.clone()),
         };
         for row in &rows {
-            let accuracy = |s: usize| cells.of(s, row.settings[s].as_ref());
+            let accuracy = |s: usize| cells.of(s, &row.sources[s]);
             report
                 .rows
                 .push(self.report_row(row.name, &(0..self.shots.len()).map(accuracy).collect::<Vec<_>>()));
         }
         if !self.no_cosine {
-            let gcn = rows.iter().find(|row| row.name == "gcn");
-            let accuracy = (0..self.shots.len())
-                .map(|s| {
-                    let method = gcn.and_then(|row| row.settings[s].as_ref());
-                    let cosine = tuned.as_ref().map_or_else(Cosine::default, |tuned| tuned.cosine[s].setting);
-                    run.cosine(&part, s, method, &cosine, usize::from(self.episodes), printer)
-                })
-                .collect::<Result<Vec<_>>>()?;
+            let mut accuracy = Vec::new();
+            for (s, source) in named(&rows, "gcn").iter().flat_map(|row| row.sources.iter().enumerate()) {
+                let cosine =
+                    tuned.as_ref().map_or_else(Cosine::default, |(_, tuned)| tuned.cosine[s].setting);
+                accuracy.push(run.cosine(&part, s, source, &cosine, usize::from(self.episodes), printer)?);
+            }
             report.rows.push(
                 self.report_row("gcn, cosine", &accuracy.iter().map(Vec::as_slice).collect::<Vec<_>>()),
             );
@@ -181,80 +174,31 @@ impl Paper {
         if self.json { printer.json(&report) } else { report.print(printer) }
     }
 
-    /// The ablation table's lines.
-    fn rows(&self, tuned: Option<&Tuned>) -> Vec<Row> {
-        let each = |f: &dyn Fn(usize) -> Option<Method>| (0..self.shots.len()).map(f).collect::<Vec<_>>();
-        let lambda = |s: usize, trials: Option<&Vec<Trial<f32>>>| match trials {
-            Some(trials) => trials[s].setting,
-            None => published::lambda(self.backbone, position(self.shots[s])),
-        };
-        let gcn_lambdas = tuned.map(|tuned| &tuned.gcn_lambda);
-        let mlp_lambdas = tuned.map(|tuned| &tuned.mlp_lambda);
-        let mut rows = vec![
-            Row { name: "clean only", settings: each(&|_| None) },
-            Row { name: "similarity", settings: each(&|_| Some(Method::Similarity(Similarity {}))) },
-            Row { name: "β = 1", settings: each(&|_| Some(Method::Beta(Beta::default()))) },
-        ];
-        if let Some(tuned) = tuned {
-            let settings = each(&|s| Some(Method::Beta(Beta { beta: tuned.beta[s].setting })));
-            rows.push(Row { name: "β*", settings });
-        }
-        rows.extend([
-            Row { name: "linear", settings: each(&|_| Some(Method::Linear(Linear::default()))) },
-            Row {
-                name: "label propagation",
-                settings: each(&|_| Some(Method::LabelPropagation(LabelPropagation::default()))),
-            },
-            Row { name: "mlp", settings: each(&|s| Some(mlp(lambda(s, mlp_lambdas)))) },
-            Row { name: "gcn", settings: each(&|s| Some(gcn(lambda(s, gcn_lambdas)))) },
-        ]);
-        rows
-    }
-
     /// Chooses settings on the validation classes, by top-5 accuracy averaged over episodes.
-    fn tune(&self, release: &Release, run: &mut Run, printer: &Printer) -> Result<Tuned> {
+    fn tune(&self, release: &Release, run: &mut Run, printer: &Printer) -> Result<(Relevance, Tuned)> {
         let part = release.open(Phase::Val)?;
-        let grid = |method: &dyn Fn(f32) -> Method, values: &[f32]| -> Vec<Setting> {
-            let shots = 0..self.shots.len();
-            shots
-                .flat_map(|s| values.iter().map(move |&v| (s, v)))
-                .map(|(s, v)| (s, Some(method(v))))
-                .collect()
+        let top_5 = |reached: &Reached| reached.novel_top_5;
+        let relevance = tune(run, &part, top_5, printer)?;
+        let first = |trials: &[Vec<Trial<f32>>]| trials.iter().map(|trials| trials[0]).collect::<Vec<_>>();
+        let mut chosen = Tuned {
+            gcn_lambda: first(&relevance.gcn_lambda),
+            mlp_lambda: first(&relevance.mlp_lambda),
+            beta: first(&relevance.beta),
+            cosine: Vec::new(),
         };
-        let beta = |beta: f32| Method::Beta(Beta { beta });
-        let settings = [grid(&gcn, &LAMBDAS), grid(&mlp, &LAMBDAS), grid(&beta, &BETAS)].concat();
-        let cells = run.prototypes(&part, &settings, printer)?;
-        let choose = |method: &dyn Fn(f32) -> Method, values: &[f32]| -> Result<Vec<Trial<f32>>> {
-            let shots = 0..self.shots.len();
-            shots
-                .map(|s| Ok(best(values, |&v| Ok(cells.mean_top_5(s, Some(&method(v)))))?.swap_remove(0)))
-                .collect()
-        };
-        let gcn_lambda = choose(&gcn, &LAMBDAS)?;
-        let mut cosine = Vec::new();
-        for (s, chosen) in gcn_lambda.iter().enumerate() {
-            let method = gcn(chosen.setting);
-            let mut trials: Vec<Trial<Cosine>> = Vec::new();
-            for setting in cosine_grid().into_iter().take(if self.no_cosine { 1 } else { usize::MAX }) {
-                // One episode tells batch sizes and epochs apart well enough, at a fifth of the price.
-                let reached = match self.no_cosine {
-                    true => 0.0,
-                    false => run.cosine(&part, s, Some(&method), &setting, 1, printer)?[0].novel_top_5,
-                };
-                trials.push(Trial { setting, score: reached });
-            }
-            let scores: Vec<f64> = trials.iter().map(|trial| trial.score).collect();
-            let order: Vec<usize> = (0..trials.len()).collect();
-            let winner = best(&order, |&i| Ok(scores[i]))?[0].setting;
-            cosine.push(trials.swap_remove(winner));
+        for s in 0..self.shots.len() {
+            let start = Cosine::default();
+            let source = gcn(chosen.gcn_lambda[s].setting).into();
+            chosen.cosine.push(match self.no_cosine {
+                true => Trial { setting: start, score: 0.0 },
+                false => choose_cosine(run, &part, s, &source, start, top_5, printer)?,
+            });
         }
-        Ok(Tuned { mlp_lambda: choose(&mlp, &LAMBDAS)?, beta: choose(&beta, &BETAS)?, gcn_lambda, cosine })
+        Ok((relevance, chosen))
     }
 
-    fn report_row(&self, name: &'static str, by_shot: &[&[cells::Reached]]) -> ReportRow {
-        let interval = |value: &dyn Fn(&cells::Reached) -> f64| -> Vec<Interval> {
-            by_shot.iter().map(|cells| Interval::of(&cells.iter().map(value).collect::<Vec<_>>())).collect()
-        };
+    fn report_row(&self, name: &'static str, by_shot: &[&[Reached]]) -> ReportRow {
+        let interval = |value: fn(&Reached) -> f64| intervals(by_shot.iter().copied(), value);
         let paper = |classes: Classes| {
             let row = published::row(self.dataset, self.backbone, classes, name)?;
             Some(self.shots.iter().map(|&k| row[position(k)]).collect())
@@ -262,50 +206,29 @@ impl Paper {
         let has_all = by_shot.iter().flat_map(|cells| cells.iter()).all(|cell| cell.all_top_5.is_some());
         ReportRow {
             name,
-            novel_top_5: interval(&|cell| cell.novel_top_5),
-            novel_top_1: interval(&|cell| cell.novel_top_1),
-            all_top_5: has_all.then(|| interval(&|cell| cell.all_top_5.unwrap_or(0.0))),
+            novel_top_5: interval(|cell| cell.novel_top_5),
+            novel_top_1: interval(|cell| cell.novel_top_1),
+            all_top_5: has_all.then(|| interval(|cell| cell.all_top_5.unwrap_or(0.0))),
             paper_novel_top_5: paper(Classes::Novel),
             paper_all_top_5: paper(Classes::All),
         }
     }
 }
 
-fn gcn(lambda: f32) -> Method {
-    Method::Gcn(Gcn { lambda: Some(lambda), ..Gcn::default() })
-}
-
-fn mlp(lambda: f32) -> Method {
-    Method::Mlp(Mlp { lambda: Some(lambda), ..Mlp::default() })
-}
-
 fn position(k: usize) -> usize {
     SHOTS.iter().position(|&shot| shot == k).expect("shots are checked when parsed")
 }
 
-fn cosine_grid() -> Vec<Cosine> {
-    let sizes = BATCH_SIZES.into_iter();
-    sizes
-        .flat_map(|batch_size| EPOCHS.map(|epochs| Cosine { batch_size, epochs, ..Cosine::default() }))
-        .collect()
-}
-
-/// Every setting of every row, by shot.
-fn settings_of(rows: &[Row]) -> Vec<Setting> {
-    rows.iter().flat_map(|row| row.settings.iter().cloned().enumerate()).collect()
+fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
+    rows.iter().find(|row| row.name == name)
 }
 
 /// What cleaning with gcn brings over clean examples alone at the fewest shots, by pool size.
 fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<SizeGroup> {
-    let class_top_1 = |name: &str| {
-        let row = rows.iter().find(|row| row.name == name)?;
-        Some(cells.class_top_1(0, row.settings[0].as_ref()))
-    };
-    let (Some(with), Some(without)) = (class_top_1("gcn"), class_top_1("clean only")) else {
+    let (Some(with), Some(without)) = (named(rows, "gcn"), named(rows, "clean only")) else {
         return Vec::new();
     };
-    let gains: Vec<f64> = with.iter().zip(&without).map(|(with, without)| with - without).collect();
-    group_by_pool_size(sizes, &gains)
+    gain_by_pool_size(cells.of(0, &with.sources[0]), cells.of(0, &without.sources[0]), sizes)
 }
 
 impl Report {
@@ -327,25 +250,20 @@ impl Report {
             "\nTop-1 gain of gcn over clean only at k = {}, by number of candidates",
             self.shots[0]
         ))?;
-        let rows: Vec<Vec<String>> = self
-            .gain_by_pool_size
-            .iter()
-            .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
-            .collect();
-        layout(&["candidates", "classes", "gain"], &rows).iter().try_for_each(|line| printer.data(line))
+        gain_lines(&self.gain_by_pool_size).iter().try_for_each(|line| printer.data(line))
     }
 
     fn cells(&self, name: &str, ours: &[Interval], paper: Option<&[f64]>) -> Vec<String> {
-        let cell = |(s, ours): (usize, &Interval)| {
+        let with_paper = |(s, ours): (usize, &Interval)| {
             let paper = paper.map_or(String::new(), |paper| format!(" ({:.1})", paper[s]));
-            format!("{} ± {}{paper}", percent(ours.mean), percent(ours.half_width))
+            format!("{}{paper}", cell(ours))
         };
-        std::iter::once(name.to_owned()).chain(ours.iter().enumerate().map(cell)).collect()
+        std::iter::once(name.to_owned()).chain(ours.iter().enumerate().map(with_paper)).collect()
     }
 
     fn table(&self, rows: Vec<Vec<String>>, printer: &Printer) -> Result<()> {
-        let shots: Vec<String> = self.shots.iter().map(|k| format!("k = {k}")).collect();
-        let header: Vec<&str> = std::iter::once("method").chain(shots.iter().map(String::as_str)).collect();
+        let header = shot_header(&self.shots);
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
         layout(&header, &rows).iter().try_for_each(|line| printer.data(line))
     }
 }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::ValueEnum;
 use labelsieve::Features;
+use labelsieve::classifier::{Cosine, WeightedClass, prototype};
 use labelsieve_data::{
     CategorySplits, EpisodeSplits, ExampleTable, LegacyNumpyRandom, TableColumns, read_class_ids,
 };
 
+use crate::bench::Task;
 use crate::hint::user_error;
 use crate::inputs::{labels_of, load, rows_by_class};
 use crate::resume;
@@ -55,7 +57,7 @@ pub struct Release {
 pub struct Part {
     pub phase: Phase,
     /// What its records in a journal begin with.
-    pub journal_name: String,
+    journal_name: String,
     /// Released class ids of the novel classes, in order.
     pub novel: Vec<usize>,
     /// Released class ids of the base classes; none for Places365.
@@ -197,25 +199,34 @@ impl RowsOf {
     }
 }
 
-impl Part {
-    pub fn dim(&self) -> usize {
+impl Task for Part {
+    fn journal_name(&self) -> &str {
+        &self.journal_name
+    }
+
+    fn title(&self) -> &str {
+        match self.phase {
+            Phase::Val => "val classes",
+            Phase::Test => "test classes",
+        }
+    }
+
+    fn dim(&self) -> usize {
         self.train.features.cols()
     }
 
-    /// Number of candidates of each novel class.
-    pub fn pool_sizes(&self) -> Vec<usize> {
+    fn pool_sizes(&self) -> Vec<usize> {
         self.novel.iter().map(|&class| self.noisy_rows.get(class).len()).collect()
     }
 
-    /// The candidates of a novel class, by position.
-    pub fn pool(&self, class: usize) -> Result<Features> {
+    fn pool(&self, class: usize) -> Result<Features> {
         load(&self.noisy, self.noisy_rows.get(self.novel[class]))
     }
 
-    /// The clean examples of every novel class in an episode (from 1 on).
-    pub fn clean(&self, episode: usize, k: usize) -> Result<Vec<Features>> {
+    fn clean(&self, episode: usize, k: usize) -> Result<Vec<Features>> {
         let mut drawn = match &self.episodes {
-            Episodes::Drawn => Some(LegacyNumpyRandom::new(episode as u32)),
+            // The release counts episodes from 1 on.
+            Episodes::Drawn => Some(LegacyNumpyRandom::new(episode as u32 + 1)),
             Episodes::Listed(_) => None,
         };
         self.novel
@@ -224,7 +235,7 @@ impl Part {
                 let own = self.train_rows.get(class);
                 let rows: Vec<usize> = match (&self.episodes, &mut drawn) {
                     (Episodes::Listed(splits), _) => {
-                        let listed = splits.get(episode - 1).and_then(|split| split.clean_rows(class, k));
+                        let listed = splits.get(episode).and_then(|split| split.clean_rows(class, k));
                         listed.map(<[usize]>::to_vec).unwrap_or_default()
                     }
                     (Episodes::Drawn, Some(random)) if own.len() >= k => {
@@ -238,6 +249,31 @@ impl Part {
             .collect()
     }
 
+    fn novel_test(&self) -> Result<(Features, Vec<usize>)> {
+        self.test_of(&self.novel)
+    }
+
+    fn base_test(&self) -> Result<Option<(Features, Vec<usize>)>> {
+        if self.base.is_empty() { Ok(None) } else { self.test_of(&self.base).map(Some) }
+    }
+
+    /// The release holds no classifier of the base classes: their prototypes stand for W_B.
+    fn base_weights(&self) -> Result<Vec<f32>> {
+        let nothing = Features::empty(self.dim());
+        let mut rows = Vec::with_capacity(self.base.len() * self.dim());
+        for &class in &self.base {
+            let examples = load(&self.train, self.train_rows.get(class))?;
+            rows.extend(prototype(&WeightedClass::new(&examples, &nothing, &[])?));
+        }
+        Ok(rows)
+    }
+
+    fn scale(&self) -> f32 {
+        Cosine::default().scale
+    }
+}
+
+impl Part {
     fn check_clean(&self, class: usize, k: usize, rows: &[usize]) -> Result<()> {
         let path = self.train.path.display();
         let labels = labels_of(&self.train, "`labels_all`")?;
@@ -276,19 +312,5 @@ impl Part {
             ));
         }
         Ok((load(&self.test, &all)?, labels))
-    }
-
-    pub fn novel_test(&self) -> Result<(Features, Vec<usize>)> {
-        self.test_of(&self.novel)
-    }
-
-    /// Test photos of the base classes, and the labelled photos of each, whose mean stands for W_B: the release holds
-    /// no classifier.
-    pub fn base_test(&self) -> Result<(Features, Vec<usize>)> {
-        self.test_of(&self.base)
-    }
-
-    pub fn base_train(&self, base: usize) -> Result<Features> {
-        load(&self.train, self.train_rows.get(self.base[base]))
     }
 }

@@ -1,0 +1,89 @@
+//! Lines of the tables.
+
+use labelsieve::Method;
+use labelsieve::evaluation::{Interval, SizeGroup, Trial, group_by_pool_size};
+use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
+
+use super::cells::class_top_1;
+use super::{Reached, Setting, Source, Tuned, gcn, mlp};
+use crate::table::percent;
+
+/// A line of the ablation table: the same name at every k, sources that may differ.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: &'static str,
+    /// By shot.
+    pub sources: Vec<Source>,
+}
+
+/// The lines with prototypes. Without tuning, `lambda` gives λ by shot, and there is no β*.
+pub fn prototype_rows(n_shots: usize, tuned: Option<&Tuned>, lambda: &dyn Fn(usize) -> f32) -> Vec<Row> {
+    let row = |name: &'static str, source: &dyn Fn(usize) -> Source| Row {
+        name,
+        sources: (0..n_shots).map(source).collect(),
+    };
+    let fixed = |name: &'static str, method: Method| row(name, &|_| Source::Scored(method.clone()));
+    let chosen = |trials: Option<&Vec<Vec<Trial<f32>>>>, shot: usize| match trials {
+        Some(trials) => trials[shot][0].setting,
+        None => lambda(shot),
+    };
+    let mut rows = vec![
+        row("clean only", &|_| Source::CleanOnly),
+        fixed("similarity", Method::Similarity(Similarity {})),
+        fixed("β = 1", Method::Beta(Beta::default())),
+    ];
+    rows.extend(
+        tuned.map(|tuned| {
+            row("β*", &|s| Source::Scored(Method::Beta(Beta { beta: tuned.beta[s][0].setting })))
+        }),
+    );
+    rows.extend([
+        fixed("linear", Method::Linear(Linear::default())),
+        fixed("label propagation", Method::LabelPropagation(LabelPropagation::default())),
+        row("mlp", &|s| mlp(chosen(tuned.map(|tuned| &tuned.mlp_lambda), s)).into()),
+        row("gcn", &|s| gcn(chosen(tuned.map(|tuned| &tuned.gcn_lambda), s)).into()),
+    ]);
+    rows
+}
+
+/// Every setting of every row.
+pub fn settings_of(rows: &[Row]) -> Vec<Setting> {
+    rows.iter().flat_map(|row| row.sources.iter().cloned().enumerate()).collect()
+}
+
+/// Mean and 95 % interval over the episodes of each shot.
+pub fn intervals<'a>(
+    by_shot: impl IntoIterator<Item = &'a [Reached]>,
+    value: impl Fn(&Reached) -> f64,
+) -> Vec<Interval> {
+    by_shot.into_iter().map(|cells| Interval::of(&cells.iter().map(&value).collect::<Vec<_>>())).collect()
+}
+
+/// What each class gained in top-1 from `without` to `with`.
+pub fn class_gains(with: &[Reached], without: &[Reached]) -> Vec<f64> {
+    class_top_1(with).iter().zip(class_top_1(without)).map(|(with, without)| with - without).collect()
+}
+
+/// The same by number of candidates.
+pub fn gain_by_pool_size(with: &[Reached], without: &[Reached], sizes: &[usize]) -> Vec<SizeGroup> {
+    group_by_pool_size(sizes, &class_gains(with, without))
+}
+
+/// `67.8 ± 0.4`, in per cent.
+pub fn cell(interval: &Interval) -> String {
+    format!("{} ± {}", percent(interval.mean), percent(interval.half_width))
+}
+
+/// `method`, then one column per shot.
+pub fn shot_header(shots: &[usize]) -> Vec<String> {
+    std::iter::once("method".to_owned()).chain(shots.iter().map(|k| format!("k = {k}"))).collect()
+}
+
+/// Groups as lines of a table.
+pub fn gain_lines(groups: &[SizeGroup]) -> Vec<String> {
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
+        .collect();
+    crate::table::layout(&["candidates", "classes", "gain"], &rows)
+}

@@ -1,0 +1,339 @@
+//! The mini-ImageNet protocol: a few classes at a time, many trials.
+
+use anyhow::Result;
+use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, accuracy, alternate_halves, best};
+use labelsieve::random::Stream;
+use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity, others};
+use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow};
+use rayon::prelude::*;
+use serde_json::json;
+
+use super::config::{Backbone, Protocol};
+use super::draws::labelled;
+use super::half::{Ground, Half};
+use super::{BenchPhotos, Collected, Prepared, measure};
+use crate::bench::{Run, Source, Task, cell, gcn, mlp};
+use crate::printer::Printer;
+use crate::table::layout;
+
+/// Trials that λ is chosen on.
+const TUNING_TRIALS: usize = 100;
+/// Trials that are kept together in the journal.
+const BLOCK: usize = 50;
+
+/// How the weights of a trial's classes are learned.
+#[derive(Clone, Copy)]
+enum Learner<'a> {
+    Prototype,
+    Attention(&'a Attention),
+    Cosine(Cosine),
+}
+
+/// A row of the table.
+struct FewWayRow<'a> {
+    name: String,
+    source: Source,
+    learner: Learner<'a>,
+    is_bound: bool,
+}
+
+/// The trials over the classes of a half.
+struct Trials<'a> {
+    half: &'a Half<'a>,
+    /// All candidates of each class, with graphs.
+    pools: Vec<NoisyPool>,
+    labelled: Vec<&'a [usize]>,
+    rule: FewWay,
+    stream: Stream,
+}
+
+impl BenchPhotos {
+    /// Accuracy of few-way trials for one backbone and one set of candidates.
+    pub(super) fn five_way(
+        &self,
+        prepared: &Prepared,
+        ground: Ground,
+        backbone: &Backbone,
+        run: &mut Run,
+        collected: &mut Collected,
+        printer: &Printer,
+    ) -> Result<()> {
+        let protocol = &prepared.config.protocol;
+        let (tune, report) = alternate_halves(prepared.photos.novel.len());
+        let tuning = Half::new(ground, tune, "tuning");
+        let report = Half::new(ground, report, "reported");
+        let attention = measure::attention(run, &report, self.seed, printer)?;
+        let mut columns: Vec<Vec<(String, bool, Interval)>> = Vec::new();
+        for &k in &protocol.trial_shots {
+            let tuning = run.clock.time("graphs", || self.trials(prepared, &tuning, protocol, k))?;
+            let report = run.clock.time("graphs", || self.trials(prepared, &report, protocol, k))?;
+            let rows = rows(run, &tuning, k, attention.as_ref(), printer)?;
+            let mut column = Vec::new();
+            for row in &rows {
+                let reached = report.measure(run, row, protocol.trials, printer)?;
+                column.push((row.name.clone(), row.is_bound, Interval::of(&reached)));
+            }
+            columns.push(column);
+        }
+        self.few_way_table(prepared, ground, backbone, &columns, collected, printer)
+    }
+
+    fn trials<'a>(
+        &self,
+        prepared: &'a Prepared,
+        half: &'a Half<'a>,
+        protocol: &Protocol,
+        k: usize,
+    ) -> Result<Trials<'a>> {
+        let pools = (0..half.classes.len()).map(|class| half.pool(class)).collect::<Result<Vec<_>>>()?;
+        let class = |&class: &usize| labelled(&prepared.photos.novel[class], prepared.config.clean);
+        Ok(Trials {
+            half,
+            pools: pools.into_par_iter().map(NoisyPool::with_graph).collect(),
+            labelled: half.classes.iter().map(class).collect(),
+            rule: FewWay { ways: protocol.ways, shots: k, queries: protocol.queries },
+            stream: Stream::new(self.seed).branch(5).branch(k as u64),
+        })
+    }
+
+    fn few_way_table(
+        &self,
+        prepared: &Prepared,
+        ground: Ground,
+        backbone: &Backbone,
+        columns: &[Vec<(String, bool, Interval)>],
+        collected: &mut Collected,
+        printer: &Printer,
+    ) -> Result<()> {
+        let protocol = &prepared.config.protocol;
+        let heading = self.heading(prepared, backbone, ground);
+        let names: Vec<String> =
+            protocol.trial_shots.iter().map(|k| format!("{}-way, k = {k}", protocol.ways)).collect();
+        let of_row = |row: usize| columns.iter().map(move |column| &column[row].2);
+        let rows = 0..columns.first().map_or(0, Vec::len);
+        if !self.json {
+            let line = |row: usize| -> Vec<String> {
+                std::iter::once(columns[0][row].0.clone()).chain(of_row(row).map(cell)).collect()
+            };
+            let header: Vec<&str> =
+                std::iter::once("method").chain(names.iter().map(String::as_str)).collect();
+            printer.data(&format!("\n{}: top-1, %, {} trials", heading.title, protocol.trials))?;
+            let lines = layout(&header, &rows.clone().map(line).collect::<Vec<_>>());
+            lines.iter().try_for_each(|line| printer.data(line))?;
+        }
+        let table_row = |row: usize| {
+            let number = |i: &Interval| Cell::mean(100.0 * i.mean, 100.0 * i.half_width);
+            let (name, is_bound, _) = &columns[0][row];
+            TableRow {
+                reference: *is_bound,
+                ..TableRow::new(name.clone(), of_row(row).map(number).collect())
+            }
+        };
+        collected.tables.push(ResultTable {
+            id: format!("few-way-{}", heading.id),
+            title: format!("{}: {}-way top-1 (%)", heading.title, protocol.ways),
+            caption: format!("Mean and 95 % interval over {} trials.", protocol.trials),
+            command: Some(heading.command),
+            columns: names.into_iter().map(TableColumn::new).collect(),
+            rows: rows.clone().map(table_row).collect(),
+        });
+        let as_json =
+            |row: usize| json!({ "name": columns[0][row].0, "top_1": of_row(row).collect::<Vec<_>>() });
+        collected.results.push(json!({
+            "backbone": backbone.name, "candidates": ground.candidates.name, "ways": protocol.ways,
+            "trials": protocol.trials, "shots": protocol.trial_shots,
+            "rows": rows.map(as_json).collect::<Vec<_>>(),
+        }));
+        Ok(())
+    }
+}
+
+/// All rows, with λ chosen on trials over the tuning classes.
+fn rows<'a>(
+    run: &mut Run,
+    tuning: &Trials,
+    k: usize,
+    attention: Option<&'a Attention>,
+    printer: &Printer,
+) -> Result<Vec<FewWayRow<'a>>> {
+    let row = |name: &str, source: Source| FewWayRow {
+        name: name.to_owned(),
+        is_bound: source == Source::Oracle,
+        source,
+        learner: Learner::Prototype,
+    };
+    let mut choose = |name: &str, method: fn(f32) -> Method| -> Result<f32> {
+        let mut scores = Vec::new();
+        for lambda in LAMBDAS {
+            let reached = tuning.measure(run, &row(name, method(lambda).into()), TUNING_TRIALS, printer)?;
+            scores.push((lambda, Interval::of(&reached).mean));
+        }
+        Ok(best(&scores, |(_, score)| Ok(*score))?[0].setting.0)
+    };
+    let (gcn, mlp) = (gcn(choose("gcn", gcn)?), mlp(choose("mlp", mlp)?));
+    printer.detail(&format!("k = {k}: {} and {}", json!(gcn), json!(mlp)));
+    let scale = tuning.half.scale();
+    let cosine = Learner::Cosine(Cosine { scale, ..Cosine::default() });
+    let mut rows = vec![row("clean only", Source::CleanOnly)];
+    rows.extend(attention.map(|attention| FewWayRow {
+        learner: Learner::Attention(attention),
+        ..row("clean only, attention", Source::CleanOnly)
+    }));
+    rows.extend([
+        FewWayRow { learner: cosine, ..row("clean only, cosine", Source::CleanOnly) },
+        row("similarity", Method::Similarity(Similarity {}).into()),
+        row("β = 1", Method::Beta(Beta::default()).into()),
+        row("linear", Method::Linear(Linear::default()).into()),
+        row("label propagation", Method::LabelPropagation(LabelPropagation::default()).into()),
+        row("mlp", mlp.into()),
+        row("gcn", gcn.clone().into()),
+        FewWayRow { learner: cosine, ..row("gcn, cosine", gcn.into()) },
+        row("oracle", Source::Oracle),
+        FewWayRow { learner: cosine, ..row("oracle, cosine", Source::Oracle) },
+    ]);
+    Ok(rows)
+}
+
+impl Trials<'_> {
+    /// The accuracy of each trial, in blocks that the journal keeps.
+    fn measure(&self, run: &mut Run, row: &FewWayRow, n: usize, printer: &Printer) -> Result<Vec<f64>> {
+        let progress = printer.progress(n as u64, "trials");
+        progress.set_message(format!("{}, {}, k = {}", self.half.title(), row.name, self.rule.shots));
+        let mut all = Vec::with_capacity(n);
+        for block in 0..n.div_ceil(BLOCK) {
+            let trials: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
+            let key = self.key(row, &trials);
+            let kept = run.kept(&key).and_then(|bytes| serde_json::from_slice::<Vec<f64>>(bytes).ok());
+            all.extend(match kept.filter(|kept| kept.len() == trials.len()) {
+                Some(kept) => kept,
+                None => {
+                    let reached = run.clock.time(&row.name, || {
+                        trials.par_iter().map(|&trial| self.trial(row, trial)).collect::<Result<Vec<f64>>>()
+                    })?;
+                    run.keep(key, serde_json::to_vec(&reached)?)?;
+                    reached
+                }
+            });
+            progress.inc(trials.len() as u64);
+        }
+        progress.finish_and_clear();
+        Ok(all)
+    }
+
+    fn key(&self, row: &FewWayRow, trials: &[usize]) -> String {
+        let learner = match row.learner {
+            Learner::Prototype => json!("prototype"),
+            Learner::Attention(_) => json!("attention"),
+            Learner::Cosine(cosine) => json!(cosine),
+        };
+        let FewWay { ways, shots, queries } = self.rule;
+        format!(
+            "{} {ways}-way k={shots} queries={queries} trials={:?} {learner} {}",
+            self.half.journal_name(),
+            trials.first()..=trials.last(),
+            row.source.key()
+        )
+    }
+
+    /// The accuracy of a row in one trial.
+    fn trial(&self, row: &FewWayRow, number: usize) -> Result<f64> {
+        let photos = self.half.ground.photos;
+        let features = &self.half.ground.backbone.features;
+        let novel = |class: usize| &photos.novel[self.half.classes[class]];
+        let labelled: Vec<usize> = self.labelled.iter().map(|labelled| labelled.len()).collect();
+        let tests: Vec<usize> = (0..labelled.len()).map(|class| novel(class).test.len()).collect();
+        let stream = self.stream.branch(number as u64);
+        let trial = self.rule.draw(&labelled, &tests, stream)?;
+        let (mut clean, mut queries, mut labels, mut clean_photos) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (way, &class) in trial.classes.iter().enumerate() {
+            let chosen: Vec<usize> =
+                trial.clean[way].iter().map(|&place| self.labelled[class][place]).collect();
+            clean.push(features.select(&chosen));
+            clean_photos.push(chosen);
+            queries.extend(trial.queries[way].iter().map(|&place| novel(class).test[place]));
+            labels.extend(std::iter::repeat_n(way, trial.queries[way].len()));
+        }
+        let pools: Vec<TrialPool> =
+            trial.classes.iter().zip(&clean_photos).map(|(&class, clean)| self.pool(class, clean)).collect();
+        let weights = (0..clean.len())
+            .map(|way| self.weights(row, &clean, way, trial.classes[way], &pools[way], stream))
+            .collect::<Result<Vec<_>>>()?;
+        let classes = (0..clean.len())
+            .map(|way| WeightedClass::new(&clean[way], pools[way].get().features(), &weights[way]))
+            .collect::<labelsieve::Result<Vec<_>>>()?;
+        let learned = self.learn(row.learner, &classes, stream)?;
+        Ok(accuracy(&learned, &features.select(&queries), &labels)?.top_1)
+    }
+
+    /// A class's candidates without its clean photos: the shared pool when none of them is in it.
+    fn pool(&self, class: usize, clean: &[usize]) -> TrialPool<'_> {
+        let candidates = self.half.candidates(class);
+        let kept: Vec<usize> = (0..candidates.photos.len())
+            .filter(|&place| !clean.contains(&candidates.photos[place]))
+            .collect();
+        match kept.len() == candidates.photos.len() {
+            true => TrialPool::Shared(&self.pools[class], &candidates.relevant),
+            false => TrialPool::Own(
+                NoisyPool::new(self.pools[class].features().select(&kept)),
+                kept.iter().map(|&place| candidates.relevant[place]).collect(),
+            ),
+        }
+    }
+
+    /// The weights of a class's candidates in a trial.
+    fn weights(
+        &self,
+        row: &FewWayRow,
+        clean: &[Features],
+        way: usize,
+        class: usize,
+        pool: &TrialPool,
+        stream: Stream,
+    ) -> Result<Vec<f32>> {
+        let n = pool.get().features().len();
+        Ok(match &row.source {
+            Source::CleanOnly => vec![0.0; n],
+            Source::Oracle => pool.truth().iter().map(|&relevant| f32::from(u8::from(relevant))).collect(),
+            Source::Scored(method) => {
+                let stream = stream.branch(3).branch(class as u64);
+                let negatives = others(clean, way, stream);
+                let problem = ClassProblem::new(&clean[way], pool.get())?.with_others(&negatives)?;
+                method.build()?.relevance(&problem, stream.bits(0))?.noisy().to_vec()
+            }
+        })
+    }
+
+    fn learn(&self, learner: Learner, classes: &[WeightedClass], stream: Stream) -> Result<WeightMatrix> {
+        let (dim, scale) = (self.half.dim(), self.half.scale());
+        Ok(match learner {
+            Learner::Prototype => prototypes(classes, dim, scale)?,
+            Learner::Attention(attention) => attention.weights(classes)?,
+            Learner::Cosine(cosine) => cosine.train(classes, dim, stream.bits(1))?,
+        })
+    }
+}
+
+/// The candidates of a class in a trial, and which of them are relevant.
+enum TrialPool<'a> {
+    Shared(&'a NoisyPool, &'a [bool]),
+    Own(NoisyPool, Vec<bool>),
+}
+
+impl TrialPool<'_> {
+    fn get(&self) -> &NoisyPool {
+        match self {
+            TrialPool::Shared(pool, _) => pool,
+            TrialPool::Own(pool, _) => pool,
+        }
+    }
+
+    fn truth(&self) -> &[bool] {
+        match self {
+            TrialPool::Shared(_, truth) => truth,
+            TrialPool::Own(_, truth) => truth,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `results.json`: every number of a run, for other programs.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use labelsieve_data::{AtomicFile, DataError};
+use serde_json::{Value, json};
+
+use super::candidates::CandidateSet;
+use super::measure::Outcome;
+
+/// Everything measured for one backbone and one set of candidates.
+pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots: &[usize]) -> Value {
+    let (noise, noise_by_class) = candidates.noise();
+    let rows: Vec<Value> = outcome
+        .rows
+        .iter()
+        .map(|row| json!({ "name": row.name, "is_bound": row.is_bound, "by_shot": row.cells }))
+        .collect();
+    json!({
+        "backbone": backbone,
+        "candidates": candidates.name,
+        "noise": noise,
+        "noise_by_class": noise_by_class,
+        "shots": shots,
+        "rows": rows,
+        "chosen": {
+            "gcn_lambda": outcome.tuned.gcn_lambda,
+            "mlp_lambda": outcome.tuned.mlp_lambda,
+            "beta": outcome.tuned.beta,
+            "cosine": outcome.cosine,
+        },
+        "separation": outcome.separation,
+    })
+}
+
+/// Writes it all.
+pub fn write(path: &Path, results: &[Value]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, results)
+        .map_err(std::io::Error::from)
+        .and_then(|()| file.write_all(b"\n"))
+        .map_err(DataError::io("write", path))?;
+    Ok(file.commit()?)
+}

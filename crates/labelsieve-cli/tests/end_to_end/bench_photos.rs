@@ -1,0 +1,261 @@
+//! `bench photos` on a small set of photos made here: titles that lie, a pool that lies, and everything that can be wrong.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, RecordBatch, StringArray};
+use labelsieve::synthetic::Recipe;
+use labelsieve_data::RunDirectory;
+use parquet::arrow::ArrowWriter;
+
+use crate::common::{bytes, listing, refuses, run};
+use crate::examples::Examples;
+
+const NOVEL: [&str; 6] = ["barn owl", "black widow", "crane", "drum", "egret", "fork"];
+const BASE: [&str; 7] = ["ant", "bell", "cup", "dish", "elk", "fan", "gate"];
+const N_TRAIN: usize = 24;
+const N_TEST: usize = 8;
+
+const CONFIG: &str = r#"
+title = "made here"
+[photos]
+files = ["photos.parquet"]
+id = "key"
+image = "picture"
+class = "kind"
+title = "caption"
+role = "role"
+base = "old"
+novel = "new"
+split = "part"
+train = "learn"
+test = "exam"
+[candidates]
+rules = ["phrase", "any-word"]
+[protocol]
+shots = [1, 3]
+episodes = 2
+trials = 12
+trial_shots = [1]
+ways = 3
+queries = 4
+"#;
+
+fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    let file = File::create(path).expect("a file");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("a batch");
+    writer.close().expect("a whole file");
+}
+
+fn text(values: impl Iterator<Item = String>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+/// `photos.parquet`, `features.npz` (in the order of the photos), `pool.parquet` and `c.toml`.
+fn photo_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recipe = Recipe {
+        dim: 16,
+        n_classes: NOVEL.len() + BASE.len(),
+        n_clean: N_TRAIN,
+        largest_pool: 0,
+        n_test: N_TEST,
+        ..Recipe::default()
+    };
+    let task = recipe.generate(4);
+    let names: Vec<&str> = NOVEL.into_iter().chain(BASE).collect();
+    let (mut rows, mut features) = (Vec::new(), Vec::new());
+    for (c, name) in names.iter().enumerate() {
+        for i in 0..N_TRAIN + N_TEST {
+            let (row, part) = match i.checked_sub(N_TRAIN) {
+                None => (task.classes[c].clean.row(i), "learn"),
+                Some(test) => (task.test.row(c * N_TEST + test), "exam"),
+            };
+            features.extend_from_slice(row);
+            // Every fifth photo of a base class carries the name of a novel one, and half of a novel name is enough for
+            // the looser rule.
+            let caption = match c.checked_sub(NOVEL.len()) {
+                None => format!("my {name}"),
+                Some(base) if i % 5 == 0 => format!("the {} inn", NOVEL[base % NOVEL.len()]),
+                Some(_) if i % 7 == 0 => "a black umbrella in the barn".to_owned(),
+                Some(_) => format!("a {name}"),
+            };
+            let role = if c < NOVEL.len() { "new" } else { "old" };
+            rows.push((format!("{name}-{i}"), name.to_string(), role.to_owned(), part.to_owned(), caption));
+        }
+    }
+    let image = vec![b"not looked into".as_slice(); rows.len()];
+    write(
+        &folder.path().join("photos.parquet"),
+        vec![
+            ("key", text(rows.iter().map(|row| row.0.clone()))),
+            ("kind", text(rows.iter().map(|row| row.1.clone()))),
+            ("role", text(rows.iter().map(|row| row.2.clone()))),
+            ("part", text(rows.iter().map(|row| row.3.clone()))),
+            ("caption", text(rows.iter().map(|row| row.4.clone()))),
+            ("picture", Arc::new(BinaryArray::from_vec(image))),
+        ],
+    );
+    Examples { dim: 16, features, classes: vec![0; rows.len()] }.npz(folder.path().join("features.npz"));
+    write_pool(folder.path(), "crane", "learn");
+    std::fs::write(folder.path().join("c.toml"), CONFIG).expect("a file");
+    folder
+}
+
+/// A pool of a few right and wrong training photos per class; with other arguments, one that must be refused.
+fn write_pool(folder: &Path, third_class: &str, part: &str) {
+    let (mut classes, mut ids, mut relevant) = (Vec::new(), Vec::new(), Vec::new());
+    let shift = if part == "learn" { 0 } else { N_TRAIN - 8 };
+    for (c, class) in NOVEL.iter().enumerate() {
+        for i in 0..12 {
+            let source = if i < 6 { class } else { &BASE[c] };
+            classes.push(if c == 2 { third_class.to_owned() } else { class.to_string() });
+            ids.push(format!("{source}-{}", 8 + i + shift));
+            relevant.push(i < 6);
+        }
+    }
+    write(
+        &folder.join("pool.parquet"),
+        vec![
+            ("class", text(classes.into_iter())),
+            ("id", text(ids.into_iter())),
+            ("relevant", Arc::new(BooleanArray::from(relevant))),
+        ],
+    );
+}
+
+const BENCH: &str = "bench photos c.toml --features features.npz -o RUN";
+
+#[test]
+fn one_command_leads_from_photos_to_tables_and_figures_the_same_at_any_number_of_threads() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    let first = run(folder, &format!("{BENCH} --threads 1")).ok();
+    assert!(first.out.contains("features, any-word ("), "{first:?}");
+    for row in ["clean only, attention", "β*", "label propagation", "gcn, cosine", "oracle, cosine"] {
+        assert!(first.out.lines().any(|line| line.starts_with(row)), "no row {row}: {first:?}");
+    }
+    assert!(!first.out.contains("simulated"), "{first:?}");
+    for stage in ["attention training", "graphs", "gcn", "cosine"] {
+        assert!(first.err.lines().any(|line| line.starts_with(stage)), "no time of {stage}: {first:?}");
+    }
+    run(folder, &format!("{} --threads 3", BENCH.replace("RUN", "AGAIN"))).ok();
+    for file in ["results.json", "figures.json", "episodes.json", "relevance.parquet", "truth.parquet"] {
+        assert_eq!(bytes(folder, &format!("RUN/{file}")), bytes(folder, &format!("AGAIN/{file}")), "{file}");
+    }
+    let directory = RunDirectory::open(folder.join("RUN")).expect("a run directory");
+    assert_eq!(directory.tables().expect("tables").len(), 2 * 6);
+    assert_eq!(directory.figures().expect("figures").len(), 2 * 4);
+    let results: serde_json::Value =
+        serde_json::from_slice(&bytes(folder, "RUN/results.json")).expect("JSON");
+    let top_1 = |name: &str| {
+        let rows = results[1]["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no row {name}"));
+        row["by_shot"][0][0]["novel_top_1"].as_f64().expect("a number")
+    };
+    assert!(top_1("oracle") >= top_1("β = 1"), "knowing the truth must not hurt");
+    assert!(top_1("oracle") > 0.5, "{}", top_1("oracle"));
+}
+
+#[test]
+fn a_run_goes_on_where_it_stopped_and_starts_anew_when_the_features_change() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    run(folder, BENCH).ok();
+    let (results, journal) = (bytes(folder, "RUN/results.json"), bytes(folder, "RUN/cells-features.journal"));
+    // As a kill would leave it: half of the work, the last record torn.
+    std::fs::write(folder.join("RUN/cells-features.journal"), &journal[..journal.len() / 2]).expect("a file");
+    std::fs::remove_file(folder.join("RUN/results.json")).expect("a file");
+    let resumed = run(folder, BENCH).ok();
+    assert!(resumed.err.contains("going on after "), "{resumed:?}");
+    assert_eq!(bytes(folder, "RUN/results.json"), results);
+    std::fs::copy(folder.join("features.npz"), folder.join("copy.npz")).expect("a copy");
+    std::fs::rename(folder.join("copy.npz"), folder.join("features.npz")).expect("a new time of change");
+    let anew = run(folder, BENCH).ok();
+    assert!(anew.err.contains("other settings or files; starting anew"), "{anew:?}");
+}
+
+#[test]
+fn a_pool_file_gives_candidates_and_simulated_noise_is_called_so() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    let config =
+        CONFIG.replace(r#"rules = ["phrase", "any-word"]"#, "pool = \"pool.parquet\"\nsimulated = true");
+    std::fs::write(folder.join("c.toml"), format!("{config}\n[clean]\nfirst = 8\n")).expect("a file");
+    let done = run(folder, BENCH).ok();
+    assert!(done.err.contains("pool: 72 candidates of 6 classes, 50.0 % simulated noise"), "{done:?}");
+    assert!(done.out.contains("features, pool (50.0 % simulated noise): top-1 on novel classes"), "{done:?}");
+    assert!(RunDirectory::open(folder.join("RUN")).expect("a run directory").info().simulated_noise);
+
+    write_pool(folder, "ant", "learn");
+    refuses(
+        folder,
+        &BENCH.replace("RUN", "NEW"),
+        &["pool.parquet`: column `class`, row 24: expected a novel class, found `ant`"],
+    );
+    write_pool(folder, "crane", "exam");
+    refuses(
+        folder,
+        &BENCH.replace("RUN", "NEW"),
+        &["column `id`, row ", "expected a training photo, found "],
+    );
+}
+
+#[test]
+fn few_way_trials_have_rows_and_intervals() {
+    let folder = photo_folder();
+    let done = run(folder.path(), &format!("{BENCH} --protocol 5way --json")).ok();
+    let results = done.json();
+    assert_eq!((results[0]["ways"].as_u64(), results[0]["trials"].as_u64()), (Some(3), Some(12)));
+    for row in results[0]["rows"].as_array().expect("rows") {
+        let top_1 = row["top_1"][0]["mean"].as_f64().expect("a number");
+        assert!((0.3..=1.0).contains(&top_1), "{row}");
+    }
+    let again = run(folder.path(), &format!("{BENCH} --protocol 5way --json")).ok();
+    assert_eq!(again.out, done.out, "what the journal has kept is what was measured");
+}
+
+#[test]
+fn a_set_of_another_layout_is_refused_by_the_place_that_does_not_fit() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    let with = |from: &str, to: &str| {
+        assert!(CONFIG.contains(from), "{from}");
+        std::fs::write(folder.join("c.toml"), CONFIG.replacen(from, to, 1)).expect("a file");
+    };
+    for (from, to, parts) in [
+        (
+            "class = \"kind\"",
+            "class = \"species\"",
+            ["photos.parquet`: schema: expected a column `species`", "kind"],
+        ),
+        (
+            "train = \"learn\"",
+            "train = \"teach\"",
+            ["column `part`, row 0: expected `teach` or `exam`", "`learn`"],
+        ),
+        (
+            "novel = \"new\"",
+            "novel = \"newer\"",
+            ["column `role`: expected at least 4 classes of role `newer`", "0"],
+        ),
+        ("files = [\"photos.parquet\"]", "files = [\"other.parquet\"]", ["cannot open", "other.parquet"]),
+        (
+            "shots = [1, 3]",
+            "shots = [1, 25]",
+            ["has 24 photos to draw clean examples from", "hint: lower `protocol.shots`"],
+        ),
+        ("episodes = 2", "epochs = 2", ["c.toml` is no configuration", "unknown field `epochs`"]),
+    ] {
+        with(from, to);
+        refuses(folder, BENCH, &parts);
+    }
+    with("title = \"made here\"", "title = \"made here\"");
+    refuses(folder, "bench photos c.toml -o RUN", &["`c.toml` names no backbone", "hint: ", "--features"]);
+    Examples { dim: 2, features: vec![1.0; 6], classes: vec![0; 3] }.npz(folder.join("short.npz"));
+    refuses(folder, &BENCH.replace("features.npz", "short.npz"), &["has 3 rows without ids for 416 photos"]);
+    assert!(!listing(folder).contains(&"RUN".to_owned()));
+}

@@ -1,0 +1,164 @@
+//! The loss of an episode and its slope, by hand: forwards from examples to class weights to logits, and back.
+
+use super::attention::{AttentionParameters, Lookup, Shares};
+use super::attention_training::Episode;
+use super::cosine::{log_softmax, softmax, through_normalisation, unit_rows};
+use crate::features::Features;
+use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
+
+/// The loss of an episode and `share` times its slope.
+///
+/// ```text
+/// L = -1/n Σ_x ln softmax(s Ŵ' x)_c
+/// ```
+///
+/// x: the n queries, of class c; Ŵ': base weights of unit length, with generated ones in the rows of posing classes.
+pub(super) fn episode_slope(
+    lookup: &Lookup,
+    sets: &[Features],
+    episode: &Episode,
+    share: f32,
+) -> (f64, AttentionParameters) {
+    let dim = lookup.base.weights().dim();
+    let generated = Generated::new(lookup, sets, episode);
+    let (unit, lengths) = unit_rows(&generated.weights, dim);
+    let (loss, mut slope_of_weights) = query_slope(lookup, sets, episode, &unit, share);
+    let rows = slope_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
+    rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
+    (loss, generated.slope(lookup, &slope_of_weights))
+}
+
+/// Adds all of `part` to `sum`.
+pub(super) fn add_slopes(sum: &mut AttentionParameters, part: &mut AttentionParameters) {
+    sum.slices_mut().into_iter().zip(part.slices_mut()).for_each(|(sum, part)| add(sum, part));
+}
+
+/// The loss, and `share` times its slope with respect to the unit weights of the posing classes.
+fn query_slope(
+    lookup: &Lookup,
+    sets: &[Features],
+    episode: &Episode,
+    unit: &[f32],
+    share: f32,
+) -> (f64, Vec<f32>) {
+    let base = lookup.base.weights();
+    let (n_base, dim, n_posing) = (base.len(), base.dim(), episode.posing.len());
+    let mut all = base.block(0..n_base).to_vec();
+    for (posing, weight) in episode.posing.iter().zip(unit.chunks_exact(dim)) {
+        all[posing.class * dim..(posing.class + 1) * dim].copy_from_slice(weight);
+    }
+    let rows: Vec<f32> = episode.queries.iter().flat_map(|&(c, row)| sets[c].row(row)).copied().collect();
+    let mut logits = vec![0f32; episode.queries.len() * n_base];
+    product_with_transposed(&rows, &all, &mut logits, dim);
+    let scale = lookup.base.scale();
+    let n = episode.queries.len() as f32;
+    let mut loss = 0f64;
+    let mut errors = vec![0f32; episode.queries.len() * n_posing];
+    for (q, (logits, &(class, _))) in logits.chunks_exact_mut(n_base).zip(&episode.queries).enumerate() {
+        logits.iter_mut().for_each(|logit| *logit *= scale);
+        loss -= f64::from(log_softmax(logits, class)) / f64::from(n);
+        softmax(logits);
+        logits[class] -= 1.0;
+        for (p, posing) in episode.posing.iter().enumerate() {
+            errors[q * n_posing + p] = logits[posing.class] * scale * share / n;
+        }
+    }
+    let mut slope = vec![0f32; n_posing * dim];
+    add_transposed_product(&errors, &rows, &mut slope, n_posing, dim);
+    (loss, slope)
+}
+
+/// The generated weights of an episode's posing classes, with what the way back needs.
+struct Generated {
+    /// Examples of all posing classes, one class after the other.
+    rows: Vec<f32>,
+    /// How many each class has.
+    counts: Vec<usize>,
+    shares: Shares,
+    /// Per class: z̄, and what attention brings.
+    means: Vec<f32>,
+    attended: Vec<f32>,
+    weights: Vec<f32>,
+}
+
+impl Generated {
+    fn new(lookup: &Lookup, sets: &[Features], episode: &Episode) -> Generated {
+        let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
+        let absent: Vec<usize> = episode.posing.iter().map(|posing| posing.class).collect();
+        let counts: Vec<usize> = episode.posing.iter().map(|posing| posing.examples.len()).collect();
+        let of = |posing: &super::attention_training::Posing| -> Vec<f32> {
+            posing.examples.iter().flat_map(|&row| sets[posing.class].row(row)).copied().collect()
+        };
+        let rows: Vec<f32> = episode.posing.iter().flat_map(of).collect();
+        let shares = lookup.shares(&rows, &absent);
+        let (mut means, mut attended, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut start = 0;
+        for &count in &counts {
+            let mean = mean_row(&rows[start * dim..(start + count) * dim], dim);
+            let share = mean_row(&shares.shares[start * n_base..(start + count) * n_base], n_base);
+            let brought = lookup.attended(&share);
+            weights.extend(lookup.combine(&mean, &brought));
+            means.extend(mean);
+            attended.extend(brought);
+            start += count;
+        }
+        Generated { rows, counts, shares, means, attended, weights }
+    }
+
+    /// From the slope with respect to the weights to that with respect to everything learned.
+    fn slope(&self, lookup: &Lookup, slope_of_weights: &[f32]) -> AttentionParameters {
+        let base = lookup.base.weights();
+        let (n_base, dim) = (base.len(), base.dim());
+        let mut slope = lookup.parameters.zeros_like();
+        let mut by_cosine = Vec::with_capacity(self.shares.shares.len()); // n×B
+        let shares = self.shares.shares.chunks_exact(n_base);
+        let mut examples = shares.zip(self.shares.cosines.chunks_exact(n_base));
+        let classes = slope_of_weights.chunks_exact(dim);
+        let classes = classes.zip(self.means.chunks_exact(dim)).zip(self.attended.chunks_exact(dim));
+        for (((by_weight, mean), attended), &count) in classes.zip(&self.counts) {
+            add_products(&mut slope.average, by_weight, mean);
+            add_products(&mut slope.attended, by_weight, attended);
+            let by_attended: Vec<f32> =
+                by_weight.iter().zip(&lookup.parameters.attended).map(|(slope, phi)| slope * phi).collect();
+            let by_share: Vec<f32> =
+                base.rows().map(|weight| dot(weight, &by_attended) / count as f32).collect();
+            for (shares, cosines) in examples.by_ref().take(count) {
+                let mean_slope: f32 = shares.iter().zip(&by_share).map(|(share, slope)| share * slope).sum();
+                for ((share, cosine), by_share) in shares.iter().zip(cosines).zip(&by_share) {
+                    let by_logit = share * (by_share - mean_slope);
+                    slope.gamma += by_logit * cosine;
+                    by_cosine.push(by_logit * lookup.parameters.gamma);
+                }
+            }
+        }
+        self.add_query_and_keys(lookup, &by_cosine, &mut slope);
+        slope
+    }
+
+    /// cos = q̂·k̂ with q = φ_q z: back through both lengths.
+    fn add_query_and_keys(&self, lookup: &Lookup, by_cosine: &[f32], slope: &mut AttentionParameters) {
+        let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
+        let Shares { unit_queries, query_lengths, .. } = &self.shares;
+        add_transposed_product(by_cosine, unit_queries, &mut slope.keys, n_base, dim);
+        let keys = slope.keys.chunks_exact_mut(dim).zip(lookup.unit_keys.chunks_exact(dim));
+        keys.zip(&lookup.key_lengths).for_each(|((s, unit), &length)| through_normalisation(s, unit, length));
+
+        let mut by_query = vec![0f32; unit_queries.len()];
+        crate::kernels::product(by_cosine, &lookup.unit_keys, &mut by_query, n_base, dim);
+        let queries = by_query.chunks_exact_mut(dim).zip(unit_queries.chunks_exact(dim));
+        queries.zip(query_lengths).for_each(|((s, unit), &length)| through_normalisation(s, unit, length));
+        add_transposed_product(&by_query, &self.rows, &mut slope.query, dim, dim);
+    }
+}
+
+fn mean_row(rows: &[f32], width: usize) -> Vec<f32> {
+    let n = rows.len() / width;
+    let mut sum = vec![0f32; width];
+    rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
+    sum.iter_mut().for_each(|value| *value /= n as f32);
+    sum
+}
+
+fn add_products(out: &mut [f32], a: &[f32], b: &[f32]) {
+    out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out += a * b);
+}

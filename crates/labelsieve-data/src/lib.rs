@@ -23,9 +23,11 @@ mod parquet_table;
 mod parquet_write;
 mod prediction_file;
 mod relevance_file;
+mod run_directory;
 mod splits;
 mod table;
 pub mod text;
+mod thumbnail_file;
 mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
@@ -41,7 +43,14 @@ pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
 pub use prediction_file::{PredictionRow, PredictionWriter};
-pub use relevance_file::{RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance};
+pub use relevance_file::{
+    RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,
+};
+pub use run_directory::{
+    Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
+    PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
+};
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};
-pub use truth_file::{TruthTable, read_truth};
+pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
+pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

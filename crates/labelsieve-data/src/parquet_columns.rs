@@ -25,6 +25,7 @@ const BATCH_ROWS: usize = 4096;
 pub(crate) struct ParquetFile {
     path: PathBuf,
     builder: ParquetRecordBatchReaderBuilder<File>,
+    batch_rows: usize,
 }
 
 /// One column of one batch, with what a message needs to say where it is.
@@ -39,7 +40,12 @@ impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
         let file = File::open(path).map_err(DataError::io("open", path))?;
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
-        Ok(ParquetFile { path: path.to_path_buf(), builder })
+        Ok(ParquetFile { path: path.to_path_buf(), builder, batch_rows: BATCH_ROWS })
+    }
+
+    /// The same file in smaller batches, for columns with large values.
+    pub(crate) fn in_batches_of(self, batch_rows: usize) -> ParquetFile {
+        ParquetFile { batch_rows, ..self }
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -82,13 +88,25 @@ impl ParquetFile {
         names: &[&str],
         mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
     ) -> Result<()> {
+        self.for_each_batch_with_nulls(names, |columns| {
+            columns.iter().try_for_each(Column::check_nulls)?;
+            visit(columns)
+        })
+    }
+
+    /// The same for columns in which values may be missing.
+    pub(crate) fn for_each_batch_with_nulls(
+        self,
+        names: &[&str],
+        mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
+    ) -> Result<()> {
         let mut roots = Vec::with_capacity(names.len());
         for name in names {
             roots
                 .push(self.schema().index_of(name).map_err(|_| self.missing(&format!("a column `{name}`")))?);
         }
         let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
-        let builder = self.builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let builder = self.builder.with_projection(mask).with_batch_size(self.batch_rows);
         let mut reader = guarded(&self.path, || builder.build())?;
         let mut first_row = 0;
         while let Some(batch) = guarded(&self.path, || reader.next().transpose())? {
@@ -106,13 +124,17 @@ impl<'a> Column<'a> {
         let array = batch.column_by_name(name);
         let array =
             array.ok_or_else(|| DataError::undecodable(path, "Parquet", format!("no column `{name}`")))?;
-        let column = Column { path, name, first_row, array };
-        match array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+        Ok(Column { path, name, first_row, array })
+    }
+
+    /// Refuses a column in which a value is missing.
+    pub(crate) fn check_nulls(&self) -> Result<()> {
+        match self.array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
             Some(nulls) => {
                 let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
-                Err(column.bad_row(row, "a value", "null"))
+                Err(self.bad_row(row, "a value", "null"))
             }
-            None => Ok(column),
+            None => Ok(()),
         }
     }
 
@@ -137,10 +159,21 @@ impl<'a> Column<'a> {
     pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
         if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or whole numbers")) }
     }
+
+    /// Every value as text, where there is one.
+    pub(crate) fn optional_texts(&self) -> Result<Vec<Option<String>>> {
+        let mut texts = Vec::with_capacity(self.array.len());
+        self.for_each_text(&mut |text| texts.push(Some(text.to_owned())))?;
+        texts.resize(self.array.len(), None); // a dictionary without entries gives no texts
+        if let Some(nulls) = self.array.logical_nulls() {
+            (0..nulls.len()).filter(|&row| nulls.is_null(row)).for_each(|row| texts[row] = None);
+        }
+        Ok(texts)
+    }
 }
 
-/// False, without a visit, for a type that has no textual form. [`Column::of`] has refused nulls; those that remain
-/// are entries of a dictionary that no row uses.
+/// False, without a visit, for a type that has no textual form. In place of a null stands any text: callers have refused
+/// nulls, or ask where they are.
 fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
     match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().for_each(|text| visit(text.unwrap_or_default())),
@@ -202,6 +235,7 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
         let mut texts = Vec::new();
         let column = Column::of(Path::new("a.parquet"), "c", 100, &batch)?;
+        column.check_nulls()?;
         column.for_each_text(&mut |text| texts.push(text.to_owned()))?;
         Ok(texts)
     }
@@ -222,6 +256,20 @@ mod tests {
         assert_eq!(texts(Arc::new(plain)).unwrap_err().to_string(), message);
         let dictionary: DictionaryArray<Int8Type> = [Some("a"), None].into_iter().collect();
         assert_eq!(texts(Arc::new(dictionary)).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn missing_texts_are_told_from_empty_ones_where_they_are_allowed() {
+        let optional = |array: ArrayRef| {
+            let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
+            Column::of(Path::new("a.parquet"), "c", 0, &batch).unwrap().optional_texts().unwrap()
+        };
+        let texts = [Some("a".to_owned()), None, Some(String::new())];
+        assert_eq!(optional(Arc::new(StringArray::from(vec![Some("a"), None, Some("")]))), texts);
+        let dictionary: DictionaryArray<Int8Type> = [Some("a"), None, Some("")].into_iter().collect();
+        assert_eq!(optional(Arc::new(dictionary)), texts);
+        let nothing: DictionaryArray<Int8Type> = [None::<&str>, None].into_iter().collect();
+        assert_eq!(optional(Arc::new(nothing)), [None, None]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{DataError, Labels, Matrix, Result};
 
 const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
-const ID_NAMES: [&str; 4] = ["id", "key", "uid", "image_path"];
+pub(crate) const ID_NAMES: [&str; 4] = ["id", "key", "uid", "image_path"];
 
 /// What a metadata file says about each row.
 pub(crate) struct RowNames {

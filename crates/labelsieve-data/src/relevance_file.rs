@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{ArrayRef, BooleanArray, Float32Array, StringArray, UInt32Array};
+use arrow_array::types::{Float32Type, Float64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
@@ -127,6 +127,74 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
         is_clean,
         metadata,
     })
+}
+
+/// Why an example has its relevance; the columns that [`RelevanceTable`] leaves out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RelevanceReasons {
+    /// The class name that was found in its text.
+    pub matched_name: Option<String>,
+    /// The clean example most similar to it.
+    pub best_clean: Option<String>,
+    /// The similarity to that clean example.
+    pub best_clean_similarity: Option<f32>,
+    /// With how many examples it shares a place among each other's nearest neighbours.
+    pub reciprocal_neighbours: Option<u32>,
+}
+
+/// Reads the reasons of chosen rows: `rows` ascending, one entry of the result for each. Files without some of the
+/// columns are fine.
+pub fn read_relevance_reasons(path: impl AsRef<Path>, rows: &[usize]) -> Result<Vec<RelevanceReasons>> {
+    const COLUMNS: [&str; 4] =
+        ["matched_name", "best_clean", "best_clean_similarity", "reciprocal_neighbours"];
+    let path = path.as_ref();
+    let file = ParquetFile::open(path)?;
+    let names: Vec<&str> = COLUMNS.into_iter().filter(|name| file.schema().index_of(name).is_ok()).collect();
+    let mut reasons = vec![RelevanceReasons::default(); rows.len()];
+    if names.is_empty() || rows.is_empty() {
+        return Ok(reasons);
+    }
+    file.for_each_batch_with_nulls(&names, |columns| {
+        for column in columns {
+            let range = column.first_row..column.first_row + column.array.len();
+            let wanted =
+                rows.partition_point(|&row| row < range.start)..rows.partition_point(|&row| row < range.end);
+            if !wanted.is_empty() {
+                let rows: Vec<usize> = rows[wanted.clone()].iter().map(|row| row - range.start).collect();
+                fill_reasons(column, &rows, &mut reasons[wanted])?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(reasons)
+}
+
+/// Fills one field of the reasons of `rows` from its column.
+fn fill_reasons(column: &Column<'_>, rows: &[usize], reasons: &mut [RelevanceReasons]) -> Result<()> {
+    match column.name {
+        "best_clean_similarity" => {
+            let values = column.array.as_primitive_opt::<Float32Type>();
+            let values = values.ok_or_else(|| column.bad_type("numbers of type Float32"))?;
+            for (reasons, &row) in reasons.iter_mut().zip(rows) {
+                reasons.best_clean_similarity = values.is_valid(row).then(|| values.value(row));
+            }
+        }
+        "reciprocal_neighbours" => {
+            let values = column.array.as_primitive_opt::<UInt32Type>();
+            let values = values.ok_or_else(|| column.bad_type("numbers of type UInt32"))?;
+            for (reasons, &row) in reasons.iter_mut().zip(rows) {
+                reasons.reciprocal_neighbours = values.is_valid(row).then(|| values.value(row));
+            }
+        }
+        name => {
+            let mut texts = column.optional_texts()?;
+            for (reasons, &row) in reasons.iter_mut().zip(rows) {
+                let text = texts[row].take();
+                if name == "best_clean" { reasons.best_clean = text } else { reasons.matched_name = text }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {

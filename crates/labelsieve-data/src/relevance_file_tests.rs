@@ -109,3 +109,29 @@ fn a_cut_file_is_refused_at_every_length() {
         assert!(error.contains("r.parquet` is not a readable Parquet file: "), "{error}");
     }
 }
+
+#[test]
+fn reasons_are_read_for_chosen_rows_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.parquet");
+    let mut writer = RelevanceWriter::create(&path, &[]).unwrap();
+    // More rows than a batch holds, so that chosen rows lie in different ones.
+    let rows: Vec<RelevanceRow> = (0..10_000)
+        .map(|i| RelevanceRow {
+            matched_name: (i % 2 == 0).then(|| format!("name {i}")),
+            reciprocal_neighbours: Some(i),
+            ..row(&i.to_string(), "owl", 0.5)
+        })
+        .collect();
+    writer.write(&rows).unwrap();
+    writer.finish().unwrap();
+    let chosen = [0, 1, 4095, 4096, 9998];
+    let reasons = read_relevance_reasons(&path, &chosen).unwrap();
+    let names: Vec<Option<&str>> = reasons.iter().map(|reasons| reasons.matched_name.as_deref()).collect();
+    assert_eq!(names, [Some("name 0"), None, None, Some("name 4096"), Some("name 9998")]);
+    let counts: Vec<Option<u32>> = reasons.iter().map(|reasons| reasons.reciprocal_neighbours).collect();
+    assert_eq!(counts, chosen.map(|row| Some(row as u32)));
+    assert_eq!((reasons[0].best_clean.as_deref(), reasons[0].best_clean_similarity), (None, Some(0.5)));
+    write_table(&path, Arc::new(Float32Array::from(vec![0.5, 0.5])));
+    assert_eq!(read_relevance_reasons(&path, &[1]).unwrap(), [RelevanceReasons::default()]);
+}

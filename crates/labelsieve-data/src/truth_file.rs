@@ -1,13 +1,15 @@
 //! What a person knows: which candidates really belong to their class.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_schema::DataType;
+use arrow_array::{Array, BooleanArray, StringArray};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::{Column, ParquetFile};
+use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
 use crate::{Labels, Result};
 
 /// A Parquet file with the columns `id`, `class` and `relevant`; all vectors have one entry per row.
@@ -21,6 +23,48 @@ pub struct TruthTable {
     pub classes: Labels,
     /// Whether they belong there.
     pub relevant: Vec<bool>,
+}
+
+/// One candidate whose truth is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TruthRow {
+    /// The candidate.
+    pub id: String,
+    /// The class in whose pool it is.
+    pub class: String,
+    /// Whether it belongs there.
+    pub relevant: bool,
+}
+
+/// Writes a truth file; it appears in [`TruthWriter::finish`].
+pub struct TruthWriter {
+    writer: ParquetWriter,
+}
+
+impl TruthWriter {
+    /// Starts a file that will be called `path`.
+    pub fn create(path: impl AsRef<Path>) -> Result<TruthWriter> {
+        let schema = Schema::new(vec![
+            Field::new("id", DataType::Utf8, false),
+            Field::new("class", dictionary_type(), false),
+            Field::new("relevant", DataType::Boolean, false),
+        ]);
+        Ok(TruthWriter { writer: ParquetWriter::create(path.as_ref(), schema, &[])? })
+    }
+
+    /// Adds rows.
+    pub fn write(&mut self, rows: &[TruthRow]) -> Result<()> {
+        self.writer.write(vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
+            dictionary_column(rows.iter().map(|row| row.class.as_str())),
+            Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.relevant)))),
+        ])
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
 }
 
 /// Reads which candidates are relevant: `relevant` is true or false, or 1 or 0.
@@ -55,13 +99,9 @@ fn read_flags(column: &Column, flags: &mut Vec<bool>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
-    use arrow_schema::{Field, Schema};
+    use arrow_array::{ArrayRef, Int64Array};
 
     use super::*;
-    use crate::parquet_write::ParquetWriter;
 
     fn read_with(relevant: ArrayRef) -> Result<TruthTable> {
         let folder = tempfile::tempdir().unwrap();
@@ -81,6 +121,20 @@ mod tests {
         let truth = read_with(Arc::new(BooleanArray::from(vec![true, false]))).unwrap();
         assert_eq!((truth.relevant, truth.classes.get(0)), (vec![true, false], "owl"));
         assert_eq!(read_with(Arc::new(Int64Array::from(vec![0, 1]))).unwrap().relevant, [false, true]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("truth.parquet");
+        let mut writer = TruthWriter::create(&path).unwrap();
+        let row = |id: &str, relevant| TruthRow { id: id.into(), class: "owl".into(), relevant };
+        writer.write(&[row("a", true)]).unwrap();
+        writer.write(&[row("b", false)]).unwrap();
+        writer.finish().unwrap();
+        let truth = read_truth(&path).unwrap();
+        assert_eq!((truth.ids, truth.relevant), (vec!["a".into(), "b".into()], vec![true, false]));
+        assert_eq!(truth.classes, ["owl", "owl"].iter().collect());
     }
 
     #[test]

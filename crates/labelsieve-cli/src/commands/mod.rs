@@ -10,6 +10,7 @@ mod evaluate;
 mod match_text;
 mod method;
 mod predict;
+mod report;
 mod scored;
 mod train;
 
@@ -32,6 +33,8 @@ pub enum Command {
     Predict(predict::Predict),
     /// Measure a classifier on labelled examples, or relevance against known truth
     Evaluate(evaluate::Evaluate),
+    /// Show a run or a relevance file as one HTML page
+    Report(report::Report),
     /// Measure the method itself
     #[command(subcommand)]
     Bench(Bench),
@@ -58,6 +61,7 @@ impl Command {
             Command::Train(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
+            Command::Report(command) => command.run(printer),
             Command::Bench(Bench::Paper(command)) => command.run(printer),
             Command::Bench(Bench::Class(command)) => command.run(printer),
             Command::Bench(Bench::Sanity(command)) => command.run(printer),

@@ -15,5 +15,6 @@ mod formats;
 mod paper_map;
 mod pipeline;
 mod release;
+mod report;
 mod resume;
 mod terminal;

@@ -1,0 +1,140 @@
+//! `labelsieve report`: what a run found, as one HTML file and as figures.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use labelsieve_data::RunDirectory;
+use labelsieve_report::{Progress, Report as Contents, Summary};
+
+use crate::hint::user_error;
+use crate::inputs::check_output;
+use crate::printer::Printer;
+
+/// Show a run or a relevance file as one HTML page
+#[derive(Args)]
+pub struct Report {
+    /// Run directory, as `labelsieve bench photos` and `labelsieve demo` write it, or a relevance file of
+    /// `labelsieve clean`
+    #[arg(value_name = "RUN")]
+    source: PathBuf,
+
+    /// HTML file to write; it needs no other file and no network
+    #[arg(short, long, value_name = "FILE", required_unless_present = "figures")]
+    output: Option<PathBuf>,
+
+    /// Which candidates belong to their class: Parquet with `id`, `class` and `relevant` [default: the run's own]
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+
+    /// Pictures of the examples: a folder of files named by id, or Parquet with `id` and `image` [default: the run's
+    /// own]
+    #[arg(long, value_name = "DIR_OR_FILE")]
+    images: Option<PathBuf>,
+
+    /// Folder for the figures as SVG files
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// Heading of the page [default: the run's own]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Candidates to show of each class: half from the top of its ranking, the others from the middle and the end
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    per_class: usize,
+}
+
+/// Unreadable pictures that are named.
+const MOST_NAMED: usize = 3;
+
+impl Report {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        if let Some(output) = &self.output {
+            check_output(output, &self.inputs().iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        }
+        let contents = self.contents()?;
+        if let Some(folder) = &self.figures {
+            let written = contents.write_figures(folder)?;
+            printer.note(&format!("{} figures in `{}`", written.len(), folder.display()));
+        }
+        match &self.output {
+            Some(output) => self.write(&contents, output, printer),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that is read.
+    fn inputs(&self) -> Vec<PathBuf> {
+        const FILES: [&str; 6] = [
+            "run.json",
+            "tables.json",
+            "figures.json",
+            "relevance.parquet",
+            "truth.parquet",
+            "thumbnails.parquet",
+        ];
+        let given = [Some(&self.source), self.truth.as_ref(), self.images.as_ref()];
+        let of_run = FILES.iter().map(|name| self.source.join(name));
+        given.into_iter().flatten().cloned().chain(of_run).collect()
+    }
+
+    fn contents(&self) -> Result<Contents> {
+        let mut contents = if self.source.is_dir() {
+            if !self.source.join("run.json").exists() {
+                return Err(user_error(
+                    format!("`{}` is no run directory: it holds no run.json", self.source.display()),
+                    "give the folder that `labelsieve bench photos` or `labelsieve demo` wrote, or a relevance file of \
+                     `labelsieve clean`",
+                ));
+            }
+            Contents::of_run(&RunDirectory::open(&self.source)?)?
+        } else {
+            Contents::of_relevance(&self.source)?
+        };
+        if let Some(truth) = &self.truth {
+            contents = contents.with_truth(truth);
+        }
+        if let Some(images) = &self.images {
+            contents = contents.with_images(images);
+        }
+        if let Some(title) = &self.title {
+            contents = contents.with_title(title);
+        }
+        Ok(contents.with_candidates_per_class(self.per_class))
+    }
+
+    fn write(&self, contents: &Contents, output: &Path, printer: &Printer) -> Result<()> {
+        let bar = printer.progress(0, "pictures");
+        let summary = contents.write(output, &mut |Progress { found, wanted }| {
+            bar.set_length(wanted as u64);
+            bar.set_position(found as u64);
+        })?;
+        bar.finish_and_clear();
+        warn(&summary, printer);
+        let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
+        printer.note(&format!(
+            "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture; {:.1} MB",
+            output.display(),
+            summary.tables,
+            summary.figures,
+            summary.classes,
+            summary.examples,
+            summary.pictures,
+            bytes as f64 / 1e6
+        ));
+        Ok(())
+    }
+}
+
+/// Pictures that are missing or broken.
+fn warn(summary: &Summary, printer: &Printer) {
+    if !summary.unreadable.is_empty() {
+        let named =
+            summary.unreadable.iter().take(MOST_NAMED).map(|(id, reason)| format!("`{id}` ({reason})"));
+        let more = summary.unreadable.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = named.collect::<Vec<_>>().join(", ");
+        printer.warning(&format!("pictures that cannot be read are left out: {named}{more}"));
+    }
+}

@@ -1,0 +1,163 @@
+//! `report`: run directories and relevance files as HTML and SVG.
+
+use std::path::Path;
+
+use labelsieve_data::{
+    Axis, Cell, Figure, FigureKind, LineSeries, Point, RelevanceRow, RelevanceWriter, ResultTable,
+    RunDirectory, RunInfo, TableColumn, TableRow, ThumbnailRow, ThumbnailWriter,
+};
+
+use crate::common::{bytes, listing, refuses, run};
+use crate::examples::{task_folder, write_truth};
+
+const HOSTILE: &str = "</script><script>alert('x')</script>";
+
+/// A white PNG of one pixel, as Python's zlib packs it.
+const PIXEL: &[u8] = &[
+    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31,
+    21, 196, 137, 0, 0, 0, 11, 73, 68, 65, 84, 120, 156, 99, 248, 15, 4, 0, 9, 251, 3, 253, 251, 94, 107, 43,
+    0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
+];
+
+fn text(folder: &Path, name: &str) -> String {
+    String::from_utf8(bytes(folder, name)).expect("text")
+}
+
+fn write_run(folder: &Path) -> RunDirectory {
+    let run = RunDirectory::create(folder.join("run"), RunInfo::new(HOSTILE)).expect("room");
+    run.write_tables(&[ResultTable {
+        id: "t".into(),
+        title: "Accuracy".into(),
+        columns: vec![TableColumn::new("k = 1")],
+        rows: vec![
+            TableRow::new("clean only", vec![Cell::mean(45.3, 0.65)]),
+            TableRow::new("GCN", vec![Cell::mean(67.8, 0.1)]),
+        ],
+        ..ResultTable::default()
+    }])
+    .expect("a sound table");
+    let points = [(0.01, 67.0), (0.1, 70.0)].map(|(x, y)| Point { x, y, half_width: None }).to_vec();
+    run.write_figures(&[Figure {
+        id: "lambda".into(),
+        title: "Accuracy against λ".into(),
+        caption: String::new(),
+        command: None,
+        data: FigureKind::Lines {
+            x: Axis::log("λ"),
+            y: Axis::linear("accuracy"),
+            series: vec![LineSeries { name: "k = 1".into(), points }],
+        },
+    }])
+    .expect("a sound figure");
+    let row = |id: &str, relevance: f32| RelevanceRow {
+        id: id.into(),
+        class: HOSTILE.into(),
+        relevance,
+        is_clean: relevance == 1.0,
+        matched_name: None,
+        best_clean: None,
+        best_clean_similarity: None,
+        reciprocal_neighbours: None,
+    };
+    let mut writer = RelevanceWriter::create(run.relevance_path(), &[]).expect("room");
+    writer.write(&[row("a", 1.0), row("b", 0.25), row("c", 0.75)]).expect("room");
+    writer.finish().expect("room");
+    let mut writer = ThumbnailWriter::create(run.thumbnails_path()).expect("room");
+    let picture = |id: &str, image: &[u8]| ThumbnailRow { id: id.into(), image: image.to_vec(), title: None };
+    writer.write(&[picture("b", PIXEL), picture("c", b"no picture"), picture("z", PIXEL)]).expect("room");
+    writer.finish().expect("room");
+    run
+}
+
+#[test]
+fn a_run_becomes_one_page_and_its_figures_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    write_run(folder);
+    let said = run(folder, "report run -o report.html --figures figures").ok().err;
+    let message = "1 classes, 3 examples shown, 1 of them with a picture";
+    assert!(said.contains(message), "{said}");
+    assert!(said.contains("warning: pictures that cannot be read are left out: `c` (neither JPEG"), "{said}");
+    assert_eq!(listing(&folder.join("figures")), ["cumulative-relevance.svg", "lambda.svg"]);
+    let page = text(folder, "report.html");
+    assert!(page.contains("<strong>67.8</strong>") && page.contains("data:image/png;base64,iVBOR"));
+    let outside = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!outside.contains("http://") && !outside.contains("https://"), "nothing from elsewhere");
+    let svg = text(folder, "figures/lambda.svg");
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("prefers-color-scheme:dark"));
+    run(folder, "report run -o again.html --threads 1").ok();
+    assert_eq!(bytes(folder, "again.html"), page.as_bytes(), "same run, same bytes");
+}
+
+#[test]
+fn texts_of_a_run_cannot_become_scripts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_run(folder.path());
+    run(folder.path(), "report run -o report.html").ok();
+    let page = text(folder.path(), "report.html");
+    assert!(!page.contains("<script>alert"), "neither as text nor as data");
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(&#39;x&#39;)"), "but as text");
+    // Theme, page and the data of one class: each opened and closed once.
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (3, 3));
+}
+
+#[test]
+fn a_relevance_file_alone_is_enough_and_truth_adds_to_it() {
+    let (folder, task) = task_folder();
+    let folder = folder.path();
+    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    write_truth(&task, folder.join("T.parquet"));
+    run(folder, "report R.parquet -o plain.html").ok();
+    let plain = text(folder, "plain.html");
+    assert!(plain.contains("id=\"figure-cumulative-relevance\"") && plain.contains("id=\"class-5\""));
+    assert!(!plain.contains("AUC") && !plain.contains("id=\"figure-relevance-and-truth\""));
+    assert!(plain.contains("<dt>method</dt>"), "settings of the run that wrote it");
+    run(folder, "report R.parquet --truth T.parquet --per-class 8 -o truth.html").ok();
+    let page = text(folder, "truth.html");
+    assert!(page.contains("id=\"figure-relevance-and-truth\"") && page.contains("AUC, all classes"));
+    assert!(
+        page.contains("Most relevant, ranks 1 to 4 of 120")
+            && page.contains("Least relevant, ranks 119 to 120")
+    );
+    let measured = run(folder, "evaluate --relevance R.parquet --truth T.parquet --json").ok().json();
+    let auc = measured["relevance"]["all"]["auc"].as_f64().expect("an area");
+    assert!(page.contains(&format!("AUC {auc:.3}")), "the same area as `evaluate` finds: {auc}");
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let (folder, _) = task_folder();
+    let folder = folder.path();
+    let run_directory = write_run(folder);
+    std::fs::create_dir(folder.join("empty")).expect("room");
+    refuses(
+        folder,
+        "report empty -o r.html",
+        &["`empty` is no run directory: it holds no run.json", "hint: "],
+    );
+    refuses(folder, "report none -o r.html", &["cannot open `none`", "hint: check the spelling"]);
+    refuses(folder, "report C.npz -o r.html", &["`C.npz` is not a readable Parquet file"]);
+    refuses(folder, "report run", &["--output"]);
+    refuses(folder, "report run -o none/r.html", &["cannot write `none/r.html`"]);
+    refuses(
+        folder,
+        "report run -o run/relevance.parquet",
+        &["would replace the input `run/relevance.parquet`"],
+    );
+    refuses(folder, "report run --images C.npz -o r.html", &["`C.npz` is not a readable Parquet file"]);
+    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    let message =
+        ["rows: expected candidates of `R.parquet`, with `id` and `class` spelled alike, found none of them"];
+    let other = folder.join("other.parquet");
+    let mut writer = labelsieve_data::TruthWriter::create(&other).expect("room");
+    let row = labelsieve_data::TruthRow { id: "x".into(), class: "y".into(), relevant: true };
+    writer.write(&[row]).expect("room");
+    writer.finish().expect("room");
+    refuses(folder, "report R.parquet --truth other.parquet -o r.html", &message);
+    std::fs::write(run_directory.path().join("tables.json"), "[{\"id\": 7}]").expect("room");
+    refuses(
+        folder,
+        "report run -o r.html",
+        &["`run/tables.json` is not a readable run file: ", "line 1 column 9"],
+    );
+}

@@ -1,0 +1,88 @@
+//! Tables and figures that follow from relevance and truth alone.
+
+use labelsieve_data::{Best, Cell, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow};
+
+use crate::classes::Classes;
+
+/// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant where the truth is known,
+/// sizes of the pools where there are several.
+pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
+    let figure = |id: &str, title: &str, caption: &str, data| Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        command: None,
+        data,
+    };
+    let mut figures = vec![figure(
+        "cumulative-relevance",
+        "Cumulative relevance",
+        "The share of a class's candidates (vertical) whose relevance is at most x (horizontal). A curve that rises at the \
+         left means that most candidates were found irrelevant, one that rises at the right that most were kept.",
+        FigureKind::CumulativeRelevance { classes: classes.relevance() },
+    )];
+    let (relevant, irrelevant) = classes.by_truth();
+    if !relevant.is_empty() || !irrelevant.is_empty() {
+        figures.push(figure(
+            "relevance-and-truth",
+            "Relevance against the truth",
+            "Left: how relevance spreads over candidates that belong to their class and over those that do not, each kind \
+             as 100 %. Right: keeping candidates above a falling threshold keeps more of both kinds; the area under the \
+             curve (AUC) is the chance that a relevant candidate scores above an irrelevant one.",
+            FigureKind::Separation { relevant, irrelevant },
+        ));
+    }
+    if classes.classes.len() > 2 {
+        let sizes = classes.classes.iter().map(|class| PoolSize {
+            class: class.name.clone(),
+            candidates: class.ranked.len(),
+            gain: None,
+        });
+        figures.push(figure(
+            "pool-sizes",
+            "Candidates per class",
+            "Left: candidates of each class, largest first, on a logarithmic scale. Right: number of classes by size.",
+            FigureKind::PoolSizes { classes: sizes.collect(), gain_label: String::new() },
+        ));
+    }
+    figures
+}
+
+/// One row per class.
+pub(crate) fn class_table(classes: &Classes) -> ResultTable {
+    let with_truth = classes.truth.iter().any(Option::is_some);
+    let column = |name: &str, decimals| TableColumn { best: Best::None, decimals, ..TableColumn::new(name) };
+    let mut columns =
+        vec![column("clean", 0), column("candidates", 0), column("mean relevance", 2), column("count as", 1)];
+    if with_truth {
+        columns.extend([column("noise %", 0), column("AUC", 3)]);
+    }
+    let cell = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
+    let rows = classes.classes.iter().map(|class| {
+        let numbers = classes.numbers(class);
+        let mut cells = vec![
+            Cell::number(numbers.n_clean as f64),
+            Cell::number(numbers.n_candidates as f64),
+            cell(numbers.mean),
+            Cell::number(numbers.weight),
+        ];
+        if with_truth {
+            cells.extend([cell(numbers.noise.map(|noise| 100.0 * noise)), cell(numbers.auc)]);
+        }
+        TableRow::new(class.name.clone(), cells)
+    });
+    let truth = match with_truth {
+        true => " Noise is the share of candidates that do not belong to their class.",
+        false => "",
+    };
+    ResultTable {
+        id: "all-classes".into(),
+        title: "All classes in numbers".into(),
+        caption: format!(
+            "“Count as” is the sum of the candidates' relevance: the weight they have in training.{truth}"
+        ),
+        command: None,
+        columns,
+        rows: rows.collect(),
+    }
+}

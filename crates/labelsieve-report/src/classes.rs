@@ -1,0 +1,225 @@
+//! The classes of a relevance file: their candidates in order of relevance, and which of them are shown.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use labelsieve_data::{
+    ClassRelevance, DataError, RelevanceReasons, RelevanceTable, Result, TruthTable, read_relevance_reasons,
+};
+
+use crate::statistics::{auc, mean};
+
+/// A class, with rows of the relevance table.
+pub(crate) struct Class {
+    pub(crate) name: String,
+    /// Rows of its clean examples.
+    pub(crate) clean: Vec<usize>,
+    /// Rows of its candidates, most relevant first.
+    pub(crate) ranked: Vec<usize>,
+}
+
+/// What a relevance file and perhaps a truth file say, class by class.
+pub(crate) struct Classes {
+    pub(crate) table: RelevanceTable,
+    /// Per row of the table, whether it belongs to its class, where that is known.
+    pub(crate) truth: Vec<Option<bool>>,
+    pub(crate) classes: Vec<Class>,
+}
+
+/// Numbers about a class.
+pub(crate) struct ClassNumbers {
+    pub(crate) n_clean: usize,
+    pub(crate) n_candidates: usize,
+    pub(crate) mean: Option<f64>,
+    /// The sum of all relevance: how many examples the candidates count as.
+    pub(crate) weight: f64,
+    /// Irrelevant share of the candidates whose truth is known.
+    pub(crate) noise: Option<f64>,
+    pub(crate) auc: Option<f64>,
+}
+
+/// A stretch of a ranked list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) name: &'static str,
+    pub(crate) ranks: Range<usize>,
+}
+
+impl Classes {
+    /// Joins both files by example and class.
+    pub(crate) fn new(table: RelevanceTable, truth: Option<TruthTable>) -> Result<Classes> {
+        let truth = match truth {
+            Some(truth) => join(&table, &truth)?,
+            None => vec![None; table.ids.len()],
+        };
+        let empty = |name: &String| Class { name: name.clone(), clean: Vec::new(), ranked: Vec::new() };
+        let mut classes: Vec<Class> = table.classes.names.iter().map(empty).collect();
+        for (row, &code) in table.classes.codes.iter().enumerate() {
+            let class = &mut classes[code as usize];
+            if table.is_clean[row] { class.clean.push(row) } else { class.ranked.push(row) }
+        }
+        for class in &mut classes {
+            // Stable, so that equal ones stay in the order of the file.
+            class.ranked.sort_by(|&a, &b| table.relevance[b].total_cmp(&table.relevance[a]));
+        }
+        Ok(Classes { table, truth, classes })
+    }
+
+    /// The relevance of a class's candidates with what is known of them, most relevant first.
+    pub(crate) fn candidates(&self, class: &Class) -> Vec<(f32, Option<bool>)> {
+        class.ranked.iter().map(|&row| (self.table.relevance[row], self.truth[row])).collect()
+    }
+
+    pub(crate) fn numbers(&self, class: &Class) -> ClassNumbers {
+        let candidates = self.candidates(class);
+        let kind = |wanted: bool| -> Vec<f32> {
+            candidates.iter().filter(|(_, truth)| *truth == Some(wanted)).map(|(value, _)| *value).collect()
+        };
+        let (relevant, irrelevant) = (kind(true), kind(false));
+        let n_known = relevant.len() + irrelevant.len();
+        let values = || candidates.iter().map(|(value, _)| *value);
+        ClassNumbers {
+            n_clean: class.clean.len(),
+            n_candidates: candidates.len(),
+            mean: mean(values()),
+            weight: values().map(f64::from).sum(),
+            noise: (n_known > 0).then(|| irrelevant.len() as f64 / n_known as f64),
+            auc: auc(&relevant, &irrelevant),
+        }
+    }
+
+    /// The relevance of each class, with its truth where that is known of all candidates.
+    pub(crate) fn relevance(&self) -> Vec<ClassRelevance> {
+        self.classes
+            .iter()
+            .map(|class| {
+                let (relevance, truth): (Vec<f32>, Vec<Option<bool>>) =
+                    self.candidates(class).into_iter().unzip();
+                let relevant = truth.into_iter().collect::<Option<Vec<bool>>>().unwrap_or_default();
+                ClassRelevance { class: class.name.clone(), relevance, relevant }
+            })
+            .collect()
+    }
+
+    /// The relevance of all candidates known to be relevant, and of those known not to be.
+    pub(crate) fn by_truth(&self) -> (Vec<f32>, Vec<f32>) {
+        let (mut relevant, mut irrelevant) = (Vec::new(), Vec::new());
+        for (value, truth) in self.classes.iter().flat_map(|class| self.candidates(class)) {
+            match truth {
+                Some(true) => relevant.push(value),
+                Some(false) => irrelevant.push(value),
+                None => (),
+            }
+        }
+        (relevant, irrelevant)
+    }
+
+    /// The reasons of chosen rows, by row.
+    pub(crate) fn reasons(
+        &self,
+        path: &Path,
+        mut rows: Vec<usize>,
+    ) -> Result<HashMap<usize, RelevanceReasons>> {
+        rows.sort_unstable();
+        rows.dedup();
+        let reasons = read_relevance_reasons(path, &rows)?;
+        Ok(rows.into_iter().zip(reasons).collect())
+    }
+}
+
+/// As the paper's figure does: the first of the ranking, some of the middle, and the last.
+pub(crate) fn stretches(n_candidates: usize, most: usize) -> Vec<Stretch> {
+    if n_candidates <= most {
+        return match n_candidates {
+            0 => Vec::new(),
+            n => vec![Stretch { name: "All candidates", ranks: 0..n }],
+        };
+    }
+    let (n_first, n_last) = (most.div_ceil(2), most / 4);
+    let n_middle = most - n_first - n_last;
+    let between = n_first..n_candidates - n_last;
+    let start = between.start + (between.len() - n_middle) / 2;
+    [
+        Stretch { name: "Most relevant", ranks: 0..n_first },
+        Stretch { name: "In the middle", ranks: start..start + n_middle },
+        Stretch { name: "Least relevant", ranks: between.end..n_candidates },
+    ]
+    .into_iter()
+    .filter(|stretch| !stretch.ranks.is_empty())
+    .collect()
+}
+
+fn join(table: &RelevanceTable, truth: &TruthTable) -> Result<Vec<Option<bool>>> {
+    let known: HashMap<(&str, &str), bool> = (0..truth.ids.len())
+        .map(|row| ((truth.ids[row].as_str(), truth.classes.get(row)), truth.relevant[row]))
+        .collect();
+    let joined: Vec<Option<bool>> = (0..table.ids.len())
+        .map(|row| known.get(&(table.ids[row].as_str(), table.classes.get(row))).copied())
+        .collect();
+    let n_known = (0..joined.len()).filter(|&row| !table.is_clean[row] && joined[row].is_some()).count();
+    if n_known == 0 && table.is_clean.contains(&false) {
+        let expected =
+            format!("candidates of `{}`, with `id` and `class` spelled alike", table.path.display());
+        return Err(DataError::malformed(&truth.path, "rows", expected, "none of them"));
+    }
+    Ok(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> RelevanceTable {
+        RelevanceTable {
+            path: "r.parquet".into(),
+            ids: ["a", "b", "c", "d", "a"].map(String::from).to_vec(),
+            classes: ["owl", "owl", "owl", "owl", "cat"].iter().collect(),
+            relevance: vec![0.25, 1.0, 0.75, 0.5, 0.125],
+            is_clean: vec![false, true, false, false, false],
+            metadata: Default::default(),
+        }
+    }
+
+    fn truth(rows: &[(&str, &str, bool)]) -> TruthTable {
+        TruthTable {
+            path: "t.parquet".into(),
+            ids: rows.iter().map(|row| row.0.to_owned()).collect(),
+            classes: rows.iter().map(|row| row.1).collect(),
+            relevant: rows.iter().map(|row| row.2).collect(),
+        }
+    }
+
+    #[test]
+    fn candidates_are_ranked_and_joined_with_the_truth_of_their_own_class() {
+        let truth = truth(&[("a", "owl", false), ("c", "owl", true), ("a", "cat", true)]);
+        let classes = Classes::new(table(), Some(truth)).unwrap();
+        let [cat, owl] = &classes.classes[..] else { panic!("two classes") };
+        assert_eq!((owl.name.as_str(), &owl.clean[..], &owl.ranked[..]), ("owl", &[1][..], &[2, 3, 0][..]));
+        assert_eq!(classes.candidates(owl), [(0.75, Some(true)), (0.5, None), (0.25, Some(false))]);
+        assert_eq!(classes.candidates(cat), [(0.125, Some(true))]);
+        let numbers = classes.numbers(owl);
+        assert_eq!((numbers.n_clean, numbers.n_candidates, numbers.weight), (1, 3, 1.5));
+        assert_eq!((numbers.mean, numbers.noise, numbers.auc), (Some(0.5), Some(0.5), Some(1.0)));
+        assert_eq!(classes.by_truth(), (vec![0.125, 0.75], vec![0.25]));
+        assert_eq!(classes.relevance()[1].relevant, [] as [bool; 0], "one of them is not known");
+    }
+
+    #[test]
+    fn a_truth_of_other_candidates_is_refused() {
+        let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)]))) else { panic!("joined") };
+        let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with `id` and `class` spelled alike, \
+                       found none of them";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn long_rankings_are_shown_at_both_ends_and_in_the_middle() {
+        let ranks = |n, most| stretches(n, most).into_iter().map(|stretch| stretch.ranks).collect::<Vec<_>>();
+        assert_eq!(ranks(8, 8), [0..8]);
+        assert_eq!(ranks(100, 8), [0..4, 50..52, 98..100]);
+        assert_eq!(ranks(9, 8), [0..4, 4..6, 7..9]);
+        assert_eq!(ranks(5, 1), [0..1]);
+        assert!(ranks(0, 8).is_empty() && ranks(5, 0).is_empty());
+    }
+}

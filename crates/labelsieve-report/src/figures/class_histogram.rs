@@ -1,0 +1,47 @@
+//! The small histogram beside a class: how its candidates spread over relevance.
+
+use crate::statistics::histogram;
+use crate::svg::{Anchor, Canvas, Drawing, short, style};
+
+const WIDTH: f64 = 230.0;
+const HEIGHT: f64 = 76.0;
+const N_BINS: usize = 20;
+
+/// Relevant ones below, irrelevant ones on top of them; those of unknown truth are drawn like relevant ones.
+pub(crate) fn draw(candidates: &[(f32, Option<bool>)]) -> Drawing {
+    let pick = |wrong: bool| {
+        let values = candidates.iter().filter(move |(_, truth)| (*truth == Some(false)) == wrong);
+        histogram(values.map(|(value, _)| *value), N_BINS)
+    };
+    let (right, wrong) = (pick(false), pick(true));
+    let highest = right.iter().zip(&wrong).map(|(a, b)| a + b).max().unwrap_or(0).max(1) as f64;
+    let (base, top) = (HEIGHT - 16.0, 4.0);
+    let bin = WIDTH / N_BINS as f64;
+    let pixels = |count: usize| (base - top) * count as f64 / highest;
+    let (mut lower, mut upper) = (String::new(), String::new());
+    for i in 0..N_BINS {
+        let x = i as f64 * bin + 0.5;
+        let bar = |path: &mut String, from: f64, height: f64| {
+            if height > 0.0 {
+                // What is there must be seen, however little it is.
+                let height = height.max(1.0);
+                let (x, y, w, h) = (short(x), short(from - height), short(bin - 1.0), short(height));
+                *path += &format!("M{x} {y}h{w}v{h}h-{w}z");
+            }
+        };
+        bar(&mut lower, base, pixels(right[i]));
+        bar(&mut upper, base - pixels(right[i]), pixels(wrong[i]));
+    }
+    let mut canvas = Canvas::default();
+    canvas.path(&format!("fill {}", style::series(0)), &lower);
+    if !upper.is_empty() {
+        canvas.path(&format!("fill {}", style::series(1)), &upper);
+    }
+    canvas.line("axis", (0.0, base + 0.5), (WIDTH, base + 0.5));
+    for (x, anchor, label) in
+        [(0.0, Anchor::Start, "0"), (0.5, Anchor::Middle, "0.5"), (1.0, Anchor::End, "1")]
+    {
+        canvas.text("tick", (x * WIDTH, HEIGHT - 2.0), anchor, label);
+    }
+    canvas.finish(WIDTH, HEIGHT)
+}

@@ -1,0 +1,233 @@
+//! One HTML file: hand-written markup, one stylesheet, two short scripts, no request to anywhere.
+
+pub(crate) mod escape;
+mod figure;
+mod gallery;
+mod table;
+
+use std::fmt::Write as _;
+use std::io::{Result, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use labelsieve_data::{Figure, ResultTable, RunInfo};
+use sha2::{Digest, Sha256};
+
+use crate::classes::Classes;
+use crate::statistics::{auc, mean};
+use crate::svg::scale::with_separators;
+use crate::svg::style;
+use escape::escape;
+
+pub(crate) use gallery::Galleries;
+
+const CSS: &str = include_str!("report.css");
+/// Runs before anything is drawn, so that the page does not flash in the other theme.
+const THEME_JS: &str = include_str!("theme.js");
+const REPORT_JS: &str = include_str!("report.js");
+
+/// Everything but the galleries.
+pub(crate) struct Page<'a> {
+    pub(crate) info: &'a RunInfo,
+    pub(crate) tables: &'a [&'a ResultTable],
+    pub(crate) figures: &'a [Figure],
+    pub(crate) classes: Option<&'a Classes>,
+}
+
+impl Page<'_> {
+    /// Everything before the galleries.
+    pub(crate) fn write_start(&self, out: &mut impl Write) -> Result<()> {
+        let css = stylesheet();
+        let title = escape(&self.info.title);
+        write!(
+            out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"labelsieve {version}\">\n\
+             <title>{title}</title>\n<style>{css}</style>\n<script>{THEME_JS}</script>\n</head>\n<body>\n\
+             <a class=\"skip\" href=\"#main\">Skip to the report</a>\n",
+            policy = policy(&css),
+            version = env!("CARGO_PKG_VERSION"),
+        )?;
+        self.write_top(out)?;
+        writeln!(out, "<main id=\"main\">\n<h1>{title}</h1>")?;
+        self.write_summary(out)?;
+        if !self.tables.is_empty() {
+            writeln!(
+                out,
+                "<section id=\"tables\" aria-labelledby=\"tables-h\">\n<h2 id=\"tables-h\">Tables{}</h2>",
+                self.tag()
+            )?;
+            self.tables
+                .iter()
+                .try_for_each(|table| out.write_all(table::html(table, self.tag()).as_bytes()))?;
+            writeln!(out, "</section>")?;
+        }
+        if !self.figures.is_empty() {
+            writeln!(
+                out,
+                "<section id=\"figures\" aria-labelledby=\"figures-h\">\n<h2 id=\"figures-h\">Figures{}</h2>",
+                self.tag()
+            )?;
+            self.figures
+                .iter()
+                .try_for_each(|figure| out.write_all(figure::html(figure, self.tag()).as_bytes()))?;
+            writeln!(out, "</section>")?;
+        }
+        match self.classes {
+            Some(classes) => out.write_all(gallery::heading(classes, self.tag()).as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything after the galleries.
+    pub(crate) fn write_end(&self, out: &mut impl Write) -> Result<()> {
+        if self.classes.is_some() {
+            out.write_all(gallery::END.as_bytes())?;
+        }
+        out.write_all(self.about().as_bytes())?;
+        write!(
+            out,
+            "</main>\n<footer><p>Made by labelsieve {}. This file needs no network and contacts nobody.</p></footer>\n\
+             <script>{REPORT_JS}</script>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn write_top(&self, out: &mut impl Write) -> Result<()> {
+        let mut links = String::new();
+        let sections = [
+            ("tables", "Tables", !self.tables.is_empty()),
+            ("figures", "Figures", !self.figures.is_empty()),
+            ("classes", "Classes", self.classes.is_some()),
+            ("about", "How it was made", true),
+        ];
+        for (id, name, _) in sections.into_iter().filter(|section| section.2) {
+            let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
+        }
+        writeln!(
+            out,
+            "<header class=\"top\"><span class=\"brand\">Labelsieve</span><nav aria-label=\"Sections\">{links}</nav>\
+             <button type=\"button\" id=\"theme\" hidden>Dark</button></header>"
+        )
+    }
+
+    /// Description, the warning about simulated noise, and the numbers at a glance.
+    fn write_summary(&self, out: &mut impl Write) -> Result<()> {
+        if self.info.simulated_noise {
+            writeln!(
+                out,
+                "<p class=\"notice\" role=\"note\"><strong>Simulated noise.</strong> The wrong candidates of this run were put \
+                 there on purpose. What is said about them here says nothing about candidates found on the web.</p>"
+            )?;
+        }
+        if !self.info.description.is_empty() {
+            writeln!(out, "<p class=\"lead\">{}</p>", escape(&self.info.description))?;
+        }
+        let Some(classes) = self.classes else { return Ok(()) };
+        let tiles: String = tiles(classes)
+            .iter()
+            .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"))
+            .collect();
+        writeln!(out, "<dl class=\"tiles\" aria-label=\"At a glance\">{tiles}</dl>")
+    }
+
+    fn about(&self) -> String {
+        let mut html = String::from(
+            "<section id=\"about\" aria-labelledby=\"about-h\">\n<h2 id=\"about-h\">How it was made</h2>\n",
+        );
+        for note in &self.info.notes {
+            let _ = writeln!(html, "<p>{}</p>", escape(note));
+        }
+        if !self.info.commands.is_empty() {
+            let _ = writeln!(
+                html,
+                "<h3>Commands</h3>\n<pre tabindex=\"0\"><code>{}</code></pre>",
+                escape(&self.info.commands.join("\n"))
+            );
+        }
+        if !self.info.settings.is_empty() {
+            let settings: String = self
+                .info
+                .settings
+                .iter()
+                .map(|setting| {
+                    format!(
+                        "<div><dt>{}</dt><dd>{}</dd></div>",
+                        escape(&setting.name),
+                        escape(&setting.value)
+                    )
+                })
+                .collect();
+            let _ = writeln!(html, "<h3>Settings</h3>\n<dl class=\"settings\">{settings}</dl>");
+        }
+        html + "</section>\n"
+    }
+
+    /// Stands wherever noise matters.
+    fn tag(&self) -> &'static str {
+        if self.info.simulated_noise { " <span class=\"tag\">simulated noise</span>" } else { "" }
+    }
+}
+
+fn tiles(classes: &Classes) -> Vec<(&'static str, String)> {
+    let count = |n: usize| with_separators(n as f64, 0);
+    let n_clean = classes.table.is_clean.iter().filter(|clean| **clean).count();
+    let candidates = || classes.classes.iter().flat_map(|class| classes.candidates(class));
+    let (relevant, irrelevant) = classes.by_truth();
+    let mut tiles = vec![
+        ("classes", count(classes.classes.len())),
+        ("clean examples", count(n_clean)),
+        ("candidates", count(classes.table.ids.len() - n_clean)),
+    ];
+    tiles.extend(mean(candidates().map(|c| c.0)).map(|mean| ("mean relevance", format!("{mean:.2}"))));
+    let n_known = relevant.len() + irrelevant.len();
+    if n_known > 0 {
+        tiles.push((
+            "known to be irrelevant",
+            format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64),
+        ));
+    }
+    tiles.extend(auc(&relevant, &irrelevant).map(|area| ("AUC, all classes", format!("{area:.3}"))));
+    tiles
+}
+
+fn stylesheet() -> String {
+    let (light, dark) = (style::variables(false), style::variables(true));
+    let themes = format!(
+        ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
+         :root[data-theme=dark]{{{dark}}}\n"
+    );
+    themes + CSS + &style::rules()
+}
+
+/// Only our own style and scripts, known by their hashes, and pictures inside the file.
+fn policy(css: &str) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+    format!(
+        "default-src 'none'; img-src data:; style-src {}; script-src {} {}; base-uri 'none'; form-action 'none'",
+        hash(css),
+        hash(THEME_JS),
+        hash(REPORT_JS)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_parts_cannot_end_the_elements_they_stand_in() {
+        for part in [stylesheet().as_str(), THEME_JS, REPORT_JS] {
+            assert!(
+                !part.contains("</") && !part.contains("<!--"),
+                "written into <style> or <script> as it is"
+            );
+            assert!(!part.contains('\r'), "HTML would turn it into a line feed, and the hash would not fit");
+        }
+        assert!(
+            policy("x").starts_with("default-src 'none'; img-src data:; style-src 'sha256-LXEWQrcmsEQBYnyp")
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! What a run found, for people: figures as SVG, and one HTML file with tables, figures and ranked galleries that needs
+//! no network and no other file.
+//!
+//! ```no_run
+//! use labelsieve_data::RunDirectory;
+//!
+//! let run = RunDirectory::open("run")?;
+//! labelsieve_report::write(&run, "report.html")?;
+//! # Ok::<(), labelsieve_data::DataError>(())
+//! ```
+//!
+//! [`Report`] is the long form: it also takes a plain relevance file, pictures from elsewhere, and writes the figures as
+//! files of their own. Everything that comes from files is text to be shown, never markup.
+
+mod automatic;
+mod classes;
+mod figures;
+mod html;
+mod report;
+mod statistics;
+mod svg;
+mod thumbnails;
+
+pub use report::{Progress, Report, Summary, write};

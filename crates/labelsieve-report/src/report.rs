@@ -1,0 +1,213 @@
+//! What a report is made of, and where it goes.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use labelsieve_data::{
+    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_relevance, read_truth,
+};
+
+use crate::automatic;
+use crate::classes::{Classes, stretches};
+use crate::figures::{Layout, describe, draw};
+use crate::html;
+use crate::thumbnails::Thumbnails;
+
+/// The sources of a report: a run directory, or a relevance file, perhaps with truth and pictures.
+#[derive(Clone, Debug)]
+pub struct Report {
+    info: RunInfo,
+    tables: Vec<ResultTable>,
+    figures: Vec<Figure>,
+    relevance: Option<PathBuf>,
+    truth: Option<PathBuf>,
+    images: Option<PathBuf>,
+    per_class: usize,
+}
+
+/// How far [`Report::write`] has come with the part that takes long: finding and shrinking pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Pictures found so far.
+    pub found: usize,
+    /// Pictures wanted in all; some may not exist.
+    pub wanted: usize,
+}
+
+/// What a report holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Tables.
+    pub tables: usize,
+    /// Figures.
+    pub figures: usize,
+    /// Classes with a gallery.
+    pub classes: usize,
+    /// Examples shown in galleries.
+    pub examples: usize,
+    /// Examples shown with a picture.
+    pub pictures: usize,
+    /// Pictures that could not be read: the example and the reason.
+    pub unreadable: Vec<(String, String)>,
+}
+
+impl Report {
+    /// The report of a run directory.
+    pub fn of_run(run: &RunDirectory) -> Result<Report> {
+        let there = |path: PathBuf| path.exists().then_some(path);
+        Ok(Report {
+            info: run.info().clone(),
+            tables: run.tables()?,
+            figures: run.figures()?,
+            relevance: there(run.relevance_path()),
+            truth: there(run.truth_path()),
+            images: there(run.thumbnails_path()),
+            per_class: 60,
+        })
+    }
+
+    /// The report of a relevance file, as `labelsieve clean` writes it.
+    pub fn of_relevance(path: impl Into<PathBuf>) -> Result<Report> {
+        let path = path.into();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut info = RunInfo::new(format!("Relevance of {name}"));
+        for (key, value) in read_relevance(&path)?.metadata {
+            info = info.setting(key, value);
+        }
+        Ok(Report {
+            info,
+            tables: Vec::new(),
+            figures: Vec::new(),
+            relevance: Some(path),
+            truth: None,
+            images: None,
+            per_class: 60,
+        })
+    }
+
+    /// Takes the truth from this file.
+    pub fn with_truth(self, path: impl Into<PathBuf>) -> Report {
+        Report { truth: Some(path.into()), ..self }
+    }
+
+    /// Takes pictures from this folder or Parquet file.
+    pub fn with_images(self, path: impl Into<PathBuf>) -> Report {
+        Report { images: Some(path.into()), ..self }
+    }
+
+    /// Another heading.
+    pub fn with_title(mut self, title: impl Into<String>) -> Report {
+        self.info.title = title.into();
+        self
+    }
+
+    /// Shows at most so many candidates of each class: half of them the first, a quarter from the middle, a quarter the
+    /// last. 60 unless set.
+    pub fn with_candidates_per_class(self, per_class: usize) -> Report {
+        Report { per_class, ..self }
+    }
+
+    /// Writes one HTML file that needs nothing else.
+    pub fn write(&self, path: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Result<Summary> {
+        let path = path.as_ref();
+        let mut file = AtomicFile::create(path)?;
+        let classes = self.classes()?;
+        let figures = self.figures_with(classes.as_ref());
+        let mut tables: Vec<&ResultTable> = self.tables.iter().collect();
+        let class_table = classes.as_ref().map(automatic::class_table);
+        tables
+            .extend(class_table.iter().filter(|table| self.tables.iter().all(|given| given.id != table.id)));
+        let thumbnails = match (&classes, &self.images) {
+            (Some(classes), Some(images)) => self.thumbnails(classes, images, progress)?,
+            _ => Thumbnails::default(),
+        };
+        let mut summary = Summary { tables: tables.len(), figures: figures.len(), ..Summary::default() };
+        let page =
+            html::Page { info: &self.info, tables: &tables, figures: &figures, classes: classes.as_ref() };
+        let written = |result: std::io::Result<()>| result.map_err(DataError::io("write", path));
+        written(page.write_start(&mut file))?;
+        if let (Some(classes), Some(relevance)) = (&classes, &self.relevance) {
+            let shown = self.shown(classes);
+            let reasons = classes.reasons(relevance, shown)?;
+            let galleries = html::Galleries {
+                classes,
+                reasons: &reasons,
+                thumbnails: &thumbnails,
+                per_class: self.per_class,
+            };
+            for (number, class) in classes.classes.iter().enumerate() {
+                let counts = galleries.write(&mut file, number, class);
+                let (examples, pictures) = counts.map_err(DataError::io("write", path))?;
+                summary.examples += examples;
+                summary.pictures += pictures;
+            }
+            summary.classes = classes.classes.len();
+        }
+        written(page.write_end(&mut file))?;
+        file.commit()?;
+        summary.unreadable = thumbnails.unreadable;
+        Ok(summary)
+    }
+
+    /// Writes every figure as an SVG file into `folder`, and returns their paths.
+    pub fn write_figures(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+        let folder = folder.as_ref();
+        std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
+        let classes = self.classes()?;
+        let mut paths = Vec::new();
+        for figure in self.figures_with(classes.as_ref()) {
+            let path = folder.join(format!("{}.svg", figure.id));
+            let noise = if self.info.simulated_noise { " (simulated noise)" } else { "" };
+            let title = format!("{}{noise}", figure.title);
+            let svg = draw(&figure, Layout::Wide).standalone(&title, &describe(&figure));
+            let mut file = AtomicFile::create(&path)?;
+            file.write_all(svg.as_bytes()).map_err(DataError::io("write", &path))?;
+            file.commit()?;
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+
+    fn classes(&self) -> Result<Option<Classes>> {
+        let Some(relevance) = &self.relevance else { return Ok(None) };
+        let truth = self.truth.as_ref().map(read_truth).transpose()?;
+        Classes::new(read_relevance(relevance)?, truth).map(Some)
+    }
+
+    /// The figures of the run, and those that follow from relevance unless the run has its own under their names.
+    fn figures_with(&self, classes: Option<&Classes>) -> Vec<Figure> {
+        let mut figures = self.figures.clone();
+        let given: HashSet<&str> = self.figures.iter().map(|figure| figure.id.as_str()).collect();
+        let more = classes.map(automatic::figures).unwrap_or_default();
+        figures.extend(more.into_iter().filter(|figure| !given.contains(figure.id.as_str())));
+        figures
+    }
+
+    /// Rows of the relevance table that galleries show.
+    fn shown(&self, classes: &Classes) -> Vec<usize> {
+        let rows = classes.classes.iter().flat_map(|class| {
+            let ranks = stretches(class.ranked.len(), self.per_class).into_iter().flat_map(|s| s.ranks);
+            class.clean.iter().take(self.per_class).copied().chain(ranks.map(|rank| class.ranked[rank]))
+        });
+        rows.collect()
+    }
+
+    fn thumbnails(
+        &self,
+        classes: &Classes,
+        images: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Thumbnails> {
+        let ids: HashSet<&str> =
+            self.shown(classes).into_iter().map(|row| classes.table.ids[row].as_str()).collect();
+        let wanted = ids.len();
+        progress(Progress { found: 0, wanted });
+        Thumbnails::load(images, &ids, &mut |found| progress(Progress { found, wanted }))
+    }
+}
+
+/// Writes the report of a run directory to one HTML file.
+pub fn write(run: &RunDirectory, path: impl AsRef<Path>) -> Result<Summary> {
+    Report::of_run(run)?.write(path, &mut |_| ())
+}

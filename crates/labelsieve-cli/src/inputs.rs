@@ -73,7 +73,7 @@ impl ClassRows {
     }
 }
 
-/// Which files hold the examples.
+/// Which files hold the examples. (No other group of arguments in it: it can then be optional as a whole.)
 #[derive(clap::Args, Clone, Debug)]
 pub struct PoolFiles {
     /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
@@ -91,9 +91,6 @@ pub struct PoolFiles {
     /// Noisy classes of the noisy examples, for .npy
     #[arg(long, value_name = "FILE")]
     pub noisy_labels: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub columns: Columns,
 }
 
 impl PoolFiles {
@@ -104,9 +101,9 @@ impl PoolFiles {
     }
 
     /// Opens both tables and checks that they share a space.
-    pub fn open(&self) -> Result<(ExampleTable, ExampleTable)> {
-        let clean = self.columns.open(&self.clean, self.clean_labels.as_deref())?;
-        let mut noisy = self.columns.open(&self.noisy, self.noisy_labels.as_deref())?;
+    pub fn open(&self, columns: &Columns) -> Result<(ExampleTable, ExampleTable)> {
+        let clean = columns.open(&self.clean, self.clean_labels.as_deref())?;
+        let mut noisy = columns.open(&self.noisy, self.noisy_labels.as_deref())?;
         if clean.is_empty() {
             return Err(user_error(
                 format!("`{}` holds no examples", clean.path.display()),
@@ -135,8 +132,8 @@ impl PoolFiles {
 
 impl Pools {
     /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id.
-    pub fn open(files: &PoolFiles, candidates: Option<&Path>) -> Result<Pools> {
-        let (clean, noisy) = files.open()?;
+    pub fn open(files: &PoolFiles, columns: &Columns, candidates: Option<&Path>) -> Result<Pools> {
+        let (clean, noisy) = files.open(columns)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()

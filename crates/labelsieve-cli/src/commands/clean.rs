@@ -17,7 +17,7 @@ use serde_json::json;
 use super::method::MethodArguments;
 use super::scored::Scored;
 use crate::device::DeviceArguments;
-use crate::inputs::{ClassRows, PoolFiles, Pools, check_output, load};
+use crate::inputs::{ClassRows, Columns, PoolFiles, Pools, check_output, load};
 use crate::printer::Printer;
 use crate::{estimate, resume};
 
@@ -26,6 +26,9 @@ use crate::{estimate, resume};
 pub struct Clean {
     #[command(flatten)]
     files: PoolFiles,
+
+    #[command(flatten)]
+    columns: Columns,
 
     /// Which noisy examples are candidates of which class, as `labelsieve match` writes it; else the noisy examples'
     /// own labels say so
@@ -55,7 +58,7 @@ impl Clean {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let method = self.method.method();
         method.build()?; // refuse bad settings before reading anything
-        let pools = Pools::open(&self.files, self.candidates.as_deref())?;
+        let pools = Pools::open(&self.files, &self.columns, self.candidates.as_deref())?;
         let sizes: Vec<usize> = pools.classes.iter().map(|class| class.noisy.len()).collect();
         if self.dry_run {
             return estimate::print(printer, &method, pools.clean.features.cols(), &sizes);

@@ -50,7 +50,7 @@ pub enum Command {
     /// Measure the method itself
     #[command(subcommand)]
     Bench(Bench),
-    /// Run the whole pipeline on generated features
+    /// Run the whole pipeline on icons that come with the program
     Demo(demo::Demo),
 }
 

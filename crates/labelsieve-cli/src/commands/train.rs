@@ -15,7 +15,7 @@ use super::finetune::{FineTune, FineTuneArguments};
 use crate::attention::load_attention;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::{PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{Columns, PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
 use crate::printer::Printer;
 use crate::table::percent;
 
@@ -24,6 +24,9 @@ use crate::table::percent;
 pub struct Train {
     #[command(flatten)]
     files: Option<PoolFiles>,
+
+    #[command(flatten)]
+    columns: Columns,
 
     /// Relevance of the candidates, as `labelsieve clean` writes it
     #[arg(long, value_name = "FILE")]
@@ -174,7 +177,7 @@ impl Train {
     }
 
     fn load(&self, files: &PoolFiles, printer: &Printer) -> Result<Vec<ClassExamples>> {
-        let (clean, noisy) = files.open()?;
+        let (clean, noisy) = files.open(&self.columns)?;
         let relevance = read_relevance(&self.relevance)?;
         let mut noisy_rows = self.noisy_rows(files, &relevance, &rows_by_id(&noisy)?)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);

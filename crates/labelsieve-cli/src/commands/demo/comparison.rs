@@ -1,0 +1,126 @@
+//! What the candidates bring, without and with cleaning.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
+use labelsieve::evaluation::{Accuracy, accuracy};
+use labelsieve::{Classifier, Features};
+use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow, read_relevance};
+
+use super::Folder;
+use super::sample::Sample;
+use crate::commands::evaluate::load_classifier;
+use crate::inputs::{Columns, labels_of, load, rows_by_class, rows_by_id};
+use crate::table::{layout, percent};
+
+/// The accuracy of each way, in the order of the table.
+pub struct Comparison {
+    ways: Vec<(&'static str, Accuracy)>,
+}
+
+/// One class: its clean rows, its candidates' rows, their relevance and whether they are relevant.
+struct Class {
+    name: String,
+    clean: Features,
+    noisy: Features,
+    relevance: Vec<f32>,
+    truth: Vec<f32>,
+}
+
+const ORACLE: &str = "all, if somebody had looked at each (prototypes)";
+
+impl Comparison {
+    /// Tests prototypes of clean icons alone, of all icons alike, of icons by relevance and by truth, and the classifier
+    /// that `train` wrote.
+    pub fn measure(folder: &Folder, sample: &Sample) -> Result<Comparison> {
+        let columns = Columns::default();
+        let test = columns.open(Path::new(&folder.path("test.parquet")), None)?;
+        let classes = read_classes(folder, &columns, sample)?;
+        let rows: Vec<usize> = (0..test.len()).collect();
+        let features = load(&test, &rows)?;
+        let labels = labels_of(&test, "")?;
+        let number: HashMap<&str, usize> =
+            classes.iter().enumerate().map(|(i, class)| (class.name.as_str(), i)).collect();
+        let truth: Vec<usize> = rows.iter().map(|&row| number[labels.get(row)]).collect();
+        let test = |classifier: &dyn Classifier| accuracy(classifier, &features, &truth);
+
+        let mut ways = Vec::new();
+        let by: [(&'static str, &dyn Fn(&Class) -> Vec<f32>); 4] = [
+            ("the clean icons alone (prototypes)", &|class| vec![0.0; class.noisy.len()]),
+            ("all, each counting the same (prototypes)", &|class| vec![1.0; class.noisy.len()]),
+            ("all, by relevance (prototypes)", &|class| class.relevance.clone()),
+            (ORACLE, &|class| class.truth.clone()),
+        ];
+        for (name, weigh) in by {
+            let weights: Vec<Vec<f32>> = classes.iter().map(weigh).collect();
+            let weighted = classes
+                .iter()
+                .zip(&weights)
+                .map(|(class, weights)| WeightedClass::new(&class.clean, &class.noisy, weights))
+                .collect::<labelsieve::Result<Vec<_>>>()?;
+            let matrix = prototypes(&weighted, features.dim(), Cosine::default().scale)?;
+            ways.push((name, test(&matrix)?));
+        }
+        let (_, cosine) = load_classifier(Path::new(&folder.path("model.safetensors")))?;
+        ways.insert(3, ("all, by relevance (cosine classifier)", test(&cosine)?));
+        Ok(Comparison { ways })
+    }
+
+    /// As a table of the report.
+    pub fn table(&self) -> ResultTable {
+        let row = |(name, found): &(&'static str, Accuracy)| TableRow {
+            reference: *name == ORACLE,
+            ..TableRow::new(*name, vec![Cell::number(100.0 * found.top_1), Cell::number(100.0 * found.top_5)])
+        };
+        ResultTable {
+            id: "accuracy".to_owned(),
+            title: "What the candidates bring".to_owned(),
+            caption: "Accuracy on the icons held out, in per cent. The last row knows the truth: a ceiling, not a method."
+                .to_owned(),
+            command: Some("labelsieve demo".to_owned()),
+            columns: vec![TableColumn::new("top-1 %"), TableColumn::new("top-5 %")],
+            rows: self.ways.iter().map(row).collect(),
+        }
+    }
+
+    /// As a table of the terminal.
+    pub fn text(&self) -> String {
+        let row = |(name, found): &(&str, Accuracy)| {
+            vec![(*name).to_owned(), percent(found.top_1), percent(found.top_5)]
+        };
+        let rows: Vec<Vec<String>> = self.ways.iter().map(row).collect();
+        layout(&["learned from", "top-1 %", "top-5 %"], &rows).join("\n")
+    }
+}
+
+fn read_classes(folder: &Folder, columns: &Columns, sample: &Sample) -> Result<Vec<Class>> {
+    let open = |name: &str| columns.open(Path::new(&folder.path(name)), None);
+    let (clean, pool) = (open("clean.parquet")?, open("pool.parquet")?);
+    let relevance = read_relevance(folder.path("relevance.parquet"))?;
+    let (by_id, truth) = (rows_by_id(&pool)?, sample.truth());
+    let mut classes = Vec::new();
+    for (name, rows) in rows_by_class(labels_of(&clean, "")?) {
+        let mut class = Class {
+            clean: load(&clean, &rows)?,
+            noisy: load(&pool, &[])?,
+            relevance: vec![],
+            truth: vec![],
+            name,
+        };
+        let mut chosen = Vec::new();
+        for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
+            if relevance.classes.get(i) == class.name {
+                let id = &relevance.ids[i];
+                chosen.push(by_id.get(id).with_context(|| format!("`{id}` has no features"))?);
+                class.relevance.push(relevance.relevance[i]);
+                let relevant = truth.get(&(id.clone(), class.name.as_str())).copied().unwrap_or(false);
+                class.truth.push(f32::from(u8::from(relevant)));
+            }
+        }
+        class.noisy = load(&pool, &chosen)?;
+        classes.push(class);
+    }
+    Ok(classes)
+}

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
 from networks import ResNet  # noqa: E402
 
-SIZE, BATCH, EPOCHS = 64, 256, int(sys.argv[4]) if len(sys.argv) > 4 else 60
+SIZE, BATCH, EPOCHS, CROP = 64, 256, 60, float(sys.argv[4]) if len(sys.argv) > 4 else 0.35
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -62,11 +62,15 @@ def balanced_order(labels, length, rng):
 
 
 def augment(images):
-    """Random resized crop (35 % to all of the area), flip, jitter of brightness, contrast and saturation by 0.4."""
+    """Random resized crop, flip, jitter of brightness, contrast and saturation by 0.4."""
     n = len(images)
     uniform = lambda a, b: torch.empty(n, device=DEVICE).uniform_(a, b)
-    area, ratio = uniform(0.35, 1.0), torch.exp(uniform(math.log(3 / 4), math.log(4 / 3)))
-    w, h = (area * ratio).sqrt().clamp(max=1), (area / ratio).sqrt().clamp(max=1)
+    area = torch.empty(n, 10, device=DEVICE).uniform_(CROP, 1.0)
+    ratio = torch.exp(torch.empty(n, 10, device=DEVICE).uniform_(math.log(3 / 4), math.log(4 / 3)))
+    w, h = (area * ratio).sqrt(), (area / ratio).sqrt()
+    fits = (w <= 1) & (h <= 1)  # the first of ten draws that fits, else all of the image
+    first = fits.float().argmax(1, keepdim=True)
+    w, h = (torch.where(fits.any(1), side.gather(1, first).squeeze(1), 1.0) for side in (w, h))
     x, y = uniform(-1, 1) * (1 - w), uniform(-1, 1) * (1 - h)
     flip = torch.where(uniform(0, 1) < 0.5, -1.0, 1.0)
     theta = torch.zeros(n, 2, 3, device=DEVICE)

@@ -135,6 +135,7 @@ test("a keyboard is enough", async () => {
   await page.locator("#classes").scrollIntoViewIfNeeded();
   const list = page.getByRole("list", { name: /^Most relevant/ }).first();
   const thumbs = list.getByRole("button");
+  await thumbs.first().waitFor();
   assert.equal(await list.locator(".thumb[tabindex='0']").count(), 1, "one tab stop per list");
   await thumbs.first().focus();
   await page.keyboard.press("ArrowRight");

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use labelsieve_data::images::{ImageColumns, ImageResult, ImageSource, RowFilter};
-use labelsieve_vision::images::Encoded;
+use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, Storage};
+
+use crate::printer::Printer;
 
 /// Where images come from.
 #[derive(clap::Args, Clone, Debug)]
@@ -50,4 +52,30 @@ pub fn encoded(image: ImageResult) -> Encoded {
         Ok(image) => Encoded { id: image.id, label: image.label, bytes: Ok(image.bytes) },
         Err(error) => Encoded { label: None, bytes: Err(error.error.to_string()), id: error.id },
     }
+}
+
+/// Decodes all images of a source that have a class (one of `classes`, if given) for a network that sees `side` pixels,
+/// and says what was left out.
+pub fn decode_all(
+    source: &ImageSource,
+    classes: Option<Vec<String>>,
+    side: usize,
+    printer: &Printer,
+) -> Result<Dataset> {
+    let progress = printer.progress(source.len_hint().unwrap_or(0) as u64, "images");
+    progress.set_message("decoding");
+    let counter = progress.clone();
+    // Random crops are taken from images a little larger than what the network sees.
+    let storage = Storage::ShorterSide(side * 8 / 7);
+    let options = DatasetOptions { classes, storage, ..DatasetOptions::default() };
+    let dataset = Dataset::decode(source.images()?.map(encoded).inspect(|_| counter.inc(1)), &options);
+    progress.finish_and_clear();
+    const SHOWN: usize = 5;
+    for skipped in dataset.skipped().iter().take(SHOWN) {
+        printer.warning(&format!("left out `{}`: {}", skipped.id, skipped.reason));
+    }
+    if dataset.skipped().len() > SHOWN {
+        printer.warning(&format!("left out {} images in all", dataset.skipped().len()));
+    }
+    Ok(dataset)
 }

@@ -25,7 +25,7 @@ pub struct Columns {
 
     /// Column of ids [default: id, key, uid or image_path; else row numbers]
     #[arg(long, value_name = "NAME")]
-    id_column: Option<String>,
+    pub id_column: Option<String>,
 }
 
 impl Columns {

@@ -19,6 +19,8 @@ pub struct OpenedNetwork {
     pub metadata: NetworkMetadata,
     /// The PCA that came with it.
     pub pca: Option<Pca>,
+    /// The scale s of its classifier; 10, where training starts, if it has none.
+    pub scale: f32,
 }
 
 /// Which part of a weight file is wanted.
@@ -26,6 +28,8 @@ pub struct OpenedNetwork {
 pub enum Wanted {
     /// The network without its classifier.
     Features,
+    /// The network with its classifier, which must be there.
+    Classifier,
 }
 
 /// Reads a network of ours, or one with torchvision's names and nothing else, which is then taken to be for photos of
@@ -65,9 +69,18 @@ pub fn open_network(
     let pca = Pca::from_tensors(&file.tensors).with_context(in_file)?;
     let n_classes = match wanted {
         Wanted::Features => 0,
+        Wanted::Classifier => metadata.classes.len(),
     };
+    if wanted == Wanted::Classifier && n_classes == 0 {
+        return Err(user_error(
+            format!("`{}` is a network without a classifier", path.display()),
+            "`labelsieve pretrain` and `labelsieve train --classifier finetune` write networks with one",
+        ));
+    }
+    let scale = file.tensors.iter().find(|(name, _, _)| name == "classifier.scale");
+    let scale = scale.and_then(|(_, _, values)| values.first().copied()).unwrap_or(10.0);
     let snapshot = weights::from_tensors(&network, n_classes, file.tensors).with_context(in_file)?;
-    Ok(OpenedNetwork { network, snapshot, view, metadata, pca })
+    Ok(OpenedNetwork { network, snapshot, view, metadata, pca, scale })
 }
 
 /// The value of this name; none for an empty name.

@@ -97,6 +97,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
             let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
             let mut prepared = Vec::with_capacity(batch.len());
             for &job in &batch {
+                self.jobs[job].problem.watch().check()?;
                 let pool = self.jobs[job].problem.noisy;
                 if loaded.as_ref().is_none_or(|(which, _)| !std::ptr::eq(*which, pool)) {
                     drop(loaded.take()); // its memory first

@@ -120,10 +120,14 @@ mod tests {
 
     use super::*;
 
-    fn read(path: &Path) -> Result<Vec<(String, Vec<u8>, Option<String>)>> {
+    fn row(id: &str, image: &[u8], title: Option<&str>) -> ThumbnailRow {
+        ThumbnailRow { id: id.to_owned(), image: image.to_vec(), title: title.map(str::to_owned) }
+    }
+
+    fn read(path: &Path) -> Result<Vec<ThumbnailRow>> {
         let mut rows = Vec::new();
         for_each_image(path, |id, image, title| {
-            rows.push((id.to_owned(), image.to_vec(), title.map(str::to_owned)));
+            rows.push(row(id, image, title));
             Ok(())
         })?;
         Ok(rows)
@@ -152,8 +156,7 @@ mod tests {
         writer.write(&rows[..7]).unwrap();
         writer.write(&rows[7..]).unwrap();
         writer.finish().unwrap();
-        let expected: Vec<_> = rows.into_iter().map(|row| (row.id, row.image, row.title)).collect();
-        assert_eq!(read(&path).unwrap(), expected);
+        assert_eq!(read(&path).unwrap(), rows);
     }
 
     #[test]
@@ -165,8 +168,7 @@ mod tests {
         let nested: ArrayRef = Arc::new(StructArray::from(vec![(field, bytes.clone())]));
         for image in [bytes, nested] {
             write(&path, vec![("key", Arc::new(Int64Array::from(vec![5, 6]))), ("image", image)]);
-            let rows = read(&path).unwrap();
-            assert_eq!(rows, [("5".into(), b"one".to_vec(), None), ("6".into(), b"two".to_vec(), None)]);
+            assert_eq!(read(&path).unwrap(), [row("5", b"one", None), row("6", b"two", None)]);
         }
     }
 

@@ -132,8 +132,8 @@ fn figures(per_class: usize) -> Vec<Figure> {
         figure(
             "sizes-and-gain",
             "Candidates, classes and gain by size",
-            "Left: candidates of each class on a logarithmic scale. Middle: classes by number of candidates. Right: what \
-             they gained on average.",
+            "Curve: candidates of each class on a logarithmic scale. Bars: classes by number of candidates, and what they \
+             gained on average.",
             FigureKind::PoolSizes {
                 classes: sizes.collect(),
                 gain_label: "gain in accuracy (points)".into(),

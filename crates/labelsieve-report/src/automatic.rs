@@ -26,8 +26,8 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
         figures.push(figure(
             "relevance-and-truth",
             "Relevance against the truth",
-            "Left: how relevance spreads over candidates that belong to their class and over those that do not, each kind \
-             as 100 %. Right: keeping candidates above a falling threshold keeps more of both kinds; the area under the \
+            "Histograms: how relevance spreads over candidates that belong to their class and over those that do not, each kind \
+             as 100 %. Curve: keeping candidates above a falling threshold keeps more of both kinds; the area under the \
              curve (AUC) is the chance that a relevant candidate scores above an irrelevant one.",
             FigureKind::Separation { relevant, irrelevant },
         ));
@@ -41,7 +41,7 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
         figures.push(figure(
             "pool-sizes",
             "Candidates per class",
-            "Left: candidates of each class, largest first, on a logarithmic scale. Right: number of classes by size.",
+            "Curve: candidates of each class, largest first, on a logarithmic scale. Bars: number of classes by size.",
             FigureKind::PoolSizes { classes: sizes.collect(), gain_label: String::new() },
         ));
     }

@@ -1,6 +1,6 @@
 //! The classes of a relevance file: their candidates in order of relevance, and which of them are shown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -64,6 +64,18 @@ impl Classes {
             class.ranked.sort_by(|&a, &b| table.relevance[b].total_cmp(&table.relevance[a]));
         }
         Ok(Classes { table, truth, classes })
+    }
+
+    /// Calls classes by the names that people know, with their own behind, and puts them in the order of these names.
+    pub(crate) fn rename(&mut self, names: &BTreeMap<String, String>) {
+        for class in &mut self.classes {
+            if let Some(name) = names.get(&class.name).filter(|name| **name != class.name) {
+                class.name = format!("{name} ({})", class.name);
+            }
+        }
+        if !names.is_empty() {
+            self.classes.sort_by_cached_key(|class| class.name.to_lowercase());
+        }
     }
 
     /// The relevance of a class's candidates with what is known of them, most relevant first.
@@ -206,6 +218,15 @@ mod tests {
     }
 
     #[test]
+    fn classes_may_have_names_for_people() {
+        let mut classes = Classes::new(table(), None).unwrap();
+        classes.rename(&BTreeMap::from([("owl".to_owned(), "Barn owl".to_owned())]));
+        let names: Vec<&str> = classes.classes.iter().map(|class| class.name.as_str()).collect();
+        assert_eq!(names, ["Barn owl (owl)", "cat"]);
+        assert_eq!(classes.numbers(&classes.classes[0]).n_candidates, 3, "rows follow their class");
+    }
+
+    #[test]
     fn a_truth_of_other_candidates_is_refused() {
         let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)]))) else { panic!("joined") };
         let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with `id` and `class` spelled alike, \
@@ -215,11 +236,13 @@ mod tests {
 
     #[test]
     fn long_rankings_are_shown_at_both_ends_and_in_the_middle() {
-        let ranks = |n, most| stretches(n, most).into_iter().map(|stretch| stretch.ranks).collect::<Vec<_>>();
-        assert_eq!(ranks(8, 8), [0..8]);
-        assert_eq!(ranks(100, 8), [0..4, 50..52, 98..100]);
-        assert_eq!(ranks(9, 8), [0..4, 4..6, 7..9]);
-        assert_eq!(ranks(5, 1), [0..1]);
+        let ranks = |n, most| {
+            stretches(n, most).into_iter().map(|s| (s.ranks.start, s.ranks.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(ranks(8, 8), [(0, 8)]);
+        assert_eq!(ranks(100, 8), [(0, 4), (50, 52), (98, 100)]);
+        assert_eq!(ranks(9, 8), [(0, 4), (4, 6), (7, 9)]);
+        assert_eq!(ranks(5, 1), [(0, 1)]);
         assert!(ranks(0, 8).is_empty() && ranks(5, 0).is_empty());
     }
 }

@@ -73,7 +73,10 @@ impl Report {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut info = RunInfo::new(format!("Relevance of {name}"));
         for (key, value) in read_relevance(&path)?.metadata {
-            info = info.setting(key, value);
+            match serde_json::from_str::<serde_json::Value>(&value) {
+                Ok(settings @ serde_json::Value::Object(_)) => info = with_settings(info, "", &settings),
+                _ => info = info.setting(key, value),
+            }
         }
         Ok(Report {
             info,
@@ -160,10 +163,7 @@ impl Report {
             let path = folder.join(format!("{}.svg", figure.id));
             let noise = if self.info.simulated_noise { " (simulated noise)" } else { "" };
             let title = format!("{}{noise}", figure.title);
-            let svg = draw(&figure, Layout::Wide).standalone(&title, &describe(&figure));
-            let mut file = AtomicFile::create(&path)?;
-            file.write_all(svg.as_bytes()).map_err(DataError::io("write", &path))?;
-            file.commit()?;
+            write_figure(&Figure { title, ..figure }, &path)?;
             paths.push(path);
         }
         Ok(paths)
@@ -172,7 +172,9 @@ impl Report {
     fn classes(&self) -> Result<Option<Classes>> {
         let Some(relevance) = &self.relevance else { return Ok(None) };
         let truth = self.truth.as_ref().map(read_truth).transpose()?;
-        Classes::new(read_relevance(relevance)?, truth).map(Some)
+        let mut classes = Classes::new(read_relevance(relevance)?, truth)?;
+        classes.rename(&self.info.class_names);
+        Ok(Some(classes))
     }
 
     /// The figures of the run, and those that follow from relevance unless the run has its own under their names.
@@ -204,6 +206,32 @@ impl Report {
         let wanted = ids.len();
         progress(Progress { found: 0, wanted });
         Thumbnails::load(images, &ids, &mut |found| progress(Progress { found, wanted }))
+    }
+}
+
+/// Writes one figure as an SVG file.
+pub fn write_figure(figure: &Figure, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let svg = draw(figure, Layout::Wide).standalone(&figure.title, &describe(figure));
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(svg.as_bytes()).map_err(DataError::io("write", path))?;
+    file.commit()
+}
+
+/// Adds the values of a JSON object under their dotted names, as `labelsieve clean` leaves them in its files.
+fn with_settings(info: RunInfo, prefix: &str, value: &serde_json::Value) -> RunInfo {
+    match value {
+        serde_json::Value::Object(parts) => parts.iter().fold(info, |info, (name, part)| {
+            let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+            with_settings(info, &name, part)
+        }),
+        serde_json::Value::Null => info,
+        serde_json::Value::String(text) => info.setting(prefix, text),
+        // They were single precision: 0.1, not 0.10000000149011612.
+        serde_json::Value::Number(number) if number.is_f64() => {
+            info.setting(prefix, number.as_f64().unwrap_or_default() as f32)
+        }
+        other => info.setting(prefix, other),
     }
 }
 

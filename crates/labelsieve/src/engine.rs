@@ -66,6 +66,7 @@ impl Engine for Cpu {
         let model = method.build()?;
         let sizes: Vec<usize> = jobs.iter().map(|job| job.problem.noisy.features().len()).collect();
         let score = |i: usize| {
+            jobs[i].problem.watch().check()?; // after a stop, no further class is begun
             let relevance = model.relevance(&jobs[i].problem, jobs[i].seed)?;
             finished(i, &relevance);
             Ok(relevance)

@@ -66,6 +66,9 @@ pub enum Error {
         /// What this one has.
         found: &'static str,
     },
+    /// Work that a [`Watch`](crate::Watch) stopped.
+    #[error("stopped")]
+    Stopped,
     /// An engine that could not do its work.
     #[error("{0}")]
     Engine(String),

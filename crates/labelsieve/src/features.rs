@@ -1,46 +1,66 @@
 //! Examples as the method sees them: rows of unit length.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
-/// The constructor is the only way in, so nothing behind it checks for NaN, infinities or lengths again.
+/// The constructors are the only way in, so nothing behind them checks for NaN, infinities or lengths again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
-    data: Vec<f32>,
+    data: Numbers,
     dim: usize,
     n_zero: usize,
 }
 
+/// Memory that somebody else owns, e.g. an array of numpy.
+pub type SharedNumbers = Arc<dyn AsRef<[f32]> + Send + Sync>;
+
+/// How far from 1 the length of a row may be and still count as 1: a few roundings of `f32`. Such rows are left as they
+/// are, so that normalising twice changes nothing and rows in somebody else's memory need no copy.
+const UNIT: f64 = 1e-6;
+
 impl Features {
     /// Normalises `data`, which holds rows of `dim` numbers one after the other.
     pub fn new(mut data: Vec<f32>, dim: usize) -> Result<Features> {
-        if dim == 0 || !data.len().is_multiple_of(dim) {
-            let expected = if dim == 0 { 1 } else { data.len().next_multiple_of(dim) };
-            return Err(Error::Length { what: "features", expected, found: data.len() });
-        }
+        check_shape(&data, dim)?;
         let mut n_zero = 0;
         for (row, values) in data.chunks_exact_mut(dim).enumerate() {
-            let length = values.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
-            if !length.is_finite() {
-                let (column, &value) =
-                    values.iter().enumerate().find(|(_, v)| !v.is_finite()).unwrap_or((0, &f32::NAN));
-                return Err(Error::NotFinite { row, column, value });
+            let length = length_of(row, values)?;
+            n_zero += usize::from(length == 0.0);
+            if !is_settled(length) {
+                values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
             }
-            if length == 0.0 {
-                n_zero += 1;
-                continue;
-            }
-            values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
         }
-        Ok(Features { data, dim, n_zero })
+        Ok(Features { data: Numbers::Owned(data), dim, n_zero })
+    }
+
+    /// Uses rows where they are if each has unit length already; else works on a normalised copy. The same features
+    /// either way. The owner must not change the numbers while they are in use.
+    pub fn shared(data: SharedNumbers, dim: usize) -> Result<Features> {
+        let values = (*data).as_ref();
+        check_shape(values, dim)?;
+        let mut n_zero = 0;
+        for (row, values) in values.chunks_exact(dim).enumerate() {
+            let length = length_of(row, values)?;
+            n_zero += usize::from(length == 0.0);
+            if !is_settled(length) {
+                return Features::new((*data).as_ref().to_vec(), dim);
+            }
+        }
+        Ok(Features { data: Numbers::Shared(data), dim, n_zero })
+    }
+
+    /// Whether the rows are in memory of their own, not in somebody else's.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.data, Numbers::Owned(_))
     }
 
     /// No examples at all, in a space of `dim` numbers.
     pub fn empty(dim: usize) -> Features {
-        Features { data: Vec::new(), dim: dim.max(1), n_zero: 0 }
+        Features { data: Numbers::Owned(Vec::new()), dim: dim.max(1), n_zero: 0 }
     }
 
     /// Number of examples.
@@ -91,12 +111,12 @@ impl Features {
         let mut data = Vec::with_capacity(self.data.len() + other.data.len());
         data.extend_from_slice(&self.data);
         data.extend_from_slice(&other.data);
-        Ok(Features { data, dim: self.dim, n_zero: self.n_zero + other.n_zero })
+        Ok(Features { data: Numbers::Owned(data), dim: self.dim, n_zero: self.n_zero + other.n_zero })
     }
 
     /// Adds a row that came out of another `Features`.
     pub(crate) fn push(&mut self, row: &[f32]) {
-        self.data.extend_from_slice(row);
+        self.data.owned().extend_from_slice(row);
         self.n_zero += usize::from(row.iter().all(|&v| v == 0.0));
     }
 
@@ -112,8 +132,74 @@ impl Features {
     /// Rows that came out of another `Features` and so need no second normalisation, which could move a bit.
     fn from_normalised(data: Vec<f32>, dim: usize) -> Features {
         let n_zero = data.chunks_exact(dim).filter(|row| row.iter().all(|&v| v == 0.0)).count();
-        Features { data, dim, n_zero }
+        Features { data: Numbers::Owned(data), dim, n_zero }
     }
+}
+
+/// The numbers of all rows, here or elsewhere.
+#[derive(Clone)]
+enum Numbers {
+    Owned(Vec<f32>),
+    Shared(SharedNumbers),
+}
+
+impl Numbers {
+    /// The numbers in memory of their own, copied if need be.
+    fn owned(&mut self) -> &mut Vec<f32> {
+        if let Numbers::Shared(numbers) = self {
+            *self = Numbers::Owned((**numbers).as_ref().to_vec());
+        }
+        match self {
+            Numbers::Owned(numbers) => numbers,
+            Numbers::Shared(_) => unreachable!("just copied"),
+        }
+    }
+}
+
+impl Deref for Numbers {
+    type Target = [f32];
+
+    #[inline(always)]
+    fn deref(&self) -> &[f32] {
+        match self {
+            Numbers::Owned(numbers) => numbers,
+            Numbers::Shared(numbers) => (**numbers).as_ref(),
+        }
+    }
+}
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Numbers) -> bool {
+        **self == **other
+    }
+}
+
+impl std::fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+fn check_shape(data: &[f32], dim: usize) -> Result<()> {
+    if dim == 0 || !data.len().is_multiple_of(dim) {
+        let expected = if dim == 0 { 1 } else { data.len().next_multiple_of(dim) };
+        return Err(Error::Length { what: "features", expected, found: data.len() });
+    }
+    Ok(())
+}
+
+fn length_of(row: usize, values: &[f32]) -> Result<f64> {
+    let length = values.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
+    if length.is_finite() {
+        return Ok(length);
+    }
+    let (column, &value) = values.iter().enumerate().find(|(_, v)| !v.is_finite()).unwrap_or((0, &f32::NAN));
+    Err(Error::NotFinite { row, column, value })
+}
+
+/// Whether a row of this length stays as it is.
+fn is_settled(length: f64) -> bool {
+    length == 0.0 || (length - 1.0).abs() <= UNIT
 }
 
 #[cfg(test)]
@@ -139,6 +225,23 @@ mod tests {
         let features = Features::new(vec![3e38, 3e38, 1e-40, 0.0], 2).unwrap();
         assert!((features.row(0)[0] - 0.5f32.sqrt()).abs() < 1e-6);
         assert!((features.row(1)[0] - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn rows_of_unit_length_stay_where_they_are_and_others_are_copied() {
+        let rows: Vec<f32> = (0..96).map(|i| ((i * 37 % 19) as f32) - 9.0).collect();
+        let copied = Features::shared(Arc::new(rows.clone()), 12).unwrap();
+        assert!(copied.is_copy());
+        assert_eq!(copied, Features::new(rows, 12).unwrap());
+        let unit: Vec<f32> = copied.block(0..8).to_vec();
+        let mut shared = Features::shared(Arc::new(unit.clone()), 12).unwrap();
+        assert!(!shared.is_copy());
+        assert_eq!(shared, Features::new(unit.clone(), 12).unwrap());
+        assert_eq!(shared.block(0..8), unit, "normalising twice must change nothing");
+        shared.push(&[0.0; 12]);
+        assert_eq!((shared.len(), shared.n_zero(), shared.is_copy()), (9, 1, true));
+        let error = Features::shared(Arc::new(vec![1.0, 0.0, f32::NAN, 0.0]), 2).unwrap_err();
+        assert_eq!(error.to_string(), "feature row 1, column 0: expected a finite number, found NaN");
     }
 
     #[test]

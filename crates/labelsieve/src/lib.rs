@@ -34,8 +34,10 @@ pub mod random;
 pub mod relevance;
 pub mod schedule;
 pub mod synthetic;
+mod watch;
 
 pub use error::{Error, Result};
-pub use features::Features;
+pub use features::{Features, SharedNumbers};
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;
+pub use watch::Watch;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::graph::{NEIGHBOURS, NoisyGraph};
+use crate::graph::{NEIGHBOURS, Neighbours, NoisyGraph};
+use crate::watch::Watch;
 
 /// Scores how much each noisy example of one class belongs to it.
 pub trait RelevanceModel: Send + Sync {
@@ -35,6 +36,7 @@ pub struct ClassProblem<'a> {
     pub noisy: &'a NoisyPool,
     /// Examples of other classes, for the models that learn from them; may be empty.
     pub others: Option<&'a Features>,
+    watch: &'a Watch,
 }
 
 impl<'a> ClassProblem<'a> {
@@ -44,13 +46,35 @@ impl<'a> ClassProblem<'a> {
             return Err(Error::NoCleanExample);
         }
         clean.check_width("the noisy set", noisy.features(), "the clean set")?;
-        Ok(ClassProblem { clean, noisy, others: None })
+        Ok(ClassProblem { clean, noisy, others: None, watch: Watch::nobody() })
     }
 
     /// Adds examples of other classes.
     pub fn with_others(self, others: &'a Features) -> Result<ClassProblem<'a>> {
         self.clean.check_width("the set of other classes", others, "the clean set")?;
         Ok(ClassProblem { others: Some(others), ..self })
+    }
+
+    /// Lets `watch` follow and stop the work on this problem.
+    pub fn watched(self, watch: &'a Watch) -> ClassProblem<'a> {
+        ClassProblem { watch, ..self }
+    }
+
+    /// Who follows the work.
+    pub fn watch(&self) -> &'a Watch {
+        self.watch
+    }
+
+    /// The `count` nearest neighbours of all examples, clean rows first; the pool's own graph saves the search.
+    pub fn neighbours(&self, count: usize) -> Result<Neighbours> {
+        let noisy = self.noisy.features();
+        match self.noisy.ready_graph(count) {
+            Some(graph) => Ok(graph.insert(self.clean, noisy)),
+            None => {
+                let found = Neighbours::exact_watched(noisy, count, self.watch)?;
+                Ok(NoisyGraph::from_neighbours(found, count).insert(self.clean, noisy))
+            }
+        }
     }
 }
 

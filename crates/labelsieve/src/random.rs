@@ -19,6 +19,12 @@ impl Stream {
         Stream { key: mix(self.key ^ mix(label.wrapping_add(GOLDEN))) }
     }
 
+    /// The stream of something with a name, such as a class: it does not depend on which other classes there are.
+    pub fn named(self, name: &str) -> Stream {
+        let fnv_1a = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.branch(name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv_1a))
+    }
+
     /// The number that makes the stream what it is, for engines that draw its numbers elsewhere.
     pub fn key(self) -> u64 {
         self.key

@@ -20,6 +20,28 @@ pub fn map_classes<R: Send>(sizes: &[usize], work: impl Fn(usize) -> R + Sync) -
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class. `sizes` are
+/// the classes' numbers of examples, `dim` the numbers per example.
+pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
+    const MOST_BYTES: usize = 1 << 30;
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let mut room = 0;
+    for class in order {
+        let bytes = sizes[class] * dim * size_of::<f32>();
+        match batches.last_mut() {
+            Some(batch) if bytes <= room => batch.push(class),
+            _ => {
+                batches.push(vec![class]);
+                room = MOST_BYTES;
+            }
+        }
+        room = room.saturating_sub(bytes);
+    }
+    batches
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -36,5 +58,13 @@ mod tests {
         });
         assert_eq!(results, [0, 10, 20, 30, 40]);
         assert_eq!(started.into_inner().unwrap()[..2], [1, 3]);
+    }
+
+    #[test]
+    fn batches_hold_every_class_once_and_a_gibibyte_at_most_unless_one_class_is_larger() {
+        // At 256 numbers a row is a kibibyte: the first class alone is too large, the next two fill a batch.
+        let sizes = [1 << 19, 1 << 21, 0, 1 << 19, 7];
+        assert_eq!(batches(&sizes, 256), [vec![1], vec![0, 3], vec![4, 2]]);
+        assert!(batches(&[], 256).is_empty());
     }
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
 use labelsieve::relevance::others;
+use labelsieve::schedule::batches;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
 use serde_json::json;
@@ -115,12 +116,14 @@ impl Clean {
             pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect::<Result<Vec<_>>>()?;
         let clean_of: HashMap<&str, usize> =
             pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
-        for batch in batches(open, pools.noisy.features.cols()) {
+        let sizes: Vec<usize> = open.iter().map(|class| class.noisy.len()).collect();
+        for batch in batches(&sizes, pools.noisy.features.cols()) {
+            let batch: Vec<&ClassRows> = batch.into_iter().map(|class| open[class]).collect();
             let inputs = batch
                 .iter()
                 .map(|class| {
                     let c = clean_of[class.name.as_str()];
-                    let stream = Stream::new(self.seed).branch(hash(&class.name));
+                    let stream = Stream::new(self.seed).named(&class.name);
                     let others = match method {
                         Method::Linear(_) => others(&clean, c, stream.branch(1)),
                         _ => Features::empty(clean[c].dim()),
@@ -203,31 +206,6 @@ impl Clean {
         }
         Ok(())
     }
-}
-
-/// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class.
-fn batches(mut classes: Vec<&ClassRows>, dim: usize) -> Vec<Vec<&ClassRows>> {
-    const MOST_BYTES: usize = 1 << 30;
-    classes.sort_by_key(|class| std::cmp::Reverse(class.noisy.len()));
-    let mut batches: Vec<Vec<&ClassRows>> = Vec::new();
-    let mut room = 0;
-    for class in classes {
-        let bytes = class.noisy.len() * dim * size_of::<f32>();
-        match batches.last_mut() {
-            Some(batch) if bytes <= room => batch.push(class),
-            _ => {
-                batches.push(vec![class]);
-                room = MOST_BYTES;
-            }
-        }
-        room = room.saturating_sub(bytes);
-    }
-    batches
-}
-
-/// A number for a class name (FNV-1a), so that a class's result does not depend on which other classes there are.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {

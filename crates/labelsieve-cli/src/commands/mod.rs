@@ -10,9 +10,11 @@ mod demo;
 mod embed;
 mod embedded;
 mod evaluate;
+mod finetune;
 mod match_text;
 mod method;
 mod predict;
+mod pretrain;
 mod report;
 mod scored;
 mod train;
@@ -29,12 +31,14 @@ pub enum Command {
     Match(Box<match_text::Match>),
     /// Convert a class file or a list of WordNet synsets to TOML
     Classes(classes::Classes),
+    /// Learn a backbone on base classes with a cosine classifier
+    Pretrain(Box<pretrain::Pretrain>),
     /// Turn images into features of unit length
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
     Clean(clean::Clean),
     /// Learn a classifier in which every candidate counts by its relevance
-    Train(train::Train),
+    Train(Box<train::Train>),
     /// Learn to generate class weights from few examples and from the base classes they resemble
     TrainAttention(train_attention::TrainAttention),
     /// Name the classes of new examples
@@ -67,6 +71,7 @@ impl Command {
         match self {
             Command::Match(command) => command.run(printer),
             Command::Classes(command) => command.run(printer),
+            Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),

@@ -11,6 +11,7 @@ use labelsieve::{Classifier, Features};
 use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
 use serde_json::json;
 
+use super::finetune::{FineTune, FineTuneArguments};
 use crate::attention::load_attention;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
@@ -22,7 +23,7 @@ use crate::table::percent;
 #[derive(Args)]
 pub struct Train {
     #[command(flatten)]
-    files: PoolFiles,
+    files: Option<PoolFiles>,
 
     /// Relevance of the candidates, as `labelsieve clean` writes it
     #[arg(long, value_name = "FILE")]
@@ -40,17 +41,20 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
 
-    /// Examples per step of the cosine classifier
-    #[arg(long, value_name = "N", default_value_t = Cosine::default().batch_size)]
-    batch_size: usize,
+    /// Examples per step, for cosine and finetune [default: 512; finetune: 256]
+    #[arg(long, value_name = "N")]
+    batch_size: Option<usize>,
 
-    /// Passes over all examples, for the cosine classifier
-    #[arg(long, value_name = "N", default_value_t = Cosine::default().epochs)]
-    epochs: usize,
+    /// Passes over all examples, for cosine and finetune [default: 30; finetune: 10]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
 
     /// Scale of the logits; with --base, that of the base classes
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     scale: Option<f32>,
+
+    #[command(flatten)]
+    fine_tune: FineTuneArguments,
 
     #[command(flatten)]
     device: DeviceArguments,
@@ -76,6 +80,8 @@ pub enum ClassifierName {
     Attention,
     /// A cosine classifier, learned from the prototypes on
     Cosine,
+    /// The whole network with a cosine classifier on top; needs --network and --images instead of features
+    Finetune,
 }
 
 /// The examples of one class in memory.
@@ -95,15 +101,21 @@ struct WeightedRows {
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        if self.classifier == ClassifierName::Finetune {
+            return self.fine_tune(printer);
+        }
+        let files = self.files.as_ref().ok_or_else(|| {
+            user_error("features are missing", "give --clean and --noisy, as for `labelsieve clean`")
+        })?;
         let others = [Some(self.relevance.as_path()), self.attention.as_deref()];
-        let inputs: Vec<&Path> = self.files.paths().into_iter().chain(others.into_iter().flatten()).collect();
+        let inputs: Vec<&Path> = files.paths().into_iter().chain(others.into_iter().flatten()).collect();
         check_output(&self.output, &inputs)?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
-        let classes = self.load(printer)?;
+        let classes = self.load(files, printer)?;
         let dim = classes[0].clean.dim();
         if let Some(base) = &base {
-            self.check_base(base, &classes, dim)?;
+            self.check_base(base, files, &classes, dim)?;
         }
         drop(labelsieve_data::AtomicFile::create(&self.output)?);
         let weighted = classes
@@ -113,7 +125,7 @@ impl Train {
         let opened = self.device.open(printer)?;
         let engine = opened.engine();
         let (novel, settings) = match self.classifier {
-            ClassifierName::Prototype => {
+            ClassifierName::Prototype | ClassifierName::Finetune => {
                 (engine.prototypes(&weighted, dim, scale)?, json!({ "classifier": "prototype" }))
             }
             ClassifierName::Attention => {
@@ -125,8 +137,13 @@ impl Train {
                 (novel, json!({ "classifier": "attention", "attention": path }))
             }
             ClassifierName::Cosine => {
-                let cosine =
-                    Cosine { batch_size: self.batch_size, epochs: self.epochs, scale, ..Cosine::default() };
+                let usual = Cosine::default();
+                let cosine = Cosine {
+                    batch_size: self.batch_size.unwrap_or(usual.batch_size),
+                    epochs: self.epochs.unwrap_or(usual.epochs),
+                    scale,
+                    ..usual
+                };
                 let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": self.seed });
                 (engine.cosine(&cosine, &weighted, dim, self.seed)?, settings)
             }
@@ -143,10 +160,23 @@ impl Train {
         Ok(())
     }
 
-    fn load(&self, printer: &Printer) -> Result<Vec<ClassExamples>> {
-        let (clean, noisy) = self.files.open()?;
+    fn fine_tune(&self, printer: &Printer) -> Result<()> {
+        let fine_tune = FineTune {
+            arguments: &self.fine_tune,
+            relevance: &self.relevance,
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            device: &self.device,
+            seed: self.seed,
+            output: &self.output,
+        };
+        fine_tune.run(printer)
+    }
+
+    fn load(&self, files: &PoolFiles, printer: &Printer) -> Result<Vec<ClassExamples>> {
+        let (clean, noisy) = files.open()?;
         let relevance = read_relevance(&self.relevance)?;
-        let mut noisy_rows = self.noisy_rows(&relevance, &rows_by_id(&noisy)?)?;
+        let mut noisy_rows = self.noisy_rows(files, &relevance, &rows_by_id(&noisy)?)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let known: Vec<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(name)).min() {
@@ -180,6 +210,7 @@ impl Train {
     /// zero count for nothing and are not even read.
     fn noisy_rows<'a>(
         &self,
+        files: &PoolFiles,
         relevance: &'a RelevanceTable,
         by_id: &crate::inputs::RowsById,
     ) -> Result<HashMap<&'a str, WeightedRows>> {
@@ -192,7 +223,7 @@ impl Train {
                     format!(
                         "`{}`, row {i}: the example `{id}` is not in `{}`",
                         self.relevance.display(),
-                        self.files.noisy.display()
+                        files.noisy.display()
                     ),
                     "train with the same --noisy file that the relevance was computed with",
                 )
@@ -205,13 +236,19 @@ impl Train {
     }
 
     /// Whether the new classes can stand beside the base classes; better asked before the training.
-    fn check_base(&self, base: &SavedClassifier, classes: &[ClassExamples], dim: usize) -> Result<()> {
+    fn check_base(
+        &self,
+        base: &SavedClassifier,
+        files: &PoolFiles,
+        classes: &[ClassExamples],
+        dim: usize,
+    ) -> Result<()> {
         let path = self.base.as_deref().unwrap_or(Path::new("")).display();
         if base.dim != dim {
             return Err(user_error(
                 format!(
                     "the clean examples in `{}` have {dim} columns, but the base classes in `{path}` have {}",
-                    self.files.clean.display(),
+                    files.clean.display(),
                     base.dim
                 ),
                 "extract all features with the same backbone",

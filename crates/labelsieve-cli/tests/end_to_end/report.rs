@@ -111,7 +111,11 @@ fn a_relevance_file_alone_is_enough_and_truth_adds_to_it() {
     let plain = text(folder, "plain.html");
     assert!(plain.contains("id=\"figure-cumulative-relevance\"") && plain.contains("id=\"class-5\""));
     assert!(!plain.contains("AUC") && !plain.contains("id=\"figure-relevance-and-truth\""));
-    assert!(plain.contains("<dt>method</dt>"), "settings of the run that wrote it");
+    for setting in
+        ["<dt>method.method</dt><dd>gcn</dd>", "<dt>method.training.learning_rate</dt><dd>0.1</dd>"]
+    {
+        assert!(plain.contains(setting), "settings of the run that wrote it: no {setting}");
+    }
     run(folder, "report R.parquet --truth T.parquet --per-class 8 -o truth.html").ok();
     let page = text(folder, "truth.html");
     assert!(page.contains("id=\"figure-relevance-and-truth\"") && page.contains("AUC, all classes"));

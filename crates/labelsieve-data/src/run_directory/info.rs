@@ -1,5 +1,6 @@
 //! `run.json`: what was done.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct RunInfo {
     /// Whether the wrong candidates were put there on purpose. The report then says so wherever noise matters.
     #[serde(default)]
     pub simulated_noise: bool,
+    /// What people call the classes, for classes whose names in the files are codes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub class_names: BTreeMap<String, String>,
     /// Settings worth knowing, in the order in which they are shown.
     #[serde(default)]
     pub settings: Vec<Setting>,
@@ -52,6 +56,7 @@ impl RunInfo {
             title: title.into(),
             description: String::new(),
             simulated_noise: false,
+            class_names: BTreeMap::new(),
             settings: Vec::new(),
             commands: Vec::new(),
             notes: Vec::new(),

@@ -28,7 +28,8 @@ fn lines(x: f64, y: f64) -> FigureKind {
 
 fn run() -> (tempfile::TempDir, RunDirectory) {
     let folder = tempfile::tempdir().unwrap();
-    let info = RunInfo::new("A run").setting("λ", 0.5).setting("k", 5);
+    let mut info = RunInfo::new("A run").setting("λ", 0.5).setting("k", 5);
+    info.class_names.insert("n01".into(), "owl".into());
     let run = RunDirectory::create(folder.path().join("run"), info).unwrap();
     (folder, run)
 }

@@ -58,13 +58,22 @@ pub(super) fn draw(classes: &[ClassRelevance], layout: Layout) -> Drawing {
     }
     let mut canvas = Canvas::default();
     let mut top = 8.0;
-    if classes.iter().any(|class| !class.relevant.is_empty()) {
-        let entries = [(0, "relevant"), (1, "irrelevant")];
-        top += legend::draw(&mut canvas, (4.0, top), layout.width(), Swatch::PlainLine, &entries) + 6.0;
+    let many = classes.len() > MOST_PANELS;
+    let with_truth = classes.iter().any(|class| !class.relevant.is_empty());
+    let entries: &[(usize, &str)] = match (with_truth, many) {
+        (true, _) => &[(0, "relevant"), (1, "irrelevant")],
+        (false, true) => &[(0, "all candidates")],
+        (false, false) => &[],
+    };
+    if many {
+        canvas.text("muted", (layout.width() - 12.0, top + 14.0), Anchor::End, "thin: one class each");
     }
-    let height = match classes.len() <= MOST_PANELS {
-        true => panels(&mut canvas, classes, layout, top),
-        false => overlay(&mut canvas, classes, layout, top),
+    if !entries.is_empty() {
+        top += legend::draw(&mut canvas, (4.0, top), layout.width(), Swatch::PlainLine, entries) + 6.0;
+    }
+    let height = match many {
+        false => panels(&mut canvas, classes, layout, top),
+        true => overlay(&mut canvas, classes, layout, top),
     };
     canvas.finish(layout.width(), height)
 }
@@ -78,7 +87,7 @@ fn panels(canvas: &mut Canvas, classes: &[ClassRelevance], layout: Layout, top: 
         let panel = Panel {
             left: 44.0 + cell_width * column as f64,
             top: top + 34.0 + cell_height * row as f64,
-            width: (cell_width - 22.0).min(360.0),
+            width: (cell_width - 30.0).min(360.0),
             height: cell_height - 66.0,
         };
         let (across, up) = (Scale::unit(panel.across()), Scale::unit(panel.upwards()));
@@ -86,7 +95,7 @@ fn panels(canvas: &mut Canvas, classes: &[ClassRelevance], layout: Layout, top: 
             "name",
             (panel.left, panel.top - 20.0),
             Anchor::Start,
-            &text::fit(&class.class, panel.width),
+            &text::fit(&class.class, 0.9 * panel.width),
         );
         let count = format!("{} candidates", with_separators(class.relevance.len() as f64, 0));
         canvas.text("muted", (panel.left, panel.top - 6.0), Anchor::Start, &count);

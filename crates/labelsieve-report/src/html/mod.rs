@@ -184,10 +184,7 @@ fn tiles(classes: &Classes) -> Vec<(&'static str, String)> {
     tiles.extend(mean(candidates().map(|c| c.0)).map(|mean| ("mean relevance", format!("{mean:.2}"))));
     let n_known = relevant.len() + irrelevant.len();
     if n_known > 0 {
-        tiles.push((
-            "known to be irrelevant",
-            format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64),
-        ));
+        tiles.push(("irrelevant", format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64)));
     }
     tiles.extend(auc(&relevant, &irrelevant).map(|area| ("AUC, all classes", format!("{area:.3}"))));
     tiles

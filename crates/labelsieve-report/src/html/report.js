@@ -82,11 +82,22 @@ const labelOf = (item) =>
 
 const picture = (item) => {
   if (item.p === undefined) return make("span", { class: "blank", "aria-hidden": "true" }, nameOf(item));
-  return make("img", { src: item.p, alt: "", decoding: "async", width: 96, height: 96 });
+  return make("img", { alt: "", decoding: "async", width: 96, height: 96 });
+};
+// A gallery may hold hundreds of pictures; each is decoded when it comes near itself.
+const sourceOf = new WeakMap(); // img -> data URI
+const pictures = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (isIntersecting) { target.src = sourceOf.get(target); pictures.unobserve(target); }
+  }
+}, { rootMargin: "600px 0px" });
+const later = (image, source) => {
+  if (source !== undefined) { sourceOf.set(image, source); pictures.observe(image); }
+  return image;
 };
 const mark = (item) => make("span", { class: `mark ${item.t ? "yes" : "no"}`, "aria-hidden": "true" }, item.t ? "✓" : "✗");
 const thumb = (item, position) => {
-  const button = make("button", { type: "button", class: `thumb ${truthText(item)}`, "aria-label": labelOf(item) }, picture(item));
+  const button = make("button", { type: "button", class: `thumb ${truthText(item)}`, "aria-label": labelOf(item) }, later(picture(item), item.p));
   button.tabIndex = position === 0 ? 0 : -1;
   if (item.t !== undefined) button.append(mark(item));
   if (item.r !== undefined) {
@@ -114,7 +125,7 @@ const observer = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (isIntersecting) { build(target); observer.unobserve(target); }
   }
-}, { rootMargin: "800px 0px" });
+}, { rootMargin: "400px 0px" });
 articles.forEach((article) => observer.observe(article));
 
 const itemOf = (button) => {
@@ -172,11 +183,13 @@ const show = (button) => {
     control.addEventListener("click", () => { const next = move(shown, key); if (next) show(next); });
     return control;
   };
+  const large = picture(item);
+  if (item.p !== undefined) large.src = item.p;
   const close = make("button", { type: "button" }, "Close");
   close.addEventListener("click", () => dialog.close());
   dialog.replaceChildren(
     make("h2", { id: "detail-h" }, nameOf(item)),
-    make("div", { class: "detail" }, picture(item), facts),
+    make("div", { class: "detail" }, large, facts),
     make("p", { class: "controls" }, step("Previous", "ArrowLeft"), step("Next", "ArrowRight"), close),
   );
   if (!dialog.open) dialog.showModal();

@@ -22,7 +22,7 @@ pub(super) fn html(table: &ResultTable, tag: &str) -> String {
     let _ = writeln!(
         html,
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"table-{id}-h\">\n<table class=\"sortable\">\n\
-         <caption>{}</caption>\n<thead>{}</thead>",
+         <caption><span>{}</span></caption>\n<thead>{}</thead>",
         escape(&table.caption),
         head(&table.columns)
     );

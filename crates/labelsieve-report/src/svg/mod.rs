@@ -136,7 +136,7 @@ impl Drawing {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t d\" \
              viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\">\n<title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n\
              <style>{}</style>\n<rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>\n\
-             <text class=\"heading\" x=\"12\" y=\"22\">{}</text>\n<g transform=\"translate(0 {HEAD})\">\n{}</g>\n</svg>\n",
+             <text class=\"heading\" x=\"4\" y=\"22\">{}</text>\n<g transform=\"translate(0 {HEAD})\">\n{}</g>\n</svg>\n",
             escape(title),
             escape(description),
             style::standalone(),

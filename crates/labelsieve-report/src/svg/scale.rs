@@ -133,7 +133,7 @@ pub(crate) fn with_separators(value: f64, decimals: usize) -> String {
 /// `0.001`, `5`, `20k`, `1M`: the round values of a logarithmic axis.
 fn short(value: f64) -> String {
     let (value, suffix) = match value {
-        v if v >= 1e15 || v < 1e-4 => return format!("{v:.0e}"),
+        v if !(1e-4..1e15).contains(&v) => return format!("{v:.0e}"),
         v if v >= 1e9 => (v / 1e9, "G"),
         v if v >= 1e6 => (v / 1e6, "M"),
         v if v >= 1e4 => (v / 1e3, "k"),

@@ -31,6 +31,7 @@ fn width_of_char(c: char) -> f64 {
         'f' | 't' | 'r' | '-' | '/' | 'I' | '"' => 0.42,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | '—' => 0.95,
         'A'..='Z' => 0.72,
+        '\u{2000}'..='\u{2bff}' => 0.65,   // dashes, the minus sign, arrows
         c if (c as u32) >= 0x1100 => 1.05, // scripts whose signs are as wide as high
         _ => 0.59,
     }

@@ -194,7 +194,7 @@ impl Training<'_> {
     }
 
     /// All batches from epoch `first` on, with the examples in them, prepared ahead.
-    fn batches(&self, sampler: &Sampler, first: usize) -> Result<Prefetch<Result<(Batch, Vec<usize>)>>> {
+    fn batches(&self, sampler: &Sampler, first: usize) -> Result<Prefetch<Result<NextBatch>>> {
         let (images, rows) = (self.examples.images.clone(), self.examples.rows.clone());
         let (recipe, seed, sampler) = (self.recipe.clone(), Stream::new(self.seed), sampler.clone());
         let (batch, count) = (recipe.batch, recipe.batches(rows.len()));
@@ -213,6 +213,9 @@ impl Training<'_> {
         Prefetch::new(batches, AHEAD)
     }
 }
+
+/// A batch, and the examples in it.
+type NextBatch = (Batch, Vec<usize>);
 
 /// Branches of the seed: which examples when, and what they look like.
 const ORDER: u64 = 1;

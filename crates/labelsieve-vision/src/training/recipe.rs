@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::images::Augmentation;
+use crate::images::{Augmentation, Crop};
 
 /// How a network is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,6 +124,16 @@ impl Recipe {
             if !(rate >= 0.0 && rate.is_finite()) {
                 return wrong("learning rate", "a number from 0", rate.to_string());
             }
+        }
+        if let Crop::Random(crop) = self.augmentation.crop
+            && !(crop.area.0 > 0.0 && crop.area.0 <= crop.area.1 && crop.area.1 <= 1.0)
+        {
+            let found = format!("{} to {}", crop.area.0, crop.area.1);
+            return wrong(
+                "share of an image in a crop",
+                "numbers above 0 and up to 1, the smaller first",
+                found,
+            );
         }
         for (name, value) in [("momentum", self.momentum), ("weight decay", self.decay)] {
             if !(0.0..1.0).contains(&value) {

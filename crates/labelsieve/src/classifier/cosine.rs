@@ -8,6 +8,7 @@ use crate::error::{Result, check};
 use crate::features::Features;
 use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
 use crate::random::Stream;
+use crate::watch::Watch;
 
 /// Batch sizes the paper chooses from on validation classes.
 pub const BATCH_SIZES: [usize; 5] = [512, 1024, 2048, 4096, 8192];
@@ -63,6 +64,17 @@ impl Cosine {
     /// A batch estimates eq. (6) divided by K, so that one learning rate serves any number of classes: an example of
     /// class c weighs r(x)/r(X^c) · n/K, which is 1 on average over the n examples.
     pub fn train(&self, classes: &[WeightedClass], dim: usize, seed: u64) -> Result<WeightMatrix> {
+        self.train_watched(classes, dim, seed, Watch::nobody())
+    }
+
+    /// As [`Cosine::train`], counted and stopped by `watch`; an example counts once, when all epochs are done.
+    pub fn train_watched(
+        &self,
+        classes: &[WeightedClass],
+        dim: usize,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<WeightMatrix> {
         self.checked()?;
         let start = prototypes(classes, dim, self.scale)?;
         let examples = weighted_examples(classes);
@@ -75,11 +87,13 @@ impl Cosine {
         for epoch in 0..self.epochs {
             let order = Stream::new(seed).branch(epoch as u64).choose(examples.len(), examples.len());
             for (b, batch) in order.chunks(self.batch_size).enumerate() {
+                watch.check()?;
                 let progress = (epoch * n_batches + b) as f32 / last;
                 let half_cosine = 0.5 + 0.5 * (std::f32::consts::PI * progress).cos();
                 let fall = self.learning_rate - self.final_learning_rate;
                 step.take(batch.iter().map(|&i| &examples[i]), self.final_learning_rate + fall * half_cosine);
             }
+            watch.advance(epoch, self.epochs, examples.len());
         }
         WeightMatrix::new(Features::new(step.weights, dim)?, self.scale)
     }

@@ -17,16 +17,20 @@ use rayon::prelude::*;
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::features::Features;
 use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, prefetch};
+use crate::watch::Watch;
 
-/// The `count` nearest other rows of each row.
-pub(super) fn exact(features: &Features, count: usize) -> Neighbours {
+/// The `count` nearest other rows of each row, unless stopped.
+pub(super) fn exact(features: &Features, count: usize, watch: &Watch) -> Neighbours {
     let n = features.len();
     let width = count.min(n.saturating_sub(1));
     let mut neighbours = Neighbours::blank(n, width);
     if width == 0 {
         return neighbours;
     }
-    let mut pools = screen_all_pairs(features, width);
+    let mut pools = screen_all_pairs(features, width, watch);
+    if watch.is_stopped() {
+        return neighbours;
+    }
     let n_rows = pools[0].len();
     let (indices, similarities) = neighbours.lists_mut();
     indices
@@ -45,8 +49,8 @@ pub(super) fn exact(features: &Features, count: usize) -> Neighbours {
     neighbours
 }
 
-/// Offers every pair of rows to the pools of both.
-fn screen_all_pairs(features: &Features, width: usize) -> Vec<Pool> {
+/// Offers every pair of rows to the pools of both, until stopped.
+fn screen_all_pairs(features: &Features, width: usize, watch: &Watch) -> Vec<Pool> {
     let n = features.len();
     let screen = Screen::new(features);
     let n_rows = rows_per_panel(n, features.dim());
@@ -58,8 +62,11 @@ fn screen_all_pairs(features: &Features, width: usize) -> Vec<Pool> {
     let p = pools.len();
     let tiles: Vec<(usize, usize)> =
         (0..p).flat_map(|step| (0..p - step).map(move |i| (i, i + step))).collect();
-    tiles.par_iter().with_max_len(1).for_each_init(Scratch::default, |scratch, &(i, j)| {
-        screen_tile(features, &screen, &pools, (i, j), scratch);
+    tiles.par_iter().enumerate().with_max_len(1).for_each_init(Scratch::default, |scratch, (t, &(i, j))| {
+        if !watch.is_stopped() {
+            screen_tile(features, &screen, &pools, (i, j), scratch);
+            watch.advance(t, tiles.len(), n);
+        }
     });
     pools.into_iter().map(|pool| pool.into_inner().expect("no thread panics while it holds a pool")).collect()
 }

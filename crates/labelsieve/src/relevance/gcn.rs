@@ -38,11 +38,10 @@ impl Gcn {
 
 impl RelevanceModel for Gcn {
     fn relevance(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance> {
-        let noisy = problem.noisy.features();
-        if noisy.is_empty() {
+        if problem.noisy.features().is_empty() {
             return Relevance::new(Vec::new());
         }
-        let neighbours = problem.noisy.graph(self.neighbours).insert(problem.clean, noisy);
+        let neighbours = problem.neighbours(self.neighbours)?;
         let affinity = Affinity::reciprocal(&neighbours);
         drop(neighbours);
         let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
@@ -68,6 +67,7 @@ pub(super) fn train(
     let x = propagation.propagate(problem.clean, problem.noisy.features());
     let weights = Weights::random(problem.clean.dim(), stream.branch(0));
     let network = Network::new(&x, propagation, k, lambda.unwrap_or_else(|| paper_lambda(k)));
-    let probabilities = network.train(weights, training, stream.branch(1));
+    let probabilities = network.train(weights, training, stream.branch(1), problem.watch());
+    problem.watch().check()?;
     Relevance::new(probabilities[k..].to_vec())
 }

@@ -9,6 +9,7 @@ use crate::golden::{assert_close, count, features, numbers, read};
 use crate::graph::{Affinity, Neighbours, Propagation};
 use crate::model::{ClassProblem, NoisyPool};
 use crate::random::Stream;
+use crate::watch::Watch;
 
 fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
     range.collect()
@@ -27,7 +28,7 @@ fn check_training(case: &Value, propagation: &Propagation, clean: &Features, noi
     let first_loss = cleaning_loss(network().forward(&weights(case), Dropout::none()), k, lambda);
     assert_close(&[first_loss], &numbers(&case["losses"])[..1], 1e-5);
     let training = Training { dropout: 0.0, ..Training::default() };
-    let found = network().train(weights(case), &training, Stream::new(0));
+    let found = network().train(weights(case), &training, Stream::new(0), &Watch::new());
     assert_close(&found, &numbers(&case["probabilities"]), 1e-4);
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
+use crate::watch::Watch;
 
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean examples and 0 for noisy ones.
 ///
@@ -37,11 +38,10 @@ impl LabelPropagation {
 
 impl RelevanceModel for LabelPropagation {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
-        let noisy = problem.noisy.features();
-        let neighbours = problem.noisy.graph(self.neighbours).insert(problem.clean, noisy);
-        let affinity = Affinity::reciprocal(&neighbours);
+        let affinity = Affinity::reciprocal(&problem.neighbours(self.neighbours)?);
         let k = problem.clean.len();
-        let solution = solve(&affinity, k, self.alpha);
+        let solution = solve(&affinity, k, self.alpha, problem.watch());
+        problem.watch().check()?;
         let relevance = Relevance::new(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
         Ok(relevance.with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
     }
@@ -53,7 +53,7 @@ impl RelevanceModel for LabelPropagation {
 
 /// Conjugate gradients from r = y. The matrix is symmetric with eigenvalues in [1 − α, 1 + α], so the error shrinks
 /// by a fixed factor per iteration; 10⁻⁶ is reached within some 70 of them at α = 0.9.
-fn solve(affinity: &Affinity, n_clean: usize, alpha: f32) -> Vec<f32> {
+fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<f32> {
     const TOLERANCE: f64 = 1e-6;
     const MOST_ITERATIONS: usize = 1000;
     let n = affinity.len();
@@ -79,7 +79,7 @@ fn solve(affinity: &Affinity, n_clean: usize, alpha: f32) -> Vec<f32> {
     let mut square = dot_f64(&residual, &residual);
     let goal = TOLERANCE * TOLERANCE * n_clean as f64;
     for _ in 0..MOST_ITERATIONS {
-        if square <= goal {
+        if square <= goal || watch.is_stopped() {
             break;
         }
         apply(&direction, &mut image);
@@ -91,6 +91,7 @@ fn solve(affinity: &Affinity, n_clean: usize, alpha: f32) -> Vec<f32> {
         direction.iter_mut().zip(&residual).for_each(|(d, r)| *d = r + turn * *d);
         square = next;
     }
+    watch.advance(0, 1, n);
     r
 }
 

@@ -20,6 +20,7 @@ use crate::error::{Result, check};
 use crate::graph::Propagation;
 use crate::kernels::{COLUMNS, add, for_this_machine, thin_product, thin_transposed_product};
 use crate::random::Stream;
+use crate::watch::Watch;
 
 /// Hidden units m.
 pub(super) const HIDDEN: usize = COLUMNS;
@@ -128,15 +129,26 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Trains from `weights` and returns p of all rows, clean first, in evaluation mode (no dropout).
-    pub fn train(mut self, mut weights: Weights, training: &Training, stream: Stream) -> Vec<f32> {
+    /// Trains from `weights` until done or stopped, and returns p of all rows, clean first, in evaluation mode (no
+    /// dropout).
+    pub fn train(
+        mut self,
+        mut weights: Weights,
+        training: &Training,
+        stream: Stream,
+        watch: &Watch,
+    ) -> Vec<f32> {
         let mut adam = Adam::new(weights.0.len());
         for iteration in 0..training.iterations {
+            if watch.is_stopped() {
+                break;
+            }
             let dropout = Dropout::new(training.dropout, stream.branch(iteration as u64));
             self.forward(&weights, dropout);
             self.backward(&weights, dropout);
             let rate = training.learning_rate * 0.1f32.powi((iteration / training.decay_every) as i32);
             adam.step(&mut weights.0, &self.gradient, rate, training.weight_decay);
+            watch.advance(iteration, training.iterations, self.probabilities.len());
         }
         self.forward(&weights, Dropout::none());
         self.probabilities

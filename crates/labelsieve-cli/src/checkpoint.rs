@@ -1,0 +1,136 @@
+//! Trainings of networks that survive a kill, with a display of how they go.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use labelsieve_data::{NetworkFile, NetworkMetadata, Precision};
+use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
+use labelsieve_vision::{Network, Snapshot};
+use serde_json::json;
+
+use crate::printer::Printer;
+use crate::table::percent;
+
+/// Trains from `start`, or from where the same run (by its fingerprint) was killed, with a checkpoint beside `output`
+/// after each epoch.
+pub fn train(
+    training: &Training,
+    start: Snapshot,
+    output: &Path,
+    fingerprint: &str,
+    printer: &Printer,
+) -> Result<Checkpoint> {
+    let file = CheckpointFile { path: beside(output), fingerprint };
+    let start = match file.load(training.network, start.n_classes)? {
+        Some(checkpoint) => {
+            printer.note(&format!("going on after epoch {}", checkpoint.epochs.len()));
+            checkpoint
+        }
+        None => Checkpoint::start(start),
+    };
+    let mut display = Display { printer, training, bar: None, file: &file, failure: None };
+    let done = training.run(start, &mut display);
+    match display.failure {
+        Some(failure) => Err(failure),
+        None => Ok(done?),
+    }
+}
+
+/// Removes the checkpoint of a run whose output is whole.
+pub fn forget(output: &Path) {
+    // One left over does no harm: only the same run would use it.
+    let _ = std::fs::remove_file(beside(output));
+}
+
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".checkpoint");
+    PathBuf::from(name)
+}
+
+/// The state after the last finished epoch.
+struct CheckpointFile<'a> {
+    path: PathBuf,
+    fingerprint: &'a str,
+}
+
+impl CheckpointFile<'_> {
+    fn save(&self, checkpoint: &Checkpoint) -> Result<()> {
+        let flat = |name: &str, values: &Vec<f32>| (name.to_owned(), vec![values.len()], values.clone());
+        let snapshot = &checkpoint.snapshot;
+        let tensors = vec![flat("momentum", &snapshot.momentum), flat("values", &snapshot.values)];
+        let recipe = json!({ "fingerprint": self.fingerprint, "epochs": checkpoint.epochs });
+        let metadata = Some(NetworkMetadata { recipe, ..NetworkMetadata::default() });
+        Ok(NetworkFile { tensors, metadata }.save(&self.path, Precision::F32)?)
+    }
+
+    /// What an earlier run of the same kind left; nothing if there is none or it is of another kind.
+    fn load(&self, network: &Network, n_classes: usize) -> Result<Option<Checkpoint>> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        let context =
+            || format!("`{}` is no checkpoint; move it elsewhere to start anew", self.path.display());
+        let file = NetworkFile::load(&self.path).with_context(context)?;
+        let recipe = file.metadata.unwrap_or_default().recipe;
+        if recipe["fingerprint"].as_str() != Some(self.fingerprint) {
+            return Ok(None);
+        }
+        let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone()).with_context(context)?;
+        let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
+        let (Some(momentum), Some(values)) = (numbers.next(), numbers.next()) else {
+            return Err(anyhow::anyhow!("it holds no numbers")).with_context(context);
+        };
+        let snapshot = Snapshot { n_classes, values, momentum };
+        snapshot.tensors(network).with_context(context)?;
+        Ok(Some(Checkpoint { snapshot, epochs }))
+    }
+}
+
+/// A bar per epoch, a line after it, and a checkpoint.
+struct Display<'a> {
+    printer: &'a Printer,
+    training: &'a Training<'a>,
+    bar: Option<ProgressBar>,
+    file: &'a CheckpointFile<'a>,
+    /// Why the training was ended from here.
+    failure: Option<anyhow::Error>,
+}
+
+impl Watcher for Display<'_> {
+    fn epoch_starts(&mut self, epoch: usize, batches: usize) {
+        let recipe = self.training.recipe;
+        let bar = self.printer.progress((batches * recipe.batch) as u64, "images");
+        bar.set_message(format!("epoch {epoch}/{}", recipe.epochs));
+        self.bar = Some(bar);
+    }
+
+    fn batch_done(&mut self, images: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc(images as u64);
+        }
+    }
+
+    fn epoch_done(&mut self, checkpoint: &Checkpoint) -> labelsieve_vision::Result<()> {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        if let Some(epoch) = checkpoint.epochs.last() {
+            let validation =
+                epoch.validation.map_or(String::new(), |v| format!("   validation {} %", percent(v)));
+            self.printer.note(&format!(
+                "epoch {:>3}/{}   rate {:.4}   loss {:.3}   training {} %{validation}",
+                epoch.epoch,
+                self.training.recipe.epochs,
+                epoch.rate,
+                epoch.loss,
+                percent(epoch.accuracy),
+            ));
+        }
+        self.file.save(checkpoint).map_err(|error| {
+            self.failure = Some(error);
+            labelsieve_vision::Error::Device("the checkpoint could not be written".to_owned())
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! How a training went, as two pictures: accuracy and loss per epoch.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use labelsieve_data::{Axis, Figure, FigureKind, LineSeries, Point};
+use labelsieve_vision::training::Epoch;
+
+/// Writes `OUTPUT.accuracy.svg` and `OUTPUT.loss.svg`, OUTPUT without its ending, and returns their names.
+pub fn write(output: &Path, title: &str, epochs: &[Epoch]) -> Result<[PathBuf; 2]> {
+    let line = |name: &str, value: &dyn Fn(&Epoch) -> Option<f64>| LineSeries {
+        name: name.to_owned(),
+        points: epochs
+            .iter()
+            .filter_map(|epoch| Some(Point { x: epoch.epoch as f64, y: value(epoch)?, half_width: None }))
+            .collect(),
+    };
+    let accuracy = vec![
+        line("training images, augmented", &|epoch| Some(100.0 * epoch.accuracy)),
+        line("validation images", &|epoch| epoch.validation.map(|share| 100.0 * share)),
+    ];
+    let loss = vec![line("loss", &|epoch| Some(epoch.loss))];
+    let mut written = Vec::new();
+    for (id, unit, series) in [("accuracy", "accuracy (%)", accuracy), ("loss", "loss", loss)] {
+        let series = series.into_iter().filter(|line| !line.points.is_empty()).collect();
+        let data = FigureKind::Lines { x: Axis::linear("epoch"), y: Axis::linear(unit), series };
+        let title = format!("{title}: {id}");
+        let figure = Figure { id: id.to_owned(), title, caption: String::new(), command: None, data };
+        let path = output.with_extension(format!("{id}.svg"));
+        labelsieve_report::write_figure(&figure, &path)?;
+        written.push(path);
+    }
+    let [accuracy, loss] = written.try_into().expect("two pictures");
+    Ok([accuracy, loss])
+}

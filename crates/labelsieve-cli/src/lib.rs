@@ -1,0 +1,101 @@
+//! The `labelsieve` command: arguments in, exit code out. The binary and the Python wheel both start it here.
+
+mod attention;
+mod bench;
+mod candidates;
+mod checkpoint;
+mod commands;
+mod curve;
+mod device;
+mod estimate;
+mod hint;
+mod image_inputs;
+mod inputs;
+mod leaks;
+mod network;
+mod printer;
+mod resume;
+mod table;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+
+use clap::Parser;
+
+use commands::Command;
+use printer::{Printer, Verbosity};
+
+const SUCCESS: u8 = 0;
+const FAILURE: u8 = 1;
+/// What Rust itself answers a panic with.
+const MISTAKE: u8 = 101;
+
+/// Finds the relevant ones among web-collected examples, and learns from all of them by their relevance.
+#[derive(Parser)]
+#[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    /// Says only what went wrong
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Says more about what happens
+    #[arg(short, long, global = true)]
+    verbose: bool,
+
+    /// Threads to use; the result does not depend on it [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
+/// thing a process does: it claims the global thread pool and silences panics.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(answer) => {
+            let _ = answer.print(); // `--help` to nobody is no failure
+            return answer.exit_code() as u8;
+        }
+    };
+    let code = start(&arguments);
+    let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
+    code
+}
+
+fn start(arguments: &Arguments) -> u8 {
+    let verbosity = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    };
+    let printer = Printer::new(verbosity);
+    let threads = arguments.threads.map_or(0, usize::from);
+    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        printer.error(&format!("cannot start {threads} threads: {error}"));
+        return FAILURE;
+    }
+    // Decoders panic on some damaged files and are caught where they are called; their report is not for users.
+    std::panic::set_hook(Box::new(|_| ()));
+    match std::panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run(&printer))) {
+        Ok(Ok(())) => SUCCESS,
+        Ok(Err(error)) if printer::is_closed_pipe(&error) => SUCCESS, // e.g. `labelsieve … | head`
+        Ok(Err(error)) => {
+            printer.error(&format!("{error:#}"));
+            if let Some(hint) = hint::for_error(&error) {
+                printer.hint(&hint);
+            }
+            FAILURE
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            printer.error(&format!("a mistake in labelsieve itself: {text}"));
+            printer.hint("please report it with the command you typed");
+            MISTAKE
+        }
+    }
+}

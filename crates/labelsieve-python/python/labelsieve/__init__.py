@@ -1,0 +1,91 @@
+"""Relevance of web-collected examples from a few verified ones.
+
+>>> import labelsieve
+>>> data = labelsieve.demo_data()
+>>> one = data.y == 3
+>>> clean, noisy = data.X[one & data.is_clean], data.X[one & ~data.is_clean]
+>>> relevance = labelsieve.relevance(clean, noisy)
+>>> truth = data.truth[one & ~data.is_clean]
+>>> bool(relevance[truth].mean() > relevance[~truth].mean())
+True
+
+The method is that of *Graph convolutional networks for learning with few clean and many noisy labels* (Iscen, Tolias,
+Avrithis, Chum and Schmid, ECCV 2020). numpy is all it needs; scikit-learn, scipy, pandas, pyarrow and torch are used
+when they are there and asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._demo import DemoData, demo_data
+from ._files import (
+    Examples,
+    Run,
+    SavedClassifier,
+    read_candidates,
+    read_classifier,
+    read_features,
+    read_relevance,
+    read_run,
+    read_truth,
+    write_relevance,
+)
+from ._graph import knn_graph
+from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone, to_label_studio
+from ._labelsieve import __version__, get_num_threads
+from ._matching import match
+from ._relevance import describe_device, normalize, paper_lambda, relevance, set_num_threads
+from ._report import report
+from ._table import Table
+
+if TYPE_CHECKING:
+    from ._estimators import Cleaner, CosineClassifier, PrototypeClassifier
+
+__all__ = [
+    "Cleaner",
+    "CleanlabInputs",
+    "CosineClassifier",
+    "DemoData",
+    "Examples",
+    "PrototypeClassifier",
+    "Run",
+    "SavedClassifier",
+    "Table",
+    "__version__",
+    "demo_data",
+    "describe_device",
+    "get_num_threads",
+    "knn_graph",
+    "match",
+    "normalize",
+    "paper_lambda",
+    "read_candidates",
+    "read_classifier",
+    "read_features",
+    "read_relevance",
+    "read_run",
+    "read_truth",
+    "relevance",
+    "report",
+    "set_num_threads",
+    "to_cleanlab",
+    "to_fiftyone",
+    "to_label_studio",
+    "write_relevance",
+]
+
+_ESTIMATORS = ("Cleaner", "CosineClassifier", "PrototypeClassifier")
+
+
+def __getattr__(name: str) -> Any:
+    # Estimators bring scikit-learn in where it is installed, which takes a second that not everybody wants to wait.
+    if name in _ESTIMATORS:
+        from . import _estimators
+
+        return getattr(_estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

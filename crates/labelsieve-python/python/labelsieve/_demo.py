@@ -1,0 +1,61 @@
+"""Generated features with known truth."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _labelsieve
+from ._arrays import Rows, as_seed
+
+
+class DemoData(NamedTuple):
+    """Examples of several classes with known truth, and a test set."""
+
+    #: Features, one row per example.
+    X: Rows
+    #: The class each example is a candidate of.
+    y: npt.NDArray[np.int64]
+    #: Which examples are verified.
+    is_clean: npt.NDArray[np.bool_]
+    #: Which examples really belong to their class; nobody would know this.
+    truth: npt.NDArray[np.bool_]
+    #: Features of the test examples.
+    X_test: Rows
+    #: Their classes.
+    y_test: npt.NDArray[np.int64]
+
+
+def demo_data(
+    n_classes: int = 20,
+    n_clean: int = 2,
+    largest_pool: int = 600,
+    noise_ratio: float = 0.6,
+    clusters: int = 3,
+    dim: int = 64,
+    n_test: int = 40,
+    seed: Any = 0,
+) -> DemoData:
+    """The generated sample of ``labelsieve demo``: invented words, each with several senses.
+
+    Every class has ``n_clean`` verified examples and a pool of candidates (``largest_pool`` in the first class, a tenth
+    of it in the last), of which a share ``noise_ratio`` belongs to one of ``clusters`` other senses of the word
+    (0: each to a sense of its own).
+
+    >>> import labelsieve
+    >>> data = labelsieve.demo_data(n_classes=3)
+    >>> data.X.shape, int(data.is_clean.sum())
+    ((856, 64), 6)
+    """
+    counts = {"n_classes": n_classes, "n_clean": n_clean, "dim": dim}
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name}: expected at least 1, found {count}")
+    if not 0 <= noise_ratio <= 1:
+        raise ValueError(f"noise_ratio: expected a number from 0 to 1, found {noise_ratio}")
+    generated = _labelsieve.synthetic(
+        n_classes, n_clean, largest_pool, noise_ratio, clusters, dim, n_test, as_seed(seed)
+    )
+    return DemoData(*generated)

@@ -1,0 +1,375 @@
+"""Cleaning and learning with scikit-learn's habits. Without scikit-learn installed they work just the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _labelsieve
+from ._arrays import Progress, Rows, as_flags, as_numpy, as_progress, as_seed
+from ._files import save_classifier
+from ._relevance import _number, method_json
+from ._sklearn import BaseEstimator, ClassifierMixin, check_fitted, check_rows, check_rows_and_classes
+from ._table import Table
+
+
+class _Labelled(NamedTuple):
+    """Classes of rows, as the compiled half reads them: codes into names."""
+
+    names: list[str]
+    codes: npt.NDArray[np.int64]
+    is_clean: npt.NDArray[np.bool_]
+
+
+class _CleaningEstimator(BaseEstimator):
+    """What all estimators share: candidates are scored before anything is learned from them."""
+
+    method: str
+    lam: Optional[float]
+    neighbours: int
+    beta: float
+    settings: Optional[Mapping[str, Any]]
+    device: str
+    random_state: Any
+    progress: Progress
+
+    def _clean(self, X: Any, y: Any, is_clean: Any, relevance: Any = None) -> tuple[Rows, int]:
+        """Checks the input, scores the candidates, and returns the rows and the seed."""
+        method = method_json(self.method, self.lam, self.neighbours, self.beta, self.settings)
+        seed = as_seed(self.random_state)
+        X, y = check_rows_and_classes(self, X, y)
+        n = len(X)
+        flags = np.ones(n, bool) if is_clean is None else as_flags(is_clean, "is_clean", n)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._codes = codes.reshape(-1).astype(np.int64)
+        self.is_clean_ = flags
+        self.device_ = _labelsieve.describe_device(self.device)
+        if relevance is None:
+            progress = as_progress(self.progress)
+            found = _labelsieve.clean(X, self._labels(), method, seed, self.device, progress)
+            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_ = found
+        else:
+            self.relevance_ = _as_relevance(relevance, flags)
+        self.sample_weight_ = self._sample_weight()
+        return X, seed
+
+    def _labels(self) -> _Labelled:
+        return _Labelled([str(name) for name in self.classes_.tolist()], self._codes, self.is_clean_)
+
+    def _sample_weight(self) -> npt.NDArray[np.float64]:
+        """The weights of eq. (6): relevance over the class's total, 1 on average."""
+        relevance = self.relevance_.astype(np.float64)
+        totals = np.bincount(self._codes, weights=relevance, minlength=len(self.classes_))
+        weights: npt.NDArray[np.float64] = relevance / totals[self._codes] * (len(relevance) / len(self.classes_))
+        return weights
+
+    def to_table(self, ids: Any = None) -> Table:
+        """One row per example with its class, relevance and reasons, as ``labelsieve clean`` writes them.
+
+        ``ids`` names the examples; by default their row numbers.
+        """
+        check_fitted(self, "relevance_")
+        n = len(self.relevance_)
+        names = np.arange(n).astype(str) if ids is None else as_numpy(ids, "ids").astype(str)
+        if names.shape != (n,):
+            raise ValueError(f"ids: expected one per example, {n}, found an array of shape {names.shape}")
+        columns: dict[str, Any] = {
+            "id": names.astype(object),
+            "class": self.classes_[self._codes].astype(str).astype(object),
+            "relevance": self.relevance_,
+            "is_clean": self.is_clean_,
+        }
+        if hasattr(self, "best_clean_"):
+            has_reasons = self.best_clean_ >= 0
+            columns["best_clean"] = _where(has_reasons, names[self.best_clean_])
+            columns["best_clean_similarity"] = self.best_clean_similarity_
+            counts = self.reciprocal_neighbours_
+            columns["reciprocal_neighbours"] = _where(counts >= 0, counts)
+        return Table(columns)
+
+
+class Cleaner(_CleaningEstimator):
+    """Scores how much each candidate belongs to its class.
+
+    Parameters
+    ----------
+    method, lam, neighbours, beta, settings, device, progress
+        As in :func:`labelsieve.relevance`. ``linear`` takes its negatives from the clean examples of other classes.
+    random_state : int, RandomState, Generator or None, default 0
+        The seed; None draws a new one in every ``fit``. A class's numbers depend on the seed and the class's name, not
+        on which other classes there are, and equal those of ``labelsieve clean --seed``.
+
+    Attributes
+    ----------
+    relevance_ : array of shape (N,)
+        From 0 to 1; 1 for clean examples.
+    sample_weight_ : array of shape (N,)
+        For ``fit(X, y, sample_weight=…)`` of any classifier: relevance divided by the class's total, so that every class
+        counts the same (eq. 6), 1 on average.
+    best_clean_, best_clean_similarity_ : arrays of shape (N,)
+        Row of the most similar clean example of the class, and its cosine; -1 and NaN for clean examples.
+    reciprocal_neighbours_ : array of shape (N,)
+        Neighbours in the graph; -1 for clean examples and for methods without a graph.
+    classes_, is_clean_, n_features_in_, device_
+        What was fitted, and where.
+
+    Examples
+    --------
+    >>> import labelsieve
+    >>> data = labelsieve.demo_data(n_classes=5, n_clean=5)
+    >>> cleaner = labelsieve.Cleaner(lam=0.5).fit(data.X, data.y, is_clean=data.is_clean)
+    >>> candidates = ~data.is_clean
+    >>> right, wrong = candidates & data.truth, candidates & ~data.truth
+    >>> bool(cleaner.relevance_[right].mean() > cleaner.relevance_[wrong].mean() + 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "gcn",
+        *,
+        lam: Optional[float] = None,
+        neighbours: int = _labelsieve.NEIGHBOURS,
+        beta: float = 1.0,
+        settings: Optional[Mapping[str, Any]] = None,
+        device: str = "auto",
+        random_state: Any = 0,
+        progress: Progress = None,
+    ) -> None:
+        self.method = method
+        self.lam = lam
+        self.neighbours = neighbours
+        self.beta = beta
+        self.settings = settings
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, is_clean: Any = None) -> Cleaner:
+        """Scores the candidates among the examples.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of clean examples and candidates, in any order.
+        y : array of shape (N,)
+            The class of each, as its text or its folder says: strings or numbers. An example that is a candidate of two
+            classes appears twice.
+        is_clean : array of shape (N,), optional
+            Which labels are verified; every class needs at least one. By default all are, and there is nothing to clean.
+        """
+        self._clean(X, y, is_clean)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class _CosineScores(ClassifierMixin, _CleaningEstimator):
+    """Prediction by the largest cosine (eq. 4)."""
+
+    scale: float
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Cosines with the classes' weights, of shape (N, K); for two classes their difference, of shape (N,)."""
+        cosines = self._cosines(X)
+        return cosines[:, 1] - cosines[:, 0] if len(self.classes_) == 2 else cosines
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of largest cosine."""
+        cosines = self._cosines(X)
+        found: npt.NDArray[Any] = self.classes_[cosines.argmax(axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Softmax of the cosines times ``scale``."""
+        cosines = self._cosines(X)
+        return softmax(self.scale_ * cosines)
+
+    def save(self, path: Union[str, os.PathLike[str]], backbone: Optional[str] = None) -> None:
+        """Writes the classifier as ``labelsieve train`` does, for ``labelsieve predict`` and :func:`read_classifier`."""
+        check_fitted(self, "coef_")
+        settings = {"classifier": type(self).__name__, "parameters": _plain(self.get_params())}
+        save_classifier(path, self.classes_, self.coef_, self.scale_, backbone, settings)
+
+    def _cosines(self, X: Any) -> npt.NDArray[np.float64]:
+        check_fitted(self, "coef_")
+        return _labelsieve.scores(check_rows(self, X), self.coef_).astype(np.float64)
+
+    def _learn(self, X: Any, y: Any, is_clean: Any, relevance: Any, cosine: Optional[dict[str, Any]]) -> None:
+        self.scale_ = _number("scale", self.scale)
+        if self.scale_ <= 0:
+            raise ValueError(f"scale: expected a positive number, found {self.scale}")
+        X, seed = self._clean(X, y, is_clean, relevance)
+        progress = as_progress(self.progress) if cosine is not None else None
+        settings = None if cosine is None else json.dumps(cosine)
+        self.coef_ = _labelsieve.train(X, self._labels(), self.relevance_, settings, seed, self.device, progress)
+
+
+class PrototypeClassifier(_CosineScores):
+    """A class is the mean of its examples, weighted by relevance (eq. 5).
+
+    Parameters
+    ----------
+    scale : float, default 10.0
+        What cosines are multiplied by before the softmax of ``predict_proba``.
+    method, lam, neighbours, beta, settings, device, random_state, progress
+        How candidates are scored; as in :class:`Cleaner`.
+
+    Attributes
+    ----------
+    coef_ : array of shape (K, d)
+        One unit row per class.
+    relevance_, sample_weight_, classes_, …
+        As in :class:`Cleaner`.
+
+    Examples
+    --------
+    >>> import labelsieve
+    >>> data = labelsieve.demo_data()
+    >>> cleaned = labelsieve.PrototypeClassifier().fit(data.X, data.y, is_clean=data.is_clean)
+    >>> trusting = labelsieve.PrototypeClassifier(method="beta").fit(data.X, data.y, is_clean=data.is_clean)
+    >>> cleaned.score(data.X_test, data.y_test) > trusting.score(data.X_test, data.y_test)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: float = 10.0,
+        method: str = "gcn",
+        lam: Optional[float] = None,
+        neighbours: int = _labelsieve.NEIGHBOURS,
+        beta: float = 1.0,
+        settings: Optional[Mapping[str, Any]] = None,
+        device: str = "auto",
+        random_state: Any = 0,
+        progress: Progress = None,
+    ) -> None:
+        self.scale = scale
+        self.method = method
+        self.lam = lam
+        self.neighbours = neighbours
+        self.beta = beta
+        self.settings = settings
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> PrototypeClassifier:
+        """Scores the candidates, then learns from all examples by their relevance.
+
+        ``X``, ``y`` and ``is_clean`` as in :meth:`Cleaner.fit`. With ``relevance``, one number from 0 to 1 per example
+        (that of clean ones is not read), nothing is scored: for relevance that is known already.
+        """
+        self._learn(X, y, is_clean, relevance, None)
+        return self
+
+
+class CosineClassifier(_CosineScores):
+    """A cosine classifier learned from the prototypes on, every example counting by its relevance (eq. 6).
+
+    Parameters
+    ----------
+    epochs, batch_size, learning_rate, final_learning_rate, momentum
+        SGD; the learning rate falls by half a cosine. The paper chooses ``epochs`` from 10, 20, 30, 50 and
+        ``batch_size`` from 512 to 8192 on validation classes.
+    scale : float, default 10.0
+        What cosines are multiplied by before the softmax.
+    method, lam, neighbours, beta, settings, device, random_state, progress
+        How candidates are scored; as in :class:`Cleaner`.
+
+    Attributes
+    ----------
+    coef_, relevance_, sample_weight_, classes_, …
+        As in :class:`PrototypeClassifier`.
+
+    Examples
+    --------
+    >>> import labelsieve
+    >>> data = labelsieve.demo_data(n_classes=5)
+    >>> classifier = labelsieve.CosineClassifier(epochs=10).fit(data.X, data.y, is_clean=data.is_clean)
+    >>> classifier.predict_proba(data.X_test).shape
+    (200, 5)
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int = 30,
+        batch_size: int = 512,
+        learning_rate: float = 0.1,
+        final_learning_rate: float = 0.001,
+        momentum: float = 0.9,
+        scale: float = 10.0,
+        method: str = "gcn",
+        lam: Optional[float] = None,
+        neighbours: int = _labelsieve.NEIGHBOURS,
+        beta: float = 1.0,
+        settings: Optional[Mapping[str, Any]] = None,
+        device: str = "auto",
+        random_state: Any = 0,
+        progress: Progress = None,
+    ) -> None:
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.final_learning_rate = final_learning_rate
+        self.momentum = momentum
+        self.scale = scale
+        self.method = method
+        self.lam = lam
+        self.neighbours = neighbours
+        self.beta = beta
+        self.settings = settings
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> CosineClassifier:
+        """As :meth:`PrototypeClassifier.fit`."""
+        names = ("epochs", "batch_size", "learning_rate", "final_learning_rate", "momentum", "scale")
+        self._learn(X, y, is_clean, relevance, _plain({name: getattr(self, name) for name in names}))
+        return self
+
+
+def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Rows that add up to 1."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities: npt.NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def _where(mask: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values where the mask is true, else None."""
+    column = np.full(len(values), None, dtype=object)
+    column[mask] = values[mask].tolist()
+    return column
+
+
+def _as_relevance(relevance: Any, is_clean: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    given = as_numpy(relevance, "relevance")
+    if given.shape != is_clean.shape:
+        raise ValueError(
+            f"relevance: expected one number per example, {len(is_clean)}, found an array of shape {given.shape}"
+        )
+    found = np.where(is_clean, np.float32(1), given.astype(np.float32))
+    wrong = ~((found >= 0) & (found <= 1))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"relevance, row {row}: expected a number from 0 to 1, found {given[row]}")
+    return found
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that JSON can hold; what it cannot is named."""
+    numpy_as_python = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
+    plain = (bool, int, float, str, type(None), dict, list, tuple)
+    return {n: v if isinstance(v, plain) else type(v).__name__ for n, v in numpy_as_python.items()}

@@ -1,0 +1,205 @@
+"""The files that the command line writes, read and written from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _labelsieve
+from ._arrays import Rows, as_rows
+from ._table import Table, as_columns, is_missing
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def read_relevance(path: Path) -> Table:
+    """Reads what ``labelsieve clean`` wrote: ``id``, ``class``, ``relevance``, ``is_clean`` and the reasons.
+
+    ``path`` is the Parquet file, or a run directory that holds one. The reasons are ``matched_name``, ``best_clean``,
+    ``best_clean_similarity`` and ``reciprocal_neighbours``; what is not known is None or NaN.
+
+    >>> import labelsieve, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "relevance.parquet")
+    >>> columns = {"id": ["a", "b"], "class": ["owl", "owl"], "relevance": [1.0, 0.3], "is_clean": [True, False]}
+    >>> labelsieve.write_relevance(path, columns)
+    >>> labelsieve.read_relevance(path)["relevance"]
+    array([1. , 0.3], dtype=float32)
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "relevance.parquet")
+    ids, classes, relevance, is_clean, reasons, metadata = _labelsieve.read_relevance(path)
+    columns = {"id": texts(ids), "class": texts(classes), "relevance": relevance, "is_clean": is_clean}
+    matched, best, similarity, neighbours = zip(*reasons) if reasons else ((), (), (), ())
+    columns["matched_name"] = texts(list(matched))
+    columns["best_clean"] = texts(list(best))
+    columns["best_clean_similarity"] = np.array([np.nan if s is None else s for s in similarity], np.float32)
+    columns["reciprocal_neighbours"] = texts(list(neighbours))
+    return Table(columns, metadata)
+
+
+def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] = None) -> None:
+    """Writes a relevance file for ``labelsieve train`` and ``labelsieve report``, whole or not at all.
+
+    ``table`` is a data frame, an Arrow table or a mapping with the columns ``id``, ``class``, ``relevance`` and
+    ``is_clean``, and optionally ``matched_name``, ``best_clean``, ``best_clean_similarity`` and
+    ``reciprocal_neighbours``; e.g. ``Cleaner.to_table()``.
+    """
+    columns = as_columns(table)
+    for name in ("id", "class", "relevance", "is_clean"):
+        if name not in columns:
+            raise ValueError(f"table: expected a column `{name}`, found {', '.join(columns) or 'none'}")
+    n = len(columns["id"])
+    optional = (("matched_name", str), ("best_clean", str), ("best_clean_similarity", float), ("reciprocal_neighbours", int))
+    reasons = [_optional(columns.get(name, [None] * n), kind) for name, kind in optional]
+    _labelsieve.write_relevance(
+        path,
+        [str(value) for value in columns["id"]],
+        [str(value) for value in columns["class"]],
+        np.asarray(columns["relevance"], np.float32),
+        np.asarray(columns["is_clean"], bool),
+        list(zip(*reasons)),
+        list((metadata or getattr(table, "metadata", None) or {}).items()),
+    )
+
+
+class Run(NamedTuple):
+    """A finished run: what was done, and what came of it."""
+
+    #: Title, description, settings, commands, notes.
+    info: dict[str, Any]
+    #: Result tables, as in ``tables.json``.
+    tables: list[dict[str, Any]]
+    #: Figures, as in ``figures.json``.
+    figures: list[dict[str, Any]]
+    #: Relevance of every candidate, if the run has it.
+    relevance: Optional[Table]
+    #: Which candidates belong to their class, if that is known.
+    truth: Optional[Table]
+
+
+def read_run(path: Path) -> Run:
+    """Reads a run directory: ``run.json``, and tables, figures, relevance and truth as far as they are there."""
+    info, tables, figures = (json.loads(text) for text in _labelsieve.read_run(path))
+    relevance = read_relevance(path) if os.path.exists(os.path.join(path, "relevance.parquet")) else None
+    truth = read_truth(path) if os.path.exists(os.path.join(path, "truth.parquet")) else None
+    return Run(info, tables, figures, relevance, truth)
+
+
+def read_candidates(path: Path) -> Table:
+    """Reads what ``labelsieve match`` wrote: ``id``, ``class`` and ``matched_name``."""
+    ids, classes, names = _labelsieve.read_candidates(path)
+    return Table({"id": texts(ids), "class": texts(classes), "matched_name": texts(names)})
+
+
+def read_truth(path: Path) -> Table:
+    """Reads which candidates are relevant: ``id``, ``class`` and ``relevant``, from a file or a run directory."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "truth.parquet")
+    ids, classes, relevant = _labelsieve.read_truth(path)
+    return Table({"id": texts(ids), "class": texts(classes), "relevant": relevant})
+
+
+class Examples(NamedTuple):
+    """Features with what the file says about them."""
+
+    #: Features as stored, not normalised.
+    X: Rows
+    #: Classes, if the file has them.
+    y: Optional[npt.NDArray[Any]]
+    #: Names of the examples, if the file has them; else they go by row number.
+    ids: Optional[npt.NDArray[Any]]
+
+
+def read_features(
+    path: Path,
+    labels: Optional[Path] = None,
+    *,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+) -> Examples:
+    """Reads features from ``.npz``, ``.npy``, ``.parquet`` or a clip-retrieval folder, as the command line does.
+
+    ``labels`` is a separate file of labels. The columns are for Parquet files with unusual names.
+    """
+    X, y, ids = _labelsieve.read_features(path, labels, embedding_column, label_column, id_column)
+    return Examples(X, None if y is None else texts(y), None if ids is None else texts(ids))
+
+
+class SavedClassifier:
+    """A classifier from a file: predicts, but does not learn."""
+
+    def __init__(
+        self,
+        classes: list[str],
+        coef: Any,
+        scale: float,
+        backbone: Optional[str] = None,
+        n_base: int = 0,
+        settings: Optional[dict[str, Any]] = None,
+    ) -> None:
+        #: The classes' names.
+        self.classes_ = texts(classes)
+        #: One unit row per class.
+        self.coef_ = as_rows(coef, "coef")
+        #: What cosines are multiplied by before the softmax.
+        self.scale_ = scale
+        #: The network that made the features, if known.
+        self.backbone = backbone
+        #: How many of the leading classes are base classes.
+        self.n_base = n_base
+        #: The settings of the run that trained it.
+        self.settings = settings or {}
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Cosines with the classes' weights, of shape (N, K)."""
+        return _labelsieve.scores(as_rows(X), self.coef_).astype(np.float64)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of largest cosine."""
+        found: npt.NDArray[Any] = self.classes_[self.decision_function(X).argmax(axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Softmax of the cosines times the scale."""
+        from ._estimators import softmax
+
+        return softmax(self.scale_ * self.decision_function(X))
+
+    def __repr__(self) -> str:
+        return f"SavedClassifier({len(self.classes_)} classes of {self.coef_.shape[1]} columns)"
+
+
+def read_classifier(path: Path) -> SavedClassifier:
+    """Reads what ``labelsieve train`` or ``save`` of an estimator wrote.
+
+    >>> import labelsieve, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> data = labelsieve.demo_data(n_classes=3)
+    >>> labelsieve.PrototypeClassifier().fit(data.X, data.y, is_clean=data.is_clean).save(path)
+    >>> labelsieve.read_classifier(path)
+    SavedClassifier(3 classes of 64 columns)
+    """
+    classes, weight, scale, backbone, n_base, settings = _labelsieve.read_classifier(path)
+    return SavedClassifier(classes, weight, scale, backbone, n_base, json.loads(settings))
+
+
+def save_classifier(
+    path: Path, classes: Any, coef: Rows, scale: float, backbone: Optional[str], settings: dict[str, Any]
+) -> None:
+    """Writes a classifier, whole or not at all."""
+    names = [str(name) for name in classes]
+    _labelsieve.write_classifier(path, names, coef, scale, backbone, 0, json.dumps(settings))
+
+
+def texts(values: list[Any]) -> npt.NDArray[Any]:
+    """Texts as objects: numpy's own strings are padded to the longest."""
+    return np.array(values, dtype=object) if len(values) else np.empty(0, dtype=object)
+
+
+def _optional(values: list[Any], kind: type) -> list[Any]:
+    return [None if is_missing(value) else kind(value) for value in values]

@@ -1,0 +1,213 @@
+"""What FiftyOne, Label Studio and cleanlab read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from typing import Any, NamedTuple, Optional, Union
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import Rows, as_numpy, as_rows
+from ._graph import knn_graph
+from ._labelsieve import __version__
+from ._table import as_columns
+
+Path = Union[str, "os.PathLike[str]"]
+#: From an id to a place: a pattern such as ``"https://host/{id}.jpg"``, or a function.
+Place = Union[str, Callable[[str], str]]
+
+
+def to_label_studio(table: Any, path: Path, image: Place = "/data/local-files/?d={id}") -> str:
+    """Writes tasks that Label Studio imports, each with its class and relevance as a prediction.
+
+    Sort by prediction score in the data manager to see the doubtful ones first.
+
+    Parameters
+    ----------
+    table : Table, data frame, Arrow table or mapping
+        ``id``, ``class`` and ``relevance``; e.g. ``read_relevance(…)`` or ``Cleaner.to_table(ids)``.
+    path : path
+        The JSON file to write.
+    image : str or callable
+        The address of an example's image, from its id. The default is Label Studio's local storage.
+
+    Returns
+    -------
+    str
+        The labelling interface (XML) for the project's settings.
+
+    Examples
+    --------
+    >>> import labelsieve, tempfile, os, json
+    >>> path = os.path.join(tempfile.mkdtemp(), "tasks.json")
+    >>> table = {"id": ["a.jpg"], "class": ["owl"], "relevance": [0.25]}
+    >>> interface = labelsieve.to_label_studio(table, path, image="https://example.org/{id}")
+    >>> with open(path) as file:
+    ...     task = json.load(file)[0]
+    >>> task["data"]["image"], task["predictions"][0]["score"]
+    ('https://example.org/a.jpg', 0.25)
+    """
+    ids, classes, relevance = _judged(table)
+    place = _placed(image)
+    tasks = []
+    for name, label, score in zip(ids, classes, relevance):
+        choice = {"from_name": "class", "to_name": "image", "type": "choices", "value": {"choices": [label]}}
+        prediction = {"model_version": f"labelsieve {__version__}", "score": score, "result": [choice]}
+        tasks.append({"data": {"image": place(name), "id": name, "class": label}, "predictions": [prediction]})
+    _write_json(path, tasks)
+    choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in sorted(set(classes)))
+    return (
+        '<View>\n  <Image name="image" value="$image"/>\n'
+        f'  <Choices name="class" toName="image" choice="single">\n{choices}\n  </Choices>\n</View>\n'
+    )
+
+
+def to_fiftyone(table: Any, folder: Path, image: Place = "{id}") -> None:
+    """Writes a folder that FiftyOne loads, with ``Classification(label, confidence=relevance)`` on every image.
+
+    Load it with ``fiftyone.Dataset.from_dir(folder, dataset_type=fiftyone.types.FiftyOneImageClassificationDataset,
+    data_path="data.json")``. Images stay where they are: ``data.json`` says where. An example of several classes gets
+    ``Classifications``. Each label has the attributes ``example`` (the id) and, where the table has it, ``is_clean``.
+
+    Parameters
+    ----------
+    table : Table, data frame, Arrow table or mapping
+        ``id``, ``class`` and ``relevance``, and ``is_clean`` if you like.
+    folder : path
+        The folder to write; made if need be.
+    image : str or callable
+        The path of an example's image, from its id; relative ones become absolute.
+
+    Examples
+    --------
+    >>> import labelsieve, tempfile, os
+    >>> folder = tempfile.mkdtemp()
+    >>> table = {"id": ["a", "b"], "class": ["owl", "owl"], "relevance": [0.25, 1.0]}
+    >>> labelsieve.to_fiftyone(table, folder, image="photos/{id}.jpg")
+    >>> sorted(os.listdir(folder))
+    ['data.json', 'labels.json']
+    """
+    ids, classes, relevance = _judged(table)
+    is_clean = as_columns(table).get("is_clean")
+    place = _placed(image)
+    labels: dict[str, list[dict[str, Any]]] = {}
+    for row, (name, label, score) in enumerate(zip(ids, classes, relevance)):
+        attributes = {"example": name} if is_clean is None else {"example": name, "is_clean": bool(is_clean[row])}
+        labels.setdefault(name, []).append({"label": label, "confidence": score, "attributes": attributes})
+    # Names of files may hold dots and slashes, which FiftyOne reads as extensions and folders; numbers hold none.
+    keys = {name: f"{position:09}" for position, name in enumerate(labels)}
+    os.makedirs(folder, exist_ok=True)
+    _write_json(os.path.join(folder, "data.json"), {keys[name]: os.path.abspath(place(name)) for name in labels})
+    targets = {keys[name]: found[0] if len(found) == 1 else found for name, found in labels.items()}
+    _write_json(os.path.join(folder, "labels.json"), {"classes": sorted(set(classes)), "labels": targets})
+
+
+class CleanlabInputs(NamedTuple):
+    """What cleanlab's functions take."""
+
+    #: Class numbers, from 0.
+    labels: npt.NDArray[np.int64]
+    #: N×K probabilities.
+    pred_probs: npt.NDArray[np.float64]
+    #: The features.
+    features: Rows
+    #: Square CSR of cosine distances: k per row, ascending, no self.
+    knn_graph: Any
+    #: The class of each number.
+    class_names: npt.NDArray[Any]
+
+
+def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Path] = None) -> CleanlabInputs:
+    """Labels, probabilities, features and a neighbour graph, as cleanlab takes them.
+
+    Parameters
+    ----------
+    X, y : arrays of shape (N, d) and (N,)
+        Examples and their given classes.
+    classifier
+        A fitted classifier with ``classes_`` and ``predict_proba``. cleanlab asks for probabilities from outside the
+        training set; a classifier fitted on these very examples flatters their labels.
+    k : int, default 10
+        Neighbours per row.
+    path : path, optional
+        An ``.npz`` to write the arrays to; the graph as ``knn_data``, ``knn_indices`` and ``knn_indptr``.
+
+    Examples
+    --------
+    >>> import labelsieve
+    >>> data = labelsieve.demo_data(n_classes=3)
+    >>> classifier = labelsieve.PrototypeClassifier().fit(data.X, data.y, is_clean=data.is_clean)
+    >>> inputs = labelsieve.to_cleanlab(data.X, data.y, classifier)
+    >>> inputs.pred_probs.shape, inputs.knn_graph.shape
+    ((856, 3), (856, 856))
+
+    ``Datalab({"label": inputs.labels}, label_name="label").find_issues(pred_probs=inputs.pred_probs,
+    knn_graph=inputs.knn_graph)`` goes on from here.
+    """
+    rows, y = as_rows(X), as_numpy(y, "y")
+    names = as_numpy(classifier.classes_, "classes_")
+    positions = {str(name): position for position, name in enumerate(names.tolist())}
+    if y.shape != (len(rows),):
+        raise ValueError(f"y: expected one class per row, {len(rows)}, found an array of shape {y.shape}")
+    unknown = next((row for row, label in enumerate(y.tolist()) if str(label) not in positions), None)
+    if unknown is not None:
+        raise ValueError(f"y, row {unknown}: expected a class of the classifier, found {y.tolist()[unknown]!r}")
+    labels = np.array([positions[str(label)] for label in y.tolist()], np.int64)
+    graph = knn_graph(rows, k, mode="distance")
+    inputs = CleanlabInputs(labels, classifier.predict_proba(rows), rows, graph, names)
+    if path is not None:
+        arrays = {
+            "labels": labels,
+            "pred_probs": inputs.pred_probs,
+            "features": rows,
+            "class_names": names.astype(str),
+            "knn_data": graph.data,
+            "knn_indices": graph.indices,
+            "knn_indptr": graph.indptr,
+        }
+        _write(path, lambda file: np.savez(file, **arrays))
+    return inputs
+
+
+def _judged(table: Any) -> tuple[list[str], list[str], list[float]]:
+    columns = as_columns(table)
+    for name in ("id", "class", "relevance"):
+        if name not in columns:
+            raise ValueError(f"table: expected a column `{name}`, found {', '.join(columns) or 'none'}")
+    relevance = [round(float(score), 6) for score in columns["relevance"]]
+    wrong = next((row for row, score in enumerate(relevance) if not 0 <= score <= 1), None)
+    if wrong is not None:
+        raise ValueError(f"relevance, row {wrong}: expected a number from 0 to 1, found {relevance[wrong]}")
+    return [str(name) for name in columns["id"]], [str(name) for name in columns["class"]], relevance
+
+
+def _placed(image: Place) -> Callable[[str], str]:
+    if callable(image):
+        return image
+    if "{id}" not in image:
+        raise ValueError(f"image: expected a pattern with {{id}} in it, found `{image}`")
+    return lambda name: image.replace("{id}", name)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    _write(path, lambda file: file.write(text.encode()))
+
+
+def _write(path: Path, fill: Callable[[Any], object]) -> None:
+    """A file that appears whole or not at all."""
+    folder, name = os.path.split(os.path.abspath(path))
+    unfinished = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    try:
+        with open(unfinished, "xb") as file:
+            fill(file)
+        os.replace(unfinished, path)
+    except BaseException:
+        if os.path.exists(unfinished):
+            os.unlink(unfinished)
+        raise

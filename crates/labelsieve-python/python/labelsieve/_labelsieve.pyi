@@ -1,0 +1,148 @@
+"""The compiled half. Nothing here is public; `labelsieve` wraps it."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Optional, Protocol, Union
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "NEIGHBOURS",
+    "__version__",
+    "affinity",
+    "clean",
+    "describe_device",
+    "find_names",
+    "get_num_threads",
+    "neighbours",
+    "normalize",
+    "paper_lambda",
+    "read_candidates",
+    "read_class_file",
+    "read_classifier",
+    "read_features",
+    "read_relevance",
+    "read_run",
+    "read_truth",
+    "relevance",
+    "report",
+    "run_command",
+    "scores",
+    "set_num_threads",
+    "synthetic",
+    "train",
+    "write_classifier",
+    "write_relevance",
+]
+
+__version__: str
+NEIGHBOURS: int
+
+_Path = Union[str, os.PathLike[str]]
+_Rows = npt.NDArray[np.float32]
+_Numbers = npt.NDArray[np.float32]
+_Integers = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
+_Progress = Optional[Callable[[int, int], object]]
+_Reasons = tuple[Optional[str], Optional[str], Optional[float], Optional[int]]
+_Class = tuple[str, str, list[str], list[str]]
+
+class _Labelled(Protocol):
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def codes(self) -> _Integers: ...
+    @property
+    def is_clean(self) -> _Flags: ...
+
+def run_command(arguments: Sequence[str]) -> int: ...
+def normalize(rows: _Rows) -> tuple[_Rows, bool]: ...
+def set_num_threads(n_threads: int) -> None: ...
+def get_num_threads() -> int:
+    """How many threads work in this process."""
+
+def describe_device(name: str) -> str: ...
+def relevance(
+    clean: _Rows,
+    noisy: _Rows,
+    others: Optional[_Rows],
+    method: str,
+    seed: int,
+    device: str,
+    progress: _Progress,
+) -> tuple[_Numbers, Optional[npt.NDArray[np.uint32]]]: ...
+def clean(
+    x: _Rows, labels: _Labelled, method: str, seed: int, device: str, progress: _Progress
+) -> tuple[_Numbers, _Integers, _Numbers, _Integers]: ...
+def paper_lambda(n_clean: int) -> float: ...
+def train(
+    x: _Rows,
+    labels: _Labelled,
+    relevance: _Numbers,
+    cosine: Optional[str],
+    seed: int,
+    device: str,
+    progress: _Progress,
+) -> _Rows: ...
+def scores(x: _Rows, weights: _Rows) -> _Rows: ...
+def neighbours(
+    x: _Rows, count: int, device: str, progress: _Progress
+) -> tuple[npt.NDArray[np.uint32], _Rows]: ...
+def affinity(
+    x: _Rows, count: int, device: str, progress: _Progress
+) -> tuple[_Integers, npt.NDArray[np.uint32], _Numbers]: ...
+def find_names(
+    rows: list[list[tuple[int, str]]], classes: list[_Class], rule: str, progress: _Progress
+) -> tuple[_Integers, _Integers, _Integers, _Integers, list[str]]: ...
+def read_class_file(path: _Path) -> list[_Class]: ...
+def synthetic(
+    n_classes: int,
+    n_clean: int,
+    largest_pool: int,
+    noise_ratio: float,
+    clusters: int,
+    dim: int,
+    n_test: int,
+    seed: int,
+) -> tuple[_Rows, _Integers, _Flags, _Flags, _Rows, _Integers]: ...
+def read_relevance(
+    path: _Path,
+) -> tuple[list[str], list[str], _Numbers, _Flags, list[_Reasons], dict[str, str]]: ...
+def read_run(path: _Path) -> tuple[str, str, str]: ...
+def write_relevance(
+    path: _Path,
+    ids: list[str],
+    classes: list[str],
+    relevance: _Numbers,
+    is_clean: _Flags,
+    reasons: list[_Reasons],
+    metadata: list[tuple[str, str]],
+) -> None: ...
+def report(
+    path: _Path,
+    output: _Path,
+    truth: Optional[_Path],
+    images: Optional[_Path],
+    title: Optional[str],
+    per_class: int,
+) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]: ...
+def read_candidates(path: _Path) -> tuple[list[str], list[str], list[str]]: ...
+def read_truth(path: _Path) -> tuple[list[str], list[str], _Flags]: ...
+def read_features(
+    path: _Path,
+    labels: Optional[_Path],
+    embedding_column: Optional[str],
+    label_column: Optional[str],
+    id_column: Optional[str],
+) -> tuple[_Rows, Optional[list[str]], Optional[list[str]]]: ...
+def read_classifier(path: _Path) -> tuple[list[str], _Rows, float, Optional[str], int, str]: ...
+def write_classifier(
+    path: _Path,
+    classes: list[str],
+    weight: _Rows,
+    scale: float,
+    backbone: Optional[str],
+    n_base: int,
+    settings: str,
+) -> None: ...

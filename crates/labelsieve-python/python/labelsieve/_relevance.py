@@ -1,0 +1,170 @@
+"""The relevance of one class's candidates, and what all functions share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _labelsieve
+from ._arrays import Progress, Rows, as_progress, as_rows, as_seed
+
+METHODS = ("gcn", "mlp", "label-propagation", "similarity", "linear", "beta")
+
+
+def relevance(
+    clean: Any,
+    noisy: Any,
+    method: str = "gcn",
+    lam: Optional[float] = None,
+    seed: Any = 0,
+    device: str = "auto",
+    *,
+    others: Any = None,
+    neighbours: int = _labelsieve.NEIGHBOURS,
+    beta: float = 1.0,
+    settings: Optional[Mapping[str, Any]] = None,
+    progress: Progress = None,
+) -> npt.NDArray[np.float32]:
+    """How much each candidate of one class belongs to it, from 0 to 1.
+
+    Parameters
+    ----------
+    clean : array of shape (k, d)
+        Verified examples of the class, at least one. Any array of numbers: numpy, a torch tensor on the CPU, a data
+        frame, a column of vectors. Rows are scaled to unit length; a row of zeros stays zero.
+    noisy : array of shape (z, d)
+        The candidates.
+    method : {"gcn", "mlp", "label-propagation", "similarity", "linear", "beta"}
+        The paper's graph convolutional network, or one of its baselines.
+    lam : float, optional
+        Weight of the candidates in the loss of ``gcn`` and ``mlp``; small keeps more of them. By default the paper's
+        choice for k (:func:`paper_lambda`).
+    seed : int, default 0
+        The same seed gives the same numbers, at any number of threads.
+    device : str, default "auto"
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    others : array of shape (m, d), optional
+        Examples of other classes; ``linear`` needs them.
+    neighbours : int, default 50
+        Neighbours per example in the graph of ``gcn`` and ``label-propagation``.
+    beta : float, default 1.0
+        What ``beta`` gives to all.
+    settings : mapping, optional
+        Further settings of the method by name, e.g. ``{"training": {"iterations": 200, "dropout": 0.0}}``.
+    progress : callable, tqdm bar or True, optional
+        ``progress(done, total)`` is called about twenty times a second, in rows; each counts once for the graph and
+        once for the training. An exception in it stops the work.
+
+    Returns
+    -------
+    array of shape (z,), float32
+
+    Notes
+    -----
+    C-contiguous float32 arrays are read in place. If their rows have unit length (to 1e-6) they are used as they are;
+    otherwise the method works on one normalised copy. Do not write to the arrays meanwhile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsieve import relevance
+    >>> clean = np.array([[1.0, 0.0], [0.9, 0.1]])
+    >>> noisy = np.array([[0.8, 0.1], [0.1, 0.9]])
+    >>> found = relevance(clean, noisy, method="similarity")
+    >>> bool(found[0] > found[1])
+    True
+    """
+    found, _ = _labelsieve.relevance(
+        as_rows(clean, "clean"),
+        as_rows(noisy, "noisy"),
+        None if others is None else as_rows(others, "others"),
+        method_json(method, lam, neighbours, beta, settings),
+        as_seed(seed),
+        device,
+        as_progress(progress),
+    )
+    return found
+
+
+def method_json(
+    method: str, lam: Optional[float], neighbours: int, beta: float, settings: Optional[Mapping[str, Any]]
+) -> str:
+    """A method and its settings in the form that every front end of Labelsieve uses."""
+    name = str(method).replace("_", "-")
+    if name not in METHODS:
+        raise ValueError(f"method: expected {', '.join(METHODS[:-1])} or {METHODS[-1]}, found `{method}`")
+    described: dict[str, Any] = {"method": name}
+    if name in ("gcn", "mlp"):
+        described["lambda"] = None if lam is None else _number("lam", lam)
+    if name in ("gcn", "label-propagation"):
+        described["neighbours"] = _count("neighbours", neighbours)
+    if name == "beta":
+        described["beta"] = _number("beta", beta)
+    described.update(settings or {})
+    return json.dumps(described)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected a number, found {value!r}") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{name}: expected a finite number, found {number}")
+    return number
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}: expected a whole number from 1 on, found {value!r}")
+    return int(value)
+
+
+def normalize(X: Any) -> Rows:
+    """The rows at unit length, as the method sees them; such an array is used without a copy everywhere.
+
+    >>> import labelsieve
+    >>> labelsieve.normalize([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    rows, _ = _labelsieve.normalize(as_rows(X))
+    return rows
+
+
+def paper_lambda(n_clean: int) -> float:
+    """The λ that the paper found best for so many clean examples, interpolated between 1, 2, 5, 10 and 20.
+
+    >>> import labelsieve
+    >>> [round(labelsieve.paper_lambda(k), 3) for k in (1, 2, 5, 20)]
+    [0.01, 0.05, 0.5, 5.0]
+    """
+    return _labelsieve.paper_lambda(_count("n_clean", n_clean))
+
+
+def set_num_threads(n_threads: int) -> None:
+    """Uses so many threads in this process from now on; 0 means one per core. Results do not depend on it.
+
+    >>> import labelsieve
+    >>> labelsieve.set_num_threads(2)
+    >>> labelsieve.get_num_threads()
+    2
+    >>> labelsieve.set_num_threads(0)
+    """
+    if isinstance(n_threads, bool) or not isinstance(n_threads, (int, np.integer)) or n_threads < 0:
+        raise ValueError(f"n_threads: expected a whole number from 0 on, found {n_threads!r}")
+    _labelsieve.set_num_threads(int(n_threads))
+
+
+def describe_device(device: str = "auto") -> str:
+    """The device that a name stands for here, and why it is not a GPU.
+
+    >>> import labelsieve
+    >>> labelsieve.describe_device("cpu")
+    'cpu (asked for)'
+    """
+    return _labelsieve.describe_device(device)

@@ -1,0 +1,51 @@
+//! Our errors as the exceptions a Python user expects.
+
+use std::fmt::Display;
+use std::io::ErrorKind;
+
+use labelsieve_data::DataError;
+use pyo3::PyErr;
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIsADirectoryError, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+};
+
+/// Something is wrong with what the user gave.
+pub fn value_error(message: impl Display) -> PyErr {
+    PyValueError::new_err(message.to_string())
+}
+
+/// A refusal of the method: bad input, except where an engine failed.
+pub fn method_error(error: labelsieve::Error) -> PyErr {
+    match error {
+        labelsieve::Error::Engine(message) => PyRuntimeError::new_err(message),
+        error => value_error(error),
+    }
+}
+
+/// A device that cannot be used, or a name that means none.
+pub fn device_error(error: labelsieve_cuda::Error) -> PyErr {
+    match error {
+        labelsieve_cuda::Error::Method(error) => method_error(error),
+        labelsieve_cuda::Error::UnknownDevice(_) => value_error(error),
+        error => PyRuntimeError::new_err(error.to_string()),
+    }
+}
+
+/// What is wrong with a file; system errors keep their kind.
+pub fn data_error(error: DataError) -> PyErr {
+    let message = error.to_string();
+    let DataError::Io { cause, .. } = error else { return PyValueError::new_err(message) };
+    match cause.kind() {
+        ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+        ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+        ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
+        _ => PyOSError::new_err(message),
+    }
+}
+
+/// A panic is our mistake, never the user's.
+pub fn mistake(panic: Box<dyn std::any::Any + Send>) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    PyRuntimeError::new_err(format!("a mistake in labelsieve itself, please report it: {text}"))
+}

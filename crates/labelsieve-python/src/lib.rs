@@ -1,0 +1,52 @@
+//! The compiled half of the Python package `labelsieve`: arrays in, arrays out.
+//!
+//! What a user sees is in `python/labelsieve`; this module (`labelsieve._labelsieve`) takes what that checked and hands
+//! it to the method. It holds no logic of its own beyond what Python asks of a guest: the interpreter goes on while we
+//! work, Ctrl-C is obeyed (`work.rs`), and a process may fork (`process.rs`).
+
+mod arrays;
+mod classifier;
+mod errors;
+mod files;
+mod graph;
+mod matching;
+mod process;
+mod relevance;
+mod report;
+mod synthetic;
+mod work;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the command line, program name first, and returns its exit code.
+#[pyfunction]
+fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| labelsieve_cli::run(arguments))
+}
+
+#[pymodule]
+fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Decoders panic on some damaged files and are caught where they are called; their report is not for users.
+    std::panic::set_hook(Box::new(|_| ()));
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("NEIGHBOURS", labelsieve::graph::NEIGHBOURS)?;
+    module.add_function(wrap_pyfunction!(run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(arrays::normalize, module)?)?;
+    module.add_function(wrap_pyfunction!(process::set_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(process::get_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(process::describe_device, module)?)?;
+    module.add_function(wrap_pyfunction!(relevance::relevance, module)?)?;
+    module.add_function(wrap_pyfunction!(relevance::clean, module)?)?;
+    module.add_function(wrap_pyfunction!(relevance::paper_lambda, module)?)?;
+    module.add_function(wrap_pyfunction!(classifier::train, module)?)?;
+    module.add_function(wrap_pyfunction!(classifier::scores, module)?)?;
+    module.add_function(wrap_pyfunction!(graph::neighbours, module)?)?;
+    module.add_function(wrap_pyfunction!(graph::affinity, module)?)?;
+    module.add_function(wrap_pyfunction!(matching::find_names, module)?)?;
+    module.add_function(wrap_pyfunction!(matching::read_class_file, module)?)?;
+    module.add_function(wrap_pyfunction!(synthetic::synthetic, module)?)?;
+    module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    files::register(module)
+}

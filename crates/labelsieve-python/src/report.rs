@@ -1,0 +1,51 @@
+//! The report of a run.
+
+use std::path::PathBuf;
+
+use labelsieve_data::RunDirectory;
+use labelsieve_report::Report;
+use pyo3::prelude::*;
+
+use crate::errors::data_error;
+use crate::work::{Tasks, run};
+
+/// Counts by name, and the pictures that could not be read: the example and the reason.
+type Summary = (Vec<(&'static str, usize)>, Vec<(String, String)>);
+
+/// Writes one HTML file from a run directory or, if `path` is a file, from a relevance file.
+#[pyfunction]
+pub fn report(
+    py: Python<'_>,
+    path: PathBuf,
+    output: PathBuf,
+    truth: Option<PathBuf>,
+    images: Option<PathBuf>,
+    title: Option<String>,
+    per_class: usize,
+) -> PyResult<Summary> {
+    let write = || {
+        let mut report = match path.is_dir() {
+            true => Report::of_run(&RunDirectory::open(&path)?)?,
+            false => Report::of_relevance(&path)?,
+        };
+        if let Some(truth) = truth {
+            report = report.with_truth(truth);
+        }
+        if let Some(images) = images {
+            report = report.with_images(images);
+        }
+        if let Some(title) = title {
+            report = report.with_title(title);
+        }
+        report.with_candidates_per_class(per_class).write(&output, &mut |_| ())
+    };
+    let summary = run(py, &Tasks::new(Vec::new()), None, write)?.map_err(data_error)?;
+    let counts = vec![
+        ("tables", summary.tables),
+        ("figures", summary.figures),
+        ("classes", summary.classes),
+        ("examples", summary.examples),
+        ("pictures", summary.pictures),
+    ];
+    Ok((counts, summary.unreadable))
+}

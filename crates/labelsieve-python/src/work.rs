@@ -1,0 +1,99 @@
+//! Long work as a guest of the interpreter: other Python threads run, Ctrl-C is obeyed, progress is told.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use labelsieve::Watch;
+use pyo3::prelude::*;
+
+use crate::errors::mistake;
+use crate::process;
+
+/// How often the interpreter is asked for signals, and the user's callback called.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Work that can be followed and stopped: one watch and one number of rows for each of its parts.
+pub struct Tasks {
+    watches: Vec<Watch>,
+    totals: Vec<usize>,
+}
+
+impl Tasks {
+    /// Parts that will count up to so many rows each.
+    pub fn new(totals: Vec<usize>) -> Tasks {
+        Tasks { watches: totals.iter().map(|_| Watch::new()).collect(), totals }
+    }
+
+    /// Who follows one part.
+    pub fn watch(&self, part: usize) -> &Watch {
+        &self.watches[part]
+    }
+
+    fn total(&self) -> usize {
+        self.totals.iter().sum()
+    }
+
+    /// Rows done, never more than announced: a part that finds its graph ready, say, counts less.
+    fn done(&self) -> usize {
+        self.watches.iter().zip(&self.totals).map(|(watch, &total)| watch.done().min(total)).sum()
+    }
+
+    fn stop(&self) {
+        self.watches.iter().for_each(Watch::stop);
+    }
+}
+
+/// Does `work` with this process's threads, detached from the interpreter, and looks up now and then: a signal (Ctrl-C)
+/// or an exception of `progress(done, total)` stops the tasks and is raised once they have ended.
+pub fn run<R: Send>(
+    py: Python<'_>,
+    tasks: &Tasks,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let pool = process::pool(py)?;
+    let mut exception = None;
+    let mut told = None;
+    let (sender, mut receiver) = channel();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(|| pool.install(work)));
+            let _ = sender.send(result); // the receiver outlives this thread
+        });
+        loop {
+            let waiting = &mut receiver;
+            match py.detach(move || waiting.recv_timeout(GLANCE)) {
+                Ok(result) => break result,
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the thread always sends"),
+                Err(RecvTimeoutError::Timeout) if exception.is_some() => (), // it is on its way out
+                Err(RecvTimeoutError::Timeout) => {
+                    let seen = py.check_signals().and_then(|()| tell(tasks, progress, &mut told));
+                    if let Err(raised) = seen {
+                        tasks.stop();
+                        exception = Some(raised);
+                    }
+                }
+            }
+        }
+    });
+    if let Some(raised) = exception {
+        return Err(raised);
+    }
+    let result = result.map_err(mistake)?;
+    if let Some(progress) = progress.filter(|_| tasks.total() > 0 && told != Some(tasks.total())) {
+        progress.call1((tasks.total(), tasks.total()))?;
+    }
+    Ok(result)
+}
+
+/// Calls `progress` when there is news.
+fn tell(tasks: &Tasks, progress: Option<&Bound<'_, PyAny>>, told: &mut Option<usize>) -> PyResult<()> {
+    let Some(progress) = progress else { return Ok(()) };
+    let done = tasks.done();
+    if *told != Some(done) && tasks.total() > 0 {
+        progress.call1((done, tasks.total()))?;
+        *told = Some(done);
+    }
+    Ok(())
+}

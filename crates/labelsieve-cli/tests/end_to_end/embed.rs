@@ -15,7 +15,7 @@ use crate::common::{bytes, listing, refuses, run};
 const EMBED: &str = "embed --model M.safetensors --device cpu --images";
 
 /// An untrained network for images of 16×16: nothing here asks whether features are any good.
-fn write_model(path: &Path, seed: u64) {
+pub fn write_model(path: &Path, seed: u64) {
     let network = Architecture::ConvNet128.network(16, 16, Stem::Photo).expect("a size");
     let snapshot = Snapshot::initial(&network, 0, seed);
     let metadata = NetworkMetadata {
@@ -41,7 +41,7 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn png(seed: u32) -> Vec<u8> {
+pub fn png(seed: u32) -> Vec<u8> {
     encoded(&drawn(seed).into(), ImageFormat::Png)
 }
 

@@ -1,12 +1,14 @@
 //! The loss of an episode and its slope, by hand: forwards from examples to class weights to logits, and back.
 
+use rayon::prelude::*;
+
 use super::attention::{AttentionParameters, Lookup, Shares};
-use super::attention_training::Episode;
+use super::attention_training::{Episode, Posing};
 use super::cosine::{log_softmax, softmax, through_normalisation, unit_rows};
 use crate::features::Features;
-use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
+use crate::kernels::{add, add_transposed_product, dot, product, product_with_transposed};
 
-/// The loss of an episode and `share` times its slope.
+/// The loss of an episode and the slope of `share` times it.
 ///
 /// ```text
 /// L = -1/n Σ_x ln softmax(s Ŵ' x)_c
@@ -18,19 +20,51 @@ pub(super) fn episode_slope(
     sets: &[Features],
     episode: &Episode,
     share: f32,
-) -> (f64, AttentionParameters) {
+) -> EpisodeSlope {
     let dim = lookup.base.weights().dim();
     let generated = Generated::new(lookup, sets, episode);
     let (unit, lengths) = unit_rows(&generated.weights, dim);
     let (loss, mut slope_of_weights) = query_slope(lookup, sets, episode, &unit, share);
     let rows = slope_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
     rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
-    (loss, generated.slope(lookup, &slope_of_weights))
+    generated.slope(lookup, &slope_of_weights, loss)
 }
 
-/// Adds all of `part` to `sum`.
-pub(super) fn add_slopes(sum: &mut AttentionParameters, part: &mut AttentionParameters) {
-    sum.slices_mut().into_iter().zip(part.slices_mut()).for_each(|(sum, part)| add(sum, part));
+/// What an episode adds to the slope of a step.
+pub(super) struct EpisodeSlope {
+    pub(super) loss: f64,
+    /// All but φ_q's, which is d×d and made once for all episodes: there it is empty.
+    pub(super) slope: AttentionParameters,
+    /// The episode's examples, and the slope with respect to their queries, n×d each.
+    rows: Vec<f32>,
+    by_query: Vec<f32>,
+}
+
+/// Adds up the episodes of a step, in order. As q = φ_q z, the slope of φ_q is Σ (slope of q) zᵀ: one product for all.
+pub(super) fn sum_slopes(
+    parameters: &AttentionParameters,
+    parts: Vec<EpisodeSlope>,
+    dim: usize,
+) -> (f64, AttentionParameters) {
+    const BLOCK: usize = 64; // rows of φ_q per piece of work
+    let mut sum = parameters.zeros_like();
+    let (mut loss, mut rows, mut by_query) = (0.0, Vec::new(), Vec::new());
+    for part in parts {
+        loss += part.loss;
+        add(&mut sum.keys, &part.slope.keys);
+        add(&mut sum.average, &part.slope.average);
+        add(&mut sum.attended, &part.slope.attended);
+        sum.gamma += part.slope.gamma;
+        rows.extend(part.rows);
+        by_query.extend(part.by_query);
+    }
+    sum.query.par_chunks_mut(BLOCK * dim).enumerate().for_each(|(block, out)| {
+        let (start, width) = (block * BLOCK, out.len() / dim);
+        let columns: Vec<f32> =
+            by_query.chunks_exact(dim).flat_map(|row| &row[start..start + width]).copied().collect();
+        add_transposed_product(&columns, &rows, out, width, dim);
+    });
+    (loss, sum)
 }
 
 /// The loss, and `share` times its slope with respect to the unit weights of the posing classes.
@@ -86,7 +120,7 @@ impl Generated {
         let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
         let absent: Vec<usize> = episode.posing.iter().map(|posing| posing.class).collect();
         let counts: Vec<usize> = episode.posing.iter().map(|posing| posing.examples.len()).collect();
-        let of = |posing: &super::attention_training::Posing| -> Vec<f32> {
+        let of = |posing: &Posing| -> Vec<f32> {
             posing.examples.iter().flat_map(|&row| sets[posing.class].row(row)).copied().collect()
         };
         let rows: Vec<f32> = episode.posing.iter().flat_map(of).collect();
@@ -106,10 +140,16 @@ impl Generated {
     }
 
     /// From the slope with respect to the weights to that with respect to everything learned.
-    fn slope(&self, lookup: &Lookup, slope_of_weights: &[f32]) -> AttentionParameters {
+    fn slope(self, lookup: &Lookup, slope_of_weights: &[f32], loss: f64) -> EpisodeSlope {
         let base = lookup.base.weights();
         let (n_base, dim) = (base.len(), base.dim());
-        let mut slope = lookup.parameters.zeros_like();
+        let mut slope = AttentionParameters {
+            query: Vec::new(),
+            keys: vec![0.0; n_base * dim],
+            average: vec![0.0; dim],
+            attended: vec![0.0; dim],
+            gamma: 0.0,
+        };
         let mut by_cosine = Vec::with_capacity(self.shares.shares.len()); // n×B
         let shares = self.shares.shares.chunks_exact(n_base);
         let mut examples = shares.zip(self.shares.cosines.chunks_exact(n_base));
@@ -131,23 +171,23 @@ impl Generated {
                 }
             }
         }
-        self.add_query_and_keys(lookup, &by_cosine, &mut slope);
-        slope
+        let by_query = self.add_keys(lookup, &by_cosine, &mut slope.keys);
+        EpisodeSlope { loss, slope, rows: self.rows, by_query }
     }
 
-    /// cos = q̂·k̂ with q = φ_q z: back through both lengths.
-    fn add_query_and_keys(&self, lookup: &Lookup, by_cosine: &[f32], slope: &mut AttentionParameters) {
+    /// cos = q̂·k̂: back through both lengths. Adds to the slope of the keys and returns that of the queries.
+    fn add_keys(&self, lookup: &Lookup, by_cosine: &[f32], by_key: &mut [f32]) -> Vec<f32> {
         let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
         let Shares { unit_queries, query_lengths, .. } = &self.shares;
-        add_transposed_product(by_cosine, unit_queries, &mut slope.keys, n_base, dim);
-        let keys = slope.keys.chunks_exact_mut(dim).zip(lookup.unit_keys.chunks_exact(dim));
+        add_transposed_product(by_cosine, unit_queries, by_key, n_base, dim);
+        let keys = by_key.chunks_exact_mut(dim).zip(lookup.unit_keys.chunks_exact(dim));
         keys.zip(&lookup.key_lengths).for_each(|((s, unit), &length)| through_normalisation(s, unit, length));
 
         let mut by_query = vec![0f32; unit_queries.len()];
-        crate::kernels::product(by_cosine, &lookup.unit_keys, &mut by_query, n_base, dim);
+        product(by_cosine, &lookup.unit_keys, &mut by_query, n_base, dim);
         let queries = by_query.chunks_exact_mut(dim).zip(unit_queries.chunks_exact(dim));
         queries.zip(query_lengths).for_each(|((s, unit), &length)| through_normalisation(s, unit, length));
-        add_transposed_product(&by_query, &self.rows, &mut slope.query, dim, dim);
+        by_query
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WeightMatrix;
 use super::attention::{Attention, AttentionParameters, Lookup};
-use super::attention_slope::{add_slopes, episode_slope};
+use super::attention_slope::{episode_slope, sum_slopes};
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::random::Stream;
@@ -147,6 +147,9 @@ impl AttentionTraining {
     }
 }
 
+/// Numbers that a thread updates at a time: d×d of them are worth all threads.
+const PIECE: usize = 1 << 16;
+
 /// The state of SGD.
 pub(super) struct Descent {
     pub(super) parameters: AttentionParameters,
@@ -170,10 +173,13 @@ impl Descent {
         let (loss, mut slope) = mean_slope(&self.parameters, base, sets, episodes);
         let all = self.parameters.slices_mut().into_iter().zip(self.velocity.slices_mut());
         for ((parameters, velocity), slope) in all.zip(slope.slices_mut()) {
-            for ((parameter, velocity), slope) in parameters.iter_mut().zip(velocity).zip(slope) {
-                *velocity = settings.momentum * *velocity + *slope + settings.decay * *parameter;
-                *parameter -= rate * *velocity;
-            }
+            let pieces = parameters.par_chunks_mut(PIECE).zip(velocity.par_chunks_mut(PIECE));
+            pieces.zip(slope.par_chunks_mut(PIECE)).for_each(|((parameters, velocity), slope)| {
+                for ((parameter, velocity), slope) in parameters.iter_mut().zip(velocity).zip(slope) {
+                    *velocity = settings.momentum * *velocity + *slope + settings.decay * *parameter;
+                    *parameter -= rate * *velocity;
+                }
+            });
         }
         loss
     }
@@ -188,15 +194,9 @@ pub(super) fn mean_slope(
 ) -> (f64, AttentionParameters) {
     let lookup = Lookup::new(parameters, base);
     let share = 1.0 / episodes.len() as f32;
-    let parts: Vec<(f64, AttentionParameters)> =
-        episodes.par_iter().map(|episode| episode_slope(&lookup, sets, episode, share)).collect();
-    let mut sum = parameters.zeros_like();
-    let mut loss = 0.0;
-    for (part_loss, mut part) in parts {
-        loss += part_loss * f64::from(share);
-        add_slopes(&mut sum, &mut part);
-    }
-    (loss, sum)
+    let parts = episodes.par_iter().map(|episode| episode_slope(&lookup, sets, episode, share)).collect();
+    let (loss, slope) = sum_slopes(parameters, parts, base.weights().dim());
+    (loss * f64::from(share), slope)
 }
 
 #[cfg(test)]

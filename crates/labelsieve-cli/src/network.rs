@@ -101,11 +101,17 @@ fn guess(tensors: &[NamedTensor]) -> Option<NetworkMetadata> {
         () if has("block0.conv.weight") => Architecture::ConvNet128,
         () => return None,
     };
-    let size = architecture.usual_size();
+    // A first convolution of 3×3 is that of the small stem, whose networks see small images.
+    let kernel =
+        tensors.iter().find(|(name, _, _)| name == "conv1.weight").and_then(|(_, shape, _)| shape.last());
+    let (stem, size) = match kernel {
+        Some(3) => (Stem::Small, 64),
+        _ => (Stem::Photo, architecture.usual_size()),
+    };
     let usual = Network::for_images(size, size);
     Some(NetworkMetadata {
         architecture: architecture.to_string(),
-        stem: "photo".to_owned(),
+        stem: stem.to_string(),
         image_size: (size, size),
         channel_mean: usual.mean,
         channel_deviation: usual.deviation,

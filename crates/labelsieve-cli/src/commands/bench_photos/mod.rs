@@ -13,8 +13,10 @@ mod figures;
 mod fine_tune;
 mod five_way;
 mod half;
+mod low_shot;
 mod measure;
 mod photos;
+mod prepare;
 mod results;
 mod tables;
 
@@ -23,27 +25,17 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use labelsieve::evaluation::alternate_halves;
 use labelsieve_cuda::Opened;
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use serde_json::json;
 
 use crate::bench::{Grid, Run};
 use crate::device::DeviceArguments;
-use crate::hint::user_error;
-use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
 use crate::resume;
-use crate::table::{layout, percent, seconds};
-use candidates::CandidateSet;
+use crate::table::{layout, seconds};
 use config::{Backbone, Config};
-use draws::Draws;
-use features::{BackboneFeatures, FeatureTable};
-use fine_tune::FineTuning;
-use half::{Ground, Half};
-use measure::Outcome;
-use photos::Photos;
-use tables::Heading;
+use prepare::Prepared;
 
 /// The paper's tables and figures on photos
 #[derive(Args)]
@@ -100,20 +92,6 @@ pub enum ProtocolName {
     FiveWay,
 }
 
-/// The parts of a run that do not depend on the backbone.
-struct Prepared {
-    config: Config,
-    photos: Photos,
-    candidates: Vec<CandidateSet>,
-    draws: Draws,
-    /// One per backbone.
-    tables: Vec<FeatureTable>,
-    /// Photos that lack features and take no part.
-    n_without: usize,
-    /// Seconds that embedding took.
-    embedding: f64,
-}
-
 /// What goes into the run directory at the end.
 #[derive(Default)]
 struct Collected {
@@ -156,99 +134,19 @@ impl BenchPhotos {
                         self.five_way(&prepared, ground, backbone, &mut run, &mut collected, printer)?
                     }
                 }
+                // What is finished can be looked at, however long the next backbone takes.
+                directory.write_tables(&collected.tables)?;
+                directory.write_figures(&collected.figures)?;
+                results::write(&self.output.join("results.json"), &collected.results)?;
             }
             run.clock.stages().into_iter().for_each(|(stage, time)| collected.add_stage(&stage, time));
         }
-        directory.write_tables(&collected.tables)?;
-        directory.write_figures(&collected.figures)?;
-        results::write(&self.output.join("results.json"), &collected.results)?;
         if self.json {
             printer.json(&collected.results)?;
         }
         collected.say_times(start.elapsed().as_secs_f64(), printer);
         printer.note(&format!("the run is in `{}`", self.output.display()));
         Ok(())
-    }
-
-    /// Reads everything that decides the result, and refuses what cannot work before the work.
-    fn prepare(&self, printer: &Printer) -> Result<Prepared> {
-        let mut config = Config::read(&self.config)?;
-        self.choose_backbones(&mut config)?;
-        let data = self.data_folder();
-        let mut photos = Photos::read(&config.photos, &data)?;
-        let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, printer)?;
-        Draws::new(&photos, config.clean, &config.protocol, self.seed)?; // refused before the long work
-        let mut embedding = 0.0;
-        for backbone in &mut config.backbones {
-            if backbone.features.is_none() {
-                let start = Instant::now();
-                backbone.features =
-                    Some(embedding::features(self, backbone, &config.photos, &photos, printer)?);
-                embedding += start.elapsed().as_secs_f64();
-            }
-        }
-        let mut tables = Vec::new();
-        for path in config.backbones.iter().filter_map(|backbone| backbone.features.as_deref()) {
-            tables.push(FeatureTable::open(path, &photos)?);
-        }
-        let has: Vec<bool> =
-            (0..photos.ids.len()).map(|photo| tables.iter().all(|table| table.has(photo))).collect();
-        let n_without = photos.leave_out(&has)?;
-        if n_without > 0 {
-            printer.warning(&format!("{n_without} photos have no features and take no part"));
-        }
-        candidates.iter_mut().for_each(|set| set.leave_out(&has));
-        for set in &candidates {
-            let (all, mean) = set.noise();
-            printer.note(&format!(
-                "{}: {} candidates of {} classes, {} % {}noise ({} % by class)",
-                set.name,
-                set.len(),
-                photos.novel.len(),
-                percent(all),
-                if config.candidates.simulated { "simulated " } else { "" },
-                percent(mean)
-            ));
-        }
-        let draws = Draws::new(&photos, config.clean, &config.protocol, self.seed)?;
-        Ok(Prepared { config, photos, candidates, draws, tables, n_without, embedding })
-    }
-
-    /// --data, else the environment, else beside the configuration.
-    fn data_folder(&self) -> PathBuf {
-        let beside = || self.config.parent().unwrap_or(Path::new("")).to_path_buf();
-        let given = self.data.clone().or_else(|| std::env::var_os("LABELSIEVE_DATA").map(PathBuf::from));
-        given.unwrap_or_else(beside)
-    }
-
-    fn choose_backbones(&self, config: &mut Config) -> Result<()> {
-        if let Some(features) = &self.features {
-            let stem = features.file_stem().map_or("features".into(), |stem| stem.to_string_lossy());
-            config.backbones = vec![Backbone {
-                name: stem.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
-                network: self.network.clone(),
-                features: Some(features.clone()),
-                base_classifier: None,
-                note: String::new(),
-            }];
-        }
-        let names: Vec<&str> = config.backbones.iter().map(|backbone| backbone.name.as_str()).collect();
-        if let Some(unknown) = self.backbones.iter().find(|name| !names.contains(&name.as_str())) {
-            return Err(user_error(
-                format!("`{}` has no backbone `{unknown}`", self.config.display()),
-                format!("it has {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }),
-            ));
-        }
-        if !self.backbones.is_empty() {
-            config.backbones.retain(|backbone| self.backbones.contains(&backbone.name));
-        }
-        match config.backbones.is_empty() {
-            false => Ok(()),
-            true => Err(user_error(
-                format!("`{}` names no backbone", self.config.display()),
-                "add a `[[backbone]]` to it, or give --features",
-            )),
-        }
     }
 
     /// The run directory, with what other programs need to measure on the same examples.
@@ -305,94 +203,6 @@ impl BenchPhotos {
         let (journal, records) = resume::open(&path, &fingerprint, "pieces of work", printer)?;
         let grid = Grid { shots: protocol.shots.clone(), episodes: protocol.episodes, seed: self.seed };
         Ok(Run::new(opened.engine(), journal, records, grid))
-    }
-
-    /// Tables and figures of one backbone and one set of candidates.
-    #[expect(clippy::too_many_arguments, reason = "the whole of a run, each part with a life of its own")]
-    fn low_shot(
-        &self,
-        prepared: &Prepared,
-        ground: Ground,
-        backbone: &Backbone,
-        run: &mut Run,
-        directory: &RunDirectory,
-        collected: &mut Collected,
-        printer: &Printer,
-    ) -> Result<()> {
-        let (tune, report) = alternate_halves(prepared.photos.novel.len());
-        let tuning = Half::new(ground, tune, "tuning").novel_only();
-        let report = Half::new(ground, report, "reported");
-        let attention = measure::attention(run, &report, self.seed, printer)?;
-        let tune_by = prepared.config.protocol.tune_by;
-        let mut outcome = measure::measure(run, &tuning, &report, attention.as_ref(), tune_by, printer)?;
-        if self.fine_tune > 0 {
-            self.fine_tune(prepared, backbone, &report, &mut outcome, run, printer)?;
-        }
-        let heading = self.heading(prepared, backbone, ground);
-        let shots = &prepared.config.protocol.shots;
-        collected.tables.extend(tables::result_tables(&outcome, shots, &heading));
-        collected.figures.extend(figures::figures(&outcome, &report, shots, &heading));
-        collected.results.push(results::json(&outcome, &backbone.name, ground.candidates, shots));
-        if !self.json {
-            tables::print(&outcome, shots, &heading, printer)?;
-        }
-        let is_first = backbone.name == prepared.config.backbones[0].name;
-        let is_last = prepared.candidates.last().is_some_and(|last| last.name == ground.candidates.name);
-        if is_first && is_last {
-            let columns = &prepared.config.photos;
-            run.clock.time("galleries", || {
-                figures::write_gallery(directory, &outcome, &report, shots[0], columns)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Adds the row of the fine-tuned network.
-    fn fine_tune(
-        &self,
-        prepared: &Prepared,
-        backbone: &Backbone,
-        report: &Half,
-        outcome: &mut Outcome,
-        run: &mut Run,
-        printer: &Printer,
-    ) -> Result<()> {
-        let Some(path) = &backbone.network else {
-            return Err(user_error(
-                format!("backbone `{}` has no network to fine-tune", backbone.name),
-                "name its `network` in the configuration, or give --network with --features",
-            ));
-        };
-        let opened = open_network(path, Wanted::Features, None)?;
-        let device = self.device.open_networks(printer)?;
-        let columns = &prepared.config.photos;
-        let tuning =
-            run.clock.time("decoding", || FineTuning::new(device.networks(), &opened, report, columns))?;
-        let row = tuning.row(run, report, &outcome.gcn_row(), self.fine_tune, printer)?;
-        outcome.add_after("gcn, cosine", row);
-        Ok(())
-    }
-
-    fn heading(&self, prepared: &Prepared, backbone: &Backbone, ground: Ground) -> Heading {
-        let simulated = if prepared.config.candidates.simulated { "simulated " } else { "" };
-        let noise = percent(ground.candidates.noise().0);
-        let base =
-            if ground.backbone.base_is_learned { "learned with the backbone" } else { "base prototypes" };
-        Heading {
-            id: format!("{}-{}", backbone.name.replace('.', "_"), ground.candidates.name),
-            title: format!("{}, {} ({noise} % {simulated}noise)", backbone.name, ground.candidates.name),
-            caption: format!(
-                "Mean and 95 % interval over {} episodes; W_B: {base}; {simulated}noise {noise} %.",
-                prepared.config.protocol.episodes
-            ),
-            command: self.command(),
-        }
-    }
-}
-
-impl Prepared {
-    fn ground<'a>(&'a self, candidates: &'a CandidateSet, backbone: &'a BackboneFeatures) -> Ground<'a> {
-        Ground { photos: &self.photos, draws: &self.draws, candidates, backbone }
     }
 }
 

@@ -1,0 +1,103 @@
+//! The paper's protocol: all novel classes at once, several shots, several episodes.
+
+use anyhow::Result;
+use labelsieve::evaluation::alternate_halves;
+use labelsieve_data::RunDirectory;
+
+use super::config::Backbone;
+use super::fine_tune::FineTuning;
+use super::half::{Ground, Half};
+use super::measure::Outcome;
+use super::prepare::Prepared;
+use super::tables::Heading;
+use super::{BenchPhotos, Collected, figures, measure, results, tables};
+use crate::bench::Run;
+use crate::hint::user_error;
+use crate::network::{Wanted, open_network};
+use crate::printer::Printer;
+use crate::table::percent;
+
+impl BenchPhotos {
+    /// Tables and figures of one backbone and one set of candidates.
+    #[expect(clippy::too_many_arguments, reason = "the whole of a run, each part with a life of its own")]
+    pub(super) fn low_shot(
+        &self,
+        prepared: &Prepared,
+        ground: Ground,
+        backbone: &Backbone,
+        run: &mut Run,
+        directory: &RunDirectory,
+        collected: &mut Collected,
+        printer: &Printer,
+    ) -> Result<()> {
+        let (tune, report) = alternate_halves(prepared.photos.novel.len());
+        let tuning = Half::new(ground, tune, "tuning").novel_only();
+        let report = Half::new(ground, report, "reported");
+        let attention = measure::attention(run, &report, self.seed, printer)?;
+        let tune_by = prepared.config.protocol.tune_by;
+        let mut outcome = measure::measure(run, &tuning, &report, attention.as_ref(), tune_by, printer)?;
+        if self.fine_tune > 0 {
+            self.fine_tune(prepared, backbone, &report, &mut outcome, run, printer)?;
+        }
+        let heading = self.heading(prepared, backbone, ground);
+        let shots = &prepared.config.protocol.shots;
+        collected.tables.extend(tables::result_tables(&outcome, shots, &heading));
+        collected.figures.extend(figures::figures(&outcome, &report, shots, &heading));
+        collected.results.push(results::json(&outcome, &backbone.name, ground.candidates, shots));
+        if !self.json {
+            tables::print(&outcome, shots, &heading, printer)?;
+        }
+        let is_first = backbone.name == prepared.config.backbones[0].name;
+        let is_last = prepared.candidates.last().is_some_and(|last| last.name == ground.candidates.name);
+        if is_first && is_last {
+            let columns = &prepared.config.photos;
+            run.clock.time("galleries", || {
+                figures::write_gallery(directory, &outcome, &report, shots[0], columns)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds the row of the fine-tuned network.
+    fn fine_tune(
+        &self,
+        prepared: &Prepared,
+        backbone: &Backbone,
+        report: &Half,
+        outcome: &mut Outcome,
+        run: &mut Run,
+        printer: &Printer,
+    ) -> Result<()> {
+        let Some(path) = &backbone.network else {
+            return Err(user_error(
+                format!("backbone `{}` has no network to fine-tune", backbone.name),
+                "name its `network` in the configuration, or give --network with --features",
+            ));
+        };
+        let opened = open_network(path, Wanted::Features, None)?;
+        let device = self.device.open_networks(printer)?;
+        let columns = &prepared.config.photos;
+        let tuning =
+            run.clock.time("decoding", || FineTuning::new(device.networks(), &opened, report, columns))?;
+        let row = tuning.row(run, report, &outcome.gcn_row(), self.fine_tune, printer)?;
+        outcome.add_after("gcn, cosine", row);
+        Ok(())
+    }
+
+    /// What stands above the tables of one backbone and one set of candidates.
+    pub(super) fn heading(&self, prepared: &Prepared, backbone: &Backbone, ground: Ground) -> Heading {
+        let simulated = if prepared.config.candidates.simulated { "simulated " } else { "" };
+        let noise = percent(ground.candidates.noise().0);
+        let base =
+            if ground.backbone.base_is_learned { "learned with the backbone" } else { "base prototypes" };
+        Heading {
+            id: format!("{}-{}", backbone.name.replace('.', "_"), ground.candidates.name),
+            title: format!("{}, {} ({noise} % {simulated}noise)", backbone.name, ground.candidates.name),
+            caption: format!(
+                "Mean and 95 % interval over {} episodes; W_B: {base}; {simulated}noise {noise} %.",
+                prepared.config.protocol.episodes
+            ),
+            command: self.command(),
+        }
+    }
+}

@@ -9,6 +9,7 @@ use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
 use labelsieve_vision::{Network, Snapshot};
 use serde_json::json;
 
+use crate::hint::user_error;
 use crate::printer::Printer;
 use crate::table::percent;
 
@@ -27,7 +28,15 @@ pub fn train(
             printer.note(&format!("going on after epoch {}", checkpoint.epochs.len()));
             checkpoint
         }
-        None => Checkpoint::start(start),
+        None => {
+            if file.path.exists() {
+                printer.note(&format!(
+                    "`{}` belongs to a run with other settings or files; starting anew",
+                    file.path.display()
+                ));
+            }
+            Checkpoint::start(start)
+        }
     };
     let mut display = Display { printer, training, bar: None, file: &file, failure: None };
     let done = training.run(start, &mut display);
@@ -70,20 +79,27 @@ impl CheckpointFile<'_> {
         if !self.path.exists() {
             return Ok(None);
         }
-        let context =
-            || format!("`{}` is no checkpoint; move it elsewhere to start anew", self.path.display());
-        let file = NetworkFile::load(&self.path).with_context(context)?;
+        self.read(network, n_classes).map_err(|cause| {
+            user_error(
+                format!("`{}` is no checkpoint that can be read: {cause:#}", self.path.display()),
+                "move it elsewhere to start anew",
+            )
+        })
+    }
+
+    fn read(&self, network: &Network, n_classes: usize) -> Result<Option<Checkpoint>> {
+        let file = NetworkFile::load(&self.path)?;
         let recipe = file.metadata.unwrap_or_default().recipe;
-        if recipe["fingerprint"].as_str() != Some(self.fingerprint) {
+        let fingerprint = recipe["fingerprint"].as_str().context("it is a file of another kind")?;
+        if fingerprint != self.fingerprint {
             return Ok(None);
         }
-        let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone()).with_context(context)?;
+        let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone())?;
         let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
-        let (Some(momentum), Some(values)) = (numbers.next(), numbers.next()) else {
-            return Err(anyhow::anyhow!("it holds no numbers")).with_context(context);
-        };
+        let momentum = numbers.next().context("it holds no momentum")?;
+        let values = numbers.next().context("it holds no values")?;
         let snapshot = Snapshot { n_classes, values, momentum };
-        snapshot.tensors(network).with_context(context)?;
+        snapshot.tensors(network)?;
         Ok(Some(Checkpoint { snapshot, epochs }))
     }
 }

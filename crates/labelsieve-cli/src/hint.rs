@@ -39,8 +39,27 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
             }
             _ => (),
         }
+        if let Some(hint) = cause.downcast_ref().and_then(for_network_error) {
+            return Some(hint.to_owned());
+        }
         cause.downcast_ref::<DataError>().and_then(for_data_error).map(str::to_owned)
     })
+}
+
+fn for_network_error(error: &labelsieve_vision::Error) -> Option<&'static str> {
+    match error {
+        labelsieve_vision::Error::Setting { name, .. } => Some(match *name {
+            "batch size" => "choose it with --batch-size",
+            "batches per epoch" => "choose them with --batches",
+            "epochs" => "choose them with --epochs",
+            "image size" => "choose it with --size; in `labelsieve embed`, with --image-size",
+            "learning rate" => "choose it with --rate",
+            "share of an image in a crop" => "choose the smaller with --least-crop",
+            _ => return None,
+        }),
+        labelsieve_vision::Error::Diverged { .. } => Some("try a lower --rate"),
+        _ => None,
+    }
 }
 
 fn for_data_error(error: &DataError) -> Option<&'static str> {

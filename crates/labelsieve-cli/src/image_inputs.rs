@@ -70,6 +70,12 @@ pub fn decode_all(
     let options = DatasetOptions { classes, storage, ..DatasetOptions::default() };
     let dataset = Dataset::decode(source.images()?.map(encoded).inspect(|_| counter.inc(1)), &options);
     progress.finish_and_clear();
+    warn_of_skipped(&dataset, printer);
+    Ok(dataset)
+}
+
+/// Says which images were left out, and why: the first few, and how many.
+pub fn warn_of_skipped(dataset: &Dataset, printer: &Printer) {
     const SHOWN: usize = 5;
     for skipped in dataset.skipped().iter().take(SHOWN) {
         printer.warning(&format!("left out `{}`: {}", skipped.id, skipped.reason));
@@ -77,5 +83,4 @@ pub fn decode_all(
     if dataset.skipped().len() > SHOWN {
         printer.warning(&format!("left out {} images in all", dataset.skipped().len()));
     }
-    Ok(dataset)
 }

@@ -67,6 +67,12 @@ impl Architecture {
 
     /// The network for images of `height` × `width`; `stem` matters to residual networks only.
     pub fn network(self, height: usize, width: usize, stem: Stem) -> Result<Network> {
+        let wrong = |expected| {
+            Err(Error::Setting { name: "image size", expected, found: format!("{height}×{width}") })
+        };
+        if height.max(width) > LARGEST_SIDE {
+            return wrong(format!("at most {LARGEST_SIDE} pixels a side"));
+        }
         let mut network = Network::for_images(height, width);
         match self {
             Architecture::ResNet10 => resnet(&mut network, stem, basic_block, [1, 1, 1, 1], Last::Linear),
@@ -75,12 +81,7 @@ impl Architecture {
             Architecture::ConvNet128 => convnet(&mut network),
         }
         if network.nodes().iter().any(|node| node.shape.is_empty()) {
-            let found = format!("{height}×{width}");
-            return Err(Error::Setting {
-                name: "image size",
-                expected: format!("larger images for {self}"),
-                found,
-            });
+            return wrong(format!("larger images for {self}"));
         }
         Ok(network)
     }
@@ -116,6 +117,9 @@ impl FromStr for Architecture {
         })
     }
 }
+
+/// Far above what these networks are made for; sizes beyond are slips of the keyboard, and overflow.
+const LARGEST_SIDE: usize = 4096;
 
 /// How the last block ends.
 #[derive(Clone, Copy, PartialEq)]

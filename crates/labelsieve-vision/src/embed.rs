@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::images::{DecodeLimits, Encoded, Prefetch, Scaler, Skipped, View, decode};
+use crate::images::{Dataset, DecodeLimits, Encoded, Prefetch, Scaler, Skipped, View, decode};
 use crate::learner::{Batch, Learner};
 use crate::pca::to_unit_length;
 
@@ -91,6 +91,23 @@ pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32
     }
     let dim = features.len() / batch.len().max(1);
     features.par_chunks_mut(dim.max(1)).for_each(to_unit_length);
+    Ok(features)
+}
+
+/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` hears of every batch.
+pub fn dataset_features(
+    learner: &mut dyn Learner,
+    images: &Dataset,
+    rows: &[usize],
+    (size, view): ((usize, usize), View),
+    mut done: impl FnMut(usize),
+) -> Result<Vec<f32>> {
+    const BATCH: usize = 64;
+    let mut features = Vec::new();
+    for rows in rows.chunks(BATCH) {
+        features.extend(unit_features(learner, &images.evaluation_batch(rows, size, view)?)?);
+        done(rows.len());
+    }
     Ok(features)
 }
 

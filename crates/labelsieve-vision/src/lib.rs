@@ -24,7 +24,7 @@ pub use architecture::{Architecture, Stem};
 pub use cosine::{CosineLoss, cosine_loss};
 pub use covariance::Covariance;
 pub use cpu::Cpu;
-pub use embed::{Preparation, Prepared, prepare, unit_features};
+pub use embed::{Preparation, Prepared, dataset_features, prepare, unit_features};
 pub use error::{Error, Result};
 pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
 pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};

@@ -8,7 +8,7 @@ use clap::Args;
 use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup, accuracy, group_by_pool_size};
-use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance, read_truth};
+use labelsieve_data::{ExampleTable, NetworkFile, SavedClassifier, read_relevance, read_truth};
 use serde::Serialize;
 
 use crate::hint::user_error;
@@ -169,7 +169,13 @@ impl Evaluate {
 
 /// Reads a classifier from disk.
 pub fn load_classifier(path: &Path) -> Result<(SavedClassifier, WeightMatrix)> {
-    let saved = SavedClassifier::load(path)?;
+    let saved = SavedClassifier::load(path).map_err(|error| match NetworkFile::load(path) {
+        Ok(NetworkFile { metadata: Some(metadata), .. }) if !metadata.architecture.is_empty() => user_error(
+            format!("`{}` is a network, not a classifier of features", path.display()),
+            "`labelsieve predict --images` uses it; classifiers come from `labelsieve train`",
+        ),
+        _ => error.into(),
+    })?;
     let weights = Features::new(saved.weight.clone(), saved.dim)?;
     let matrix = WeightMatrix::new(weights, saved.scale)?;
     Ok((saved, matrix))

@@ -13,6 +13,7 @@ mod evaluate;
 mod finetune;
 mod match_text;
 mod method;
+mod novel_classes;
 mod predict;
 mod pretrain;
 mod report;

@@ -131,18 +131,26 @@ impl Predict {
             batch: IMAGES,
         };
         let progress = printer.progress(source.len_hint().unwrap_or(0) as u64, "images");
+        let mut n_named = 0;
         for prepared in prepare(source.images()?.map(encoded), preparation)? {
             let prepared = prepared?;
             for skipped in &prepared.skipped {
                 printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
             }
             if let Some(batch) = &prepared.batch {
+                n_named += prepared.ids.len();
                 let features = Features::new(unit_features(learner.as_mut(), batch)?, dim)?;
                 sink.write(prepared.ids, &classifier.scores(&features), &opened.metadata.classes)?;
             }
             progress.inc(prepared.n_read as u64);
         }
         progress.finish_and_clear();
+        if n_named == 0 {
+            return Err(user_error(
+                "there is no image that can be read",
+                "check --images and --where; formats are JPEG, PNG, WebP, GIF, BMP and TIFF",
+            ));
+        }
         Ok(())
     }
 }
@@ -150,6 +158,8 @@ impl Predict {
 /// Where predictions go: a Parquet file, or lines on stdout.
 struct Sink<'a> {
     writer: Option<PredictionWriter>,
+    /// Whether lines have their heading already: a command that fails at once prints none.
+    has_heading: bool,
     top: usize,
     printer: &'a Printer,
 }
@@ -157,13 +167,19 @@ struct Sink<'a> {
 impl<'a> Sink<'a> {
     fn new(output: Option<&Path>, top: usize, printer: &'a Printer) -> Result<Sink<'a>> {
         let writer = output.map(PredictionWriter::create).transpose()?;
-        if writer.is_none() {
-            printer.data("id\trank\tclass\tscore")?;
+        Ok(Sink { writer, has_heading: false, top, printer })
+    }
+
+    fn heading(&mut self) -> Result<()> {
+        if self.writer.is_none() && !self.has_heading {
+            self.printer.data("id\trank\tclass\tscore")?;
         }
-        Ok(Sink { writer, top, printer })
+        self.has_heading = true;
+        Ok(())
     }
 
     fn write(&mut self, ids: Vec<String>, scores: &Scores, classes: &[String]) -> Result<()> {
+        self.heading()?;
         let mut predictions = Vec::with_capacity(ids.len() * self.top);
         for (id, scores) in ids.iter().zip(scores.rows()) {
             predictions.extend(best(scores, self.top).into_iter().enumerate().map(|(rank, c)| {
@@ -187,7 +203,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<()> {
+    fn finish(mut self) -> Result<()> {
+        self.heading()?;
         Ok(self.writer.map_or(Ok(()), PredictionWriter::finish)?)
     }
 }

@@ -65,11 +65,11 @@ pub struct Pretrain {
     batch_size: Option<usize>,
 
     /// First learning rate of half a cosine to zero, instead of the preset's rates
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     rate: Option<f32>,
 
     /// Least share of an image's area that a random crop shows, instead of the preset's
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     least_crop: Option<f32>,
 
     /// Store weights in 16 bits: half the size
@@ -178,15 +178,7 @@ impl Pretrain {
                 "classes come from folder names or from --label-column; --where may leave out too much",
             ));
         }
-        if self.validation.is_empty() && self.validation_filters.is_empty() {
-            return Ok((images, None));
-        }
-        let paths = if self.validation.is_empty() { &self.images.images } else { &self.validation };
-        let arguments = ImageArguments {
-            images: paths.clone(),
-            filters: self.validation_filters.clone(),
-            ..self.images.clone()
-        };
+        let Some(arguments) = self.validation_images() else { return Ok((images, None)) };
         let validation = decode_all(&arguments.open()?, Some(images.classes().to_vec()), side, printer)?;
         if validation.is_empty() {
             return Err(user_error(
@@ -195,6 +187,16 @@ impl Pretrain {
             ));
         }
         Ok((images, Some(validation)))
+    }
+
+    /// Where validation images come from, if there are to be any.
+    fn validation_images(&self) -> Option<ImageArguments> {
+        if self.validation.is_empty() && self.validation_filters.is_empty() {
+            return None;
+        }
+        let paths = if self.validation.is_empty() { &self.images.images } else { &self.validation };
+        let filters = self.validation_filters.clone();
+        Some(ImageArguments { images: paths.clone(), filters, ..self.images.clone() })
     }
 
     fn describe(&self, stem: Stem, network: &Network) -> NetworkMetadata {
@@ -216,11 +218,14 @@ impl Pretrain {
             "architecture": self.architecture,
             "stem": stem,
             "images": format!("{:?}", self.images),
-            "validation": format!("{:?} {:?}", self.validation, self.validation_filters),
+            "validation": format!("{:?}", self.validation_images()),
             "seed": self.seed,
             "device": device,
         });
-        let source = self.images.open()?.fingerprint()?;
-        Ok(format!("{}\n{source}", resume::fingerprint(&settings, &[])?))
+        let mut lines = vec![resume::fingerprint(&settings, &[])?, self.images.open()?.fingerprint()?];
+        if let Some(validation) = self.validation_images() {
+            lines.push(validation.open()?.fingerprint()?);
+        }
+        Ok(lines.join("\n"))
     }
 }

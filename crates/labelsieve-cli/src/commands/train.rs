@@ -22,8 +22,24 @@ use crate::table::percent;
 /// Learn a classifier in which every candidate counts by its relevance
 #[derive(Args)]
 pub struct Train {
+    /// Clean examples with their classes, as for `labelsieve clean`; not for finetune
+    #[arg(long, value_name = "FILE")]
+    clean: Option<PathBuf>,
+
+    /// Noisy examples, as for `labelsieve clean`; not for finetune
+    #[arg(long, value_name = "FILE")]
+    noisy: Option<PathBuf>,
+
+    /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
+    #[arg(long, value_name = "FILE")]
+    clean_labels: Option<PathBuf>,
+
+    /// Noisy classes of the noisy examples, for .npy
+    #[arg(long, value_name = "FILE")]
+    noisy_labels: Option<PathBuf>,
+
     #[command(flatten)]
-    files: Option<PoolFiles>,
+    columns: Columns,
 
     #[command(flatten)]
     columns: Columns,
@@ -104,12 +120,11 @@ struct WeightedRows {
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        self.check_options()?;
         if self.classifier == ClassifierName::Finetune {
             return self.fine_tune(printer);
         }
-        let files = self.files.as_ref().ok_or_else(|| {
-            user_error("features are missing", "give --clean and --noisy, as for `labelsieve clean`")
-        })?;
+        let files = &self.files()?;
         let others = [Some(self.relevance.as_path()), self.attention.as_deref()];
         let inputs: Vec<&Path> = files.paths().into_iter().chain(others.into_iter().flatten()).collect();
         check_output(&self.output, &inputs)?;
@@ -163,6 +178,35 @@ impl Train {
         Ok(())
     }
 
+    /// Options of the other kind of training would be left aside without a word.
+    fn check_options(&self) -> Result<()> {
+        let of_features = [
+            ("--clean", self.clean.is_some()),
+            ("--noisy", self.noisy.is_some()),
+            ("--base", self.base.is_some()),
+            ("--attention", self.attention.is_some()),
+            ("--scale", self.scale.is_some()),
+            ("--backbone", self.backbone.is_some()),
+        ];
+        let of_networks = [
+            ("--network", self.fine_tune.network.is_some()),
+            ("--images", !self.fine_tune.images.is_empty()),
+            ("--base-images", !self.fine_tune.base_images.is_empty()),
+        ];
+        let (wrong, hint) = match self.classifier {
+            ClassifierName::Finetune => (&of_features[..], "it takes --network, --images and --base-images"),
+            _ => (&of_networks[..], "these options belong to --classifier finetune"),
+        };
+        match wrong.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => {
+                let name = self.classifier.to_possible_value();
+                let name = name.as_ref().map_or("", |value| value.get_name());
+                Err(user_error(format!("--classifier {name} does not use {option}"), hint))
+            }
+        }
+    }
+
     fn fine_tune(&self, printer: &Printer) -> Result<()> {
         let fine_tune = FineTune {
             arguments: &self.fine_tune,
@@ -174,6 +218,24 @@ impl Train {
             output: &self.output,
         };
         fine_tune.run(printer)
+    }
+
+    /// Features, which all kinds of training but one need.
+    fn files(&self) -> Result<PoolFiles> {
+        let (Some(clean), Some(noisy)) = (&self.clean, &self.noisy) else {
+            let missing = if self.clean.is_none() { "--clean" } else { "--noisy" };
+            return Err(user_error(
+                format!("{missing} is missing"),
+                "give --clean and --noisy, as for `labelsieve clean`",
+            ));
+        };
+        Ok(PoolFiles {
+            clean: clean.clone(),
+            noisy: noisy.clone(),
+            clean_labels: self.clean_labels.clone(),
+            noisy_labels: self.noisy_labels.clone(),
+            columns: self.columns.clone(),
+        })
     }
 
     fn load(&self, files: &PoolFiles, printer: &Printer) -> Result<Vec<ClassExamples>> {

@@ -35,7 +35,7 @@ fn drawn(seed: u32) -> RgbImage {
     })
 }
 
-fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+pub fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     image.write_to(&mut bytes, format).expect("an image");
     bytes.into_inner()
@@ -45,7 +45,7 @@ pub fn png(seed: u32) -> Vec<u8> {
     encoded(&drawn(seed).into(), ImageFormat::Png)
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) {
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
     std::fs::write(path, bytes).expect("room");
@@ -63,7 +63,7 @@ pub fn folder_of(n: u32) -> tempfile::TempDir {
 }
 
 /// Ids, classes and rows of a table.
-fn table(folder: &Path, name: &str) -> (Vec<String>, Option<Vec<String>>, Vec<Vec<f32>>) {
+pub fn table(folder: &Path, name: &str) -> (Vec<String>, Option<Vec<String>>, Vec<Vec<f32>>) {
     let table = ExampleTable::open(folder.join(name), &TableColumns::default()).expect("a table");
     let rows: Vec<usize> = (0..table.len()).collect();
     let mut values = vec![0.0; table.len() * table.features.cols()];

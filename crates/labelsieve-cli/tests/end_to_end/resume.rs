@@ -31,25 +31,35 @@ fn head_length(journal: &[u8]) -> Option<usize> {
     Some(OPENING + 12 + length(OPENING)? + length(OPENING + 4)?)
 }
 
-/// Starts a run and stops it in its tracks once its journal holds finished work. A run that is too quick for us on a
-/// busy machine gets another try.
+/// Starts a run that writes `R.parquet` and stops it in its tracks once its journal holds finished work.
 fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
+    let is_midway = |so_far: &[u8]| head_length(so_far).is_some_and(|head| so_far.len() > head);
+    stopped_when(folder, line, (journal, "R.parquet"), &is_midway)
+}
+
+/// Starts a run and stops it in its tracks once the file of its finished work is as it should be. A run that is too
+/// quick for us on a busy machine gets another try.
+pub fn stopped_when(
+    folder: &Path,
+    line: &str,
+    (partial, output): (&str, &str),
+    is_midway: &dyn Fn(&[u8]) -> bool,
+) -> Child {
     for _ in 0..20 {
         let child = command(folder, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.expect("it starts");
         while child.try_wait().expect("a state").is_none() {
-            let so_far = std::fs::read(folder.join(journal)).unwrap_or_default();
-            if head_length(&so_far).is_some_and(|head| so_far.len() > head) {
+            if is_midway(&std::fs::read(folder.join(partial)).unwrap_or_default()) {
                 signal(&child, "-STOP");
                 break;
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        if child.try_wait().expect("a state").is_none() && !folder.join("R.parquet").exists() {
+        if child.try_wait().expect("a state").is_none() && !folder.join(output).exists() {
             return child;
         }
         kill(child);
-        for name in [journal, "R.parquet"] {
+        for name in [partial, output] {
             let _ = std::fs::remove_file(folder.join(name));
         }
     }
@@ -61,7 +71,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-fn kill(mut child: Child) {
+pub fn kill(mut child: Child) {
     child.kill().expect("a signal that nothing withstands");
     child.wait().expect("it ends");
 }

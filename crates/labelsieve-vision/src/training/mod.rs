@@ -42,22 +42,25 @@ pub struct Examples {
 impl Examples {
     /// All images of a dataset, each counting alike: the examples of eq. (7).
     pub fn all(images: Arc<Dataset>) -> Examples {
-        Examples {
-            rows: (0..images.len()).collect(),
-            classes: images.labels().to_vec(),
-            relevance: vec![1.0; images.len()],
-            n_classes: images.classes().len(),
-            split: 0,
-            images,
-        }
+        let examples: Vec<_> = images.labels().iter().enumerate().map(|(row, &c)| (row, c, 1.0)).collect();
+        Examples::weighted(images.clone(), images.classes().len(), examples)
     }
-}
 
-/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
-/// and count for little.
-pub const LEAST_RELEVANCE: f32 = 0.1;
+    /// Examples of `n_classes` classes that all compete with all: a row of `images`, its class, its relevance.
+    pub fn weighted(
+        images: Arc<Dataset>,
+        n_classes: usize,
+        examples: impl IntoIterator<Item = (usize, u32, f32)>,
+    ) -> Examples {
+        let (mut rows, mut classes, mut relevance) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, class, r) in examples {
+            rows.push(row);
+            classes.push(class);
+            relevance.push(r);
+        }
+        Examples { images, rows, classes, relevance, n_classes, split: 0 }
+    }
 
-impl Examples {
     /// Without the examples whose relevance is below [`LEAST_RELEVANCE`].
     pub fn without_irrelevant(self) -> Examples {
         let kept: Vec<usize> =
@@ -70,6 +73,10 @@ impl Examples {
         }
     }
 }
+
+/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
+/// and count for little.
+pub const LEAST_RELEVANCE: f32 = 0.1;
 
 /// How one epoch went.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

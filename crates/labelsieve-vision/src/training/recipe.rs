@@ -49,6 +49,9 @@ impl Rates {
     }
 }
 
+/// More images than any device holds at once: a slip of the keyboard, not a wish.
+const LARGEST_BATCH: usize = 1 << 16;
+
 /// Recipes by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
@@ -118,6 +121,15 @@ impl Recipe {
         };
         if self.batch < 2 {
             return wrong("batch size", "at least 2, which a normalisation needs", self.batch.to_string());
+        }
+        if self.batch > LARGEST_BATCH {
+            return wrong("batch size", &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
+        }
+        if self.epochs == 0 {
+            return wrong("epochs", "at least 1", "0".to_owned());
+        }
+        if self.batches_per_epoch == Some(0) {
+            return wrong("batches per epoch", "at least 1", "0".to_owned());
         }
         for epoch in 0..self.epochs {
             let rate = self.rates.at(epoch, self.epochs);

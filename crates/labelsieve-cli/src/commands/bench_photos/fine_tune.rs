@@ -11,7 +11,7 @@ use labelsieve::evaluation::accuracy;
 use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
 use labelsieve_vision::training::{Checkpoint, Examples, Recipe, Training, Watcher};
-use labelsieve_vision::{Networks, ScaleRule, Snapshot, unit_features};
+use labelsieve_vision::{Networks, ScaleRule, Snapshot, dataset_features};
 
 use super::config::PhotoColumns;
 use super::half::Half;
@@ -20,9 +20,6 @@ use crate::bench::{Reached, Row, Run, Task};
 use crate::image_inputs::encoded;
 use crate::network::OpenedNetwork;
 use crate::printer::Printer;
-
-/// Images that go through the network together when they are tested.
-const TEST_BATCH: usize = 64;
 
 /// A network, and the decoded photos of the reported classes.
 pub struct FineTuning<'a> {
@@ -147,25 +144,14 @@ impl<'a> FineTuning<'a> {
 
     /// Clean photos count 1, candidates by their relevance.
     fn examples(&self, report: &Half, (k, episode): (usize, usize), weights: &[Vec<f32>]) -> Examples {
-        let mut examples = Examples {
-            images: self.images.clone(),
-            rows: Vec::new(),
-            classes: Vec::new(),
-            relevance: Vec::new(),
-            n_classes: weights.len(),
-            split: 0,
-        };
-        for (class, weights) in weights.iter().enumerate() {
+        let examples = weights.iter().enumerate().flat_map(|(class, weights)| {
             let clean = report.clean_photos(class, episode, k).iter().map(|&photo| (photo, 1.0));
             let noisy = report.candidates(class).photos.iter().copied().zip(weights.iter().copied());
-            for (photo, relevance) in clean.chain(noisy) {
-                let Some(&row) = self.place.get(&photo) else { continue };
-                examples.rows.push(row);
-                examples.classes.push(class as u32);
-                examples.relevance.push(relevance);
-            }
-        }
-        examples
+            clean.chain(noisy).filter_map(move |(photo, relevance)| {
+                Some((*self.place.get(&photo)?, class as u32, relevance))
+            })
+        });
+        Examples::weighted(self.images.clone(), weights.len(), examples)
     }
 
     /// Tests on the novel classes; base classes have no weights in a network that has moved on.
@@ -179,12 +165,8 @@ impl<'a> FineTuning<'a> {
             labels.extend(std::iter::repeat_n(label, readable.len()));
             rows.extend(readable);
         }
-        let mut features = Vec::with_capacity(rows.len() * network.dim());
-        let input = network.input();
-        for rows in rows.chunks(TEST_BATCH) {
-            let batch = self.images.evaluation_batch(rows, (input.height, input.width), self.opened.view)?;
-            features.extend(unit_features(learner.as_mut(), &batch)?);
-        }
+        let look = (self.opened.metadata.image_size, self.opened.view);
+        let features = dataset_features(learner.as_mut(), &self.images, &rows, look, |_| ())?;
         let weights = Features::new(snapshot.class_weights(network)?.to_vec(), network.dim())?;
         let weights = WeightMatrix::new(weights, report.scale())?;
         let found = accuracy(&weights, &Features::new(features, network.dim())?, &labels)

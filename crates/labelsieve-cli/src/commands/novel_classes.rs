@@ -1,0 +1,198 @@
+//! The images of novel classes, by the ids of a relevance file: what fine-tuning starts from and learns from.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use labelsieve::Features;
+use labelsieve::classifier::{WeightedClass, prototypes};
+use labelsieve_data::images::ImageSource;
+use labelsieve_data::{RelevanceTable, read_relevance};
+use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, Storage};
+use labelsieve_vision::training::Examples;
+use labelsieve_vision::{Learner, dataset_features};
+
+use crate::hint::user_error;
+use crate::image_inputs::{encoded, warn_of_skipped};
+use crate::network::OpenedNetwork;
+use crate::printer::Printer;
+
+/// Images of the novel classes, and of the base classes if these are to go on learning.
+pub struct Sources {
+    pub novel: ImageSource,
+    pub base: Option<ImageSource>,
+}
+
+/// The novel classes in memory.
+pub struct NovelClasses {
+    /// Their names, in order.
+    pub names: Vec<String>,
+    /// Images of the examples and, with labels of their own, of base classes.
+    images: Arc<Dataset>,
+    examples: Vec<Example>,
+}
+
+/// One example of the relevance file that has an image.
+struct Example {
+    row: usize,
+    class: u32,
+    relevance: f32,
+    is_clean: bool,
+}
+
+/// The label of images whose class stands in the relevance file.
+const NOVEL: &str = "";
+
+impl NovelClasses {
+    /// Decodes the images that the relevance file names, and those of the base classes.
+    pub fn load(
+        relevance: &Path,
+        sources: &Sources,
+        opened: &OpenedNetwork,
+        printer: &Printer,
+    ) -> Result<NovelClasses> {
+        let table = read_relevance(relevance)?;
+        let clean = (0..table.ids.len()).filter(|&i| table.is_clean[i]);
+        let mut names: Vec<String> = clean.map(|i| table.classes.get(i).to_owned()).collect();
+        names.sort();
+        names.dedup();
+        if names.is_empty() {
+            return Err(user_error(
+                format!("`{}` holds no clean example", relevance.display()),
+                "give the relevance as `labelsieve clean` writes it, with the clean examples in it",
+            ));
+        }
+        let images = decode(&table, sources, opened, printer)?;
+        let examples = examples(&table, &names, &rows_by_id(&images, opened)?, printer)?;
+        Ok(NovelClasses { names, images: Arc::new(images), examples })
+    }
+
+    /// The prototypes (eq. 5) of the classes in the network's own features, K×d: where W starts.
+    pub fn prototypes(
+        &self,
+        learner: &mut dyn Learner,
+        opened: &OpenedNetwork,
+        printer: &Printer,
+    ) -> Result<Vec<f32>> {
+        let dim = opened.network.dim();
+        let progress = printer.progress(self.examples.len() as u64, "images");
+        progress.set_message("prototypes");
+        let rows: Vec<usize> = self.examples.iter().map(|example| example.row).collect();
+        let look = (opened.metadata.image_size, opened.view);
+        let features = dataset_features(learner, &self.images, &rows, look, |n| progress.inc(n as u64))?;
+        progress.finish_and_clear();
+
+        let mut sets = vec![(Vec::new(), Vec::new(), Vec::new()); self.names.len()];
+        for (example, feature) in self.examples.iter().zip(features.chunks_exact(dim)) {
+            let (clean, noisy, relevance) = &mut sets[example.class as usize];
+            if example.is_clean {
+                clean.extend_from_slice(feature);
+            } else {
+                noisy.extend_from_slice(feature);
+                relevance.push(example.relevance);
+            }
+        }
+        let sets = sets
+            .into_iter()
+            .map(|(clean, noisy, r)| Ok((Features::new(clean, dim)?, Features::new(noisy, dim)?, r)))
+            .collect::<Result<Vec<_>>>()?;
+        let weighted = sets
+            .iter()
+            .map(|(clean, noisy, relevance)| WeightedClass::new(clean, noisy, relevance))
+            .collect::<labelsieve::Result<Vec<_>>>()?;
+        let weights = prototypes(&weighted, dim, opened.scale).context("cannot make prototypes")?;
+        Ok(weights.weights().block(0..self.names.len()).to_vec())
+    }
+
+    /// All examples: those of the first `n_base` base classes, each counting 1, and the novel ones behind them.
+    pub fn with_base(self, n_base: usize) -> Examples {
+        let labels = self.images.labels().iter().copied().enumerate();
+        let base: Vec<_> =
+            labels.filter(|(_, c)| (*c as usize) < n_base).map(|(row, c)| (row, c, 1.0)).collect();
+        let novel = self.examples.iter().map(|e| (e.row, e.class + n_base as u32, e.relevance));
+        let n_classes = n_base + self.names.len();
+        Examples {
+            split: n_base,
+            ..Examples::weighted(self.images, n_classes, base.into_iter().chain(novel))
+        }
+    }
+}
+
+fn decode(
+    table: &RelevanceTable,
+    sources: &Sources,
+    opened: &OpenedNetwork,
+    printer: &Printer,
+) -> Result<Dataset> {
+    let wanted: HashSet<&str> = table.ids.iter().map(String::as_str).collect();
+    let lengths = [&sources.novel].into_iter().chain(&sources.base).filter_map(ImageSource::len_hint);
+    let progress = printer.progress(lengths.sum::<usize>() as u64, "images");
+    progress.set_message("decoding");
+    let novel = sources
+        .novel
+        .images()?
+        .map(encoded)
+        .inspect(|_| progress.inc(1))
+        .filter(|image| wanted.contains(image.id.as_str()))
+        // Their classes are the relevance file's matter; a dataset wants one label all the same.
+        .map(|image| Encoded { label: Some(NOVEL.to_owned()), ..image });
+    let base = sources.base.as_ref().map(ImageSource::images).transpose()?;
+    let base = base.into_iter().flatten().map(encoded).inspect(|_| progress.inc(1));
+    let input = opened.network.input();
+    let options = DatasetOptions {
+        storage: Storage::ShorterSide(input.height.max(input.width) * 8 / 7),
+        classes: Some(opened.metadata.classes.iter().cloned().chain([NOVEL.to_owned()]).collect()),
+        ..DatasetOptions::default()
+    };
+    let images = Dataset::decode(novel.chain(base), &options);
+    progress.finish_and_clear();
+    warn_of_skipped(&images, printer);
+    Ok(images)
+}
+
+/// Where each image of the novel classes is. Folders name images by their place below them, so two may use one name.
+fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap<&'a str, usize>> {
+    let novel = opened.metadata.classes.len() as u32;
+    let mut rows = HashMap::new();
+    for (row, id) in images.ids().iter().enumerate().filter(|(row, _)| images.labels()[*row] == novel) {
+        if rows.insert(id.as_str(), row).is_some() {
+            return Err(user_error(
+                format!("two of the images have the id `{id}`"),
+                "put all images below one folder and embed from there, or give them ids of their own",
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows of the relevance file that have an image. Clean ones must.
+fn examples(
+    table: &RelevanceTable,
+    names: &[String],
+    rows: &HashMap<&str, usize>,
+    printer: &Printer,
+) -> Result<Vec<Example>> {
+    let number: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+    let (mut examples, mut missing) = (Vec::new(), 0);
+    for (i, id) in table.ids.iter().enumerate() {
+        let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
+        match (rows.get(id.as_str()), number.get(class)) {
+            (Some(&row), Some(&class)) => {
+                let relevance = if is_clean { 1.0 } else { table.relevance[i] };
+                examples.push(Example { row, class, relevance, is_clean });
+            }
+            (None, _) if is_clean => {
+                return Err(user_error(
+                    format!("the clean example `{id}` of class `{class}` is not among the images"),
+                    "the ids of --images must be those of the features, as `labelsieve embed` keeps them",
+                ));
+            }
+            _ => missing += 1,
+        }
+    }
+    if missing > 0 {
+        printer.warning(&format!("{missing} candidates have no image that can be read, or no class"));
+    }
+    Ok(examples)
+}

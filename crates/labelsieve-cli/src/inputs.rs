@@ -73,7 +73,7 @@ impl ClassRows {
     }
 }
 
-/// Which files hold the examples. (No other group of arguments in it: it can then be optional as a whole.)
+/// Which files hold the examples.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PoolFiles {
     /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder

@@ -41,9 +41,6 @@ pub struct Train {
     #[command(flatten)]
     columns: Columns,
 
-    #[command(flatten)]
-    columns: Columns,
-
     /// Relevance of the candidates, as `labelsieve clean` writes it
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
@@ -234,7 +231,6 @@ impl Train {
             noisy: noisy.clone(),
             clean_labels: self.clean_labels.clone(),
             noisy_labels: self.noisy_labels.clone(),
-            columns: self.columns.clone(),
         })
     }
 

@@ -46,13 +46,24 @@ fn a_dry_run_estimates_and_writes_nothing() {
 fn the_demo_runs_in_an_empty_folder_and_shows_its_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let demo = run(folder.path(), "demo").ok();
-    assert!(demo.err.contains("Generated features, not photos"), "{demo:?}");
-    assert!(demo.err.contains("$ labelsieve clean --clean labelsieve-demo/clean.npz"), "{demo:?}");
-    assert_eq!(demo.out.matches("top-1 %").count(), 4, "{demo:?}");
+    assert!(demo.err.contains("32 words, 64 clean examples, 2838 candidates"), "{demo:?}");
+    assert!(demo.err.contains("$ labelsieve clean --clean labelsieve-demo/clean.parquet"), "{demo:?}");
+    let shares = |row: &str| -> f64 {
+        let line = demo.out.lines().find(|line| line.starts_with(row)).unwrap_or_else(|| panic!("{demo:?}"));
+        line.split_whitespace().rev().nth(1).and_then(|share| share.parse().ok()).unwrap()
+    };
+    let (clean, alike, cleaned) = (
+        shares("the clean icons alone"),
+        shares("all, each counting the same"),
+        shares("all, by relevance (prototypes)"),
+    );
+    assert!(cleaned > alike + 3.0 && alike > clean, "{demo:?}");
+    let report = std::fs::read_to_string(folder.path().join("labelsieve-demo/report.html")).unwrap();
+    assert!(report.contains("mouse: the computer mouse"));
     let again = run(folder.path(), "demo -q").ok();
     assert_eq!((again.out, again.err), (demo.out, String::new()), "a second demo is the same demo");
     let names = listing(folder.path());
-    assert!(names.contains(&"labelsieve-demo/gcn-cosine.safetensors".to_owned()), "{names:?}");
+    assert!(names.contains(&"labelsieve-demo/model.safetensors".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.contains("partial") || name.contains("/.")), "{names:?}");
 }
 

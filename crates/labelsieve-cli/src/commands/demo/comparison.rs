@@ -29,6 +29,9 @@ struct Class {
     truth: Vec<f32>,
 }
 
+/// How much each candidate of a class counts.
+type Weigh = fn(&Class) -> Vec<f32>;
+
 const ORACLE: &str = "all, if somebody had looked at each (prototypes)";
 
 impl Comparison {
@@ -47,11 +50,11 @@ impl Comparison {
         let test = |classifier: &dyn Classifier| accuracy(classifier, &features, &truth);
 
         let mut ways = Vec::new();
-        let by: [(&'static str, &dyn Fn(&Class) -> Vec<f32>); 4] = [
-            ("the clean icons alone (prototypes)", &|class| vec![0.0; class.noisy.len()]),
-            ("all, each counting the same (prototypes)", &|class| vec![1.0; class.noisy.len()]),
-            ("all, by relevance (prototypes)", &|class| class.relevance.clone()),
-            (ORACLE, &|class| class.truth.clone()),
+        let by: [(&'static str, Weigh); 4] = [
+            ("the clean icons alone (prototypes)", |class| vec![0.0; class.noisy.len()]),
+            ("all, each counting the same (prototypes)", |class| vec![1.0; class.noisy.len()]),
+            ("all, by relevance (prototypes)", |class| class.relevance.clone()),
+            (ORACLE, |class| class.truth.clone()),
         ];
         for (name, weigh) in by {
             let weights: Vec<Vec<f32>> = classes.iter().map(weigh).collect();

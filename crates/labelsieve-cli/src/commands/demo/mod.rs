@@ -40,6 +40,7 @@ struct Line {
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let folder = Folder(&self.dir);
+        std::fs::create_dir_all(&self.dir).map_err(labelsieve_data::DataError::io("write", &self.dir))?;
         printer.note("A word means several things: *mouse* is an animal and a device. Here are 32 such words, one meaning of");
         printer.note("each, a few clean examples, and some 2,800 icons that have the word in the names their authors gave them.");
         let sample = Sample::write(&folder, usize::from(self.clean_examples), printer)?;

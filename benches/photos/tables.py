@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 
-def cell(value):
+def cell(value, decimals):
     if value is None or isinstance(value, str):
         return value or ""
     width = value.get("half_width")
-    return f"{value['mean']:.1f}" + (f" ± {width:.1f}" if width is not None else "")
+    return f"{value['mean']:.{decimals}f}" + (f" ± {width:.{decimals}f}" if width is not None else "")
 
 
 def main():
@@ -25,7 +25,8 @@ def main():
         print("| | " + " | ".join(names) + " |")
         print("|---" * (len(names) + 1) + "|")
         for row in table["rows"]:
-            print(f"| {row['label']} | " + " | ".join(map(cell, row["cells"])) + " |")
+            cells = [cell(value, column["decimals"]) for value, column in zip(row["cells"], table["columns"])]
+            print(f"| {row['label']} | " + " | ".join(cells) + " |")
         print()
 
 

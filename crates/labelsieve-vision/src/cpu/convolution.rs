@@ -116,46 +116,10 @@ impl Convolution {
         let forward = Sweep::new(runs, from, to, output.height, output.width, |image, y, x| {
             (from.at(image, corner(y), corner(x)), to.at(image, y as isize, x as isize))
         });
+        let back = Layout::of(input, border);
         let backward = (0..stride * stride)
             .map(|phase| {
-                // Kernel rows that take input row y to an output row: those with (y + padding - row) divisible by the stride.
-                let reaching = |phase: usize| -> Vec<usize> {
-                    (0..kernel)
-                        .rev()
-                        .filter(|tap| (phase + padding + kernel * stride - tap).is_multiple_of(stride))
-                        .collect()
-                };
-                let (y0, x0) = (phase / stride, phase % stride);
-                let (rows, columns) = (reaching(y0), reaching(x0));
-                let runs = match columns.len() {
-                    0 => Vec::new(),
-                    n => (0..rows.len())
-                        .map(|row| Run { shift: row * to.row_stride(), depth: n * output.channels })
-                        .collect(),
-                };
-                let first = |position: usize, taps: &[usize]| {
-                    let tap = taps.first().copied().unwrap_or(0);
-                    (position + padding) as isize / stride as isize
-                        - (tap as isize - (((position + padding) % stride) as isize)) / stride as isize
-                };
-                let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
-                let back = Layout::of(input, border);
-                let sweep = Sweep::new(
-                    runs,
-                    to,
-                    back,
-                    count(input.height, y0),
-                    count(input.width, x0),
-                    |image, y, x| {
-                        let (y, x) = (y * stride + y0, x * stride + x0);
-                        let start = match rows.is_empty() || columns.is_empty() {
-                            true => 0,
-                            false => to.at(image, first(y, &rows), first(x, &columns)),
-                        };
-                        (start, back.at(image, y as isize, x as isize))
-                    },
-                );
-                BackwardSweep { sweep, rows, columns }
+                BackwardSweep::new((phase / stride, phase % stride), to, back, (kernel, stride, padding))
             })
             .collect();
         Convolution { input, output, kernel, forward, backward }
@@ -314,6 +278,43 @@ impl Convolution {
                 done += run.depth;
             }
         }
+    }
+}
+
+impl BackwardSweep {
+    /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the slopes in `to`.
+    fn new(
+        (y0, x0): (usize, usize),
+        to: Layout,
+        back: Layout,
+        (kernel, stride, padding): (usize, usize, usize),
+    ) -> BackwardSweep {
+        // Kernel positions that take input position p to an output: those with p + padding - tap divisible by the stride.
+        let reaching = |p: usize| -> Vec<usize> {
+            let reaches = |tap: &usize| (p + padding + kernel * stride - tap).is_multiple_of(stride);
+            (0..kernel).rev().filter(reaches).collect()
+        };
+        let (rows, columns) = (reaching(y0), reaching(x0));
+        let depth = columns.len() * to.shape.channels;
+        let n_runs = if columns.is_empty() { 0 } else { rows.len() };
+        let runs = (0..n_runs).map(|row| Run { shift: row * to.row_stride(), depth }).collect();
+        // The output that the last of the taps takes input position p to; -1 lies in the border.
+        let first = |p: usize, taps: &[usize]| (p + padding) as isize - taps[0] as isize;
+        let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
+        let (height, width) = (count(back.shape.height, y0), count(back.shape.width, x0));
+        let sweep = Sweep::new(runs, to, back, height, width, |image, y, x| {
+            let (y, x) = (y * stride + y0, x * stride + x0);
+            let start = match n_runs {
+                0 => 0, // nothing is read
+                _ => to.at(
+                    image,
+                    first(y, &rows).div_euclid(stride as isize),
+                    first(x, &columns).div_euclid(stride as isize),
+                ),
+            };
+            (start, back.at(image, y as isize, x as isize))
+        });
+        BackwardSweep { sweep, rows, columns }
     }
 }
 

@@ -17,8 +17,20 @@ def command(*arguments, cwd, check=True):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    command("demo", "--dir", ".", cwd=folder)
+    """Generated features as a user's files, cleaned and learned from on the command line."""
+    folder, data = tmp_path_factory.mktemp("demo"), labelsieve.demo_data(n_clean=2)
+    names = list(dict.fromkeys(data.y_test))
+    parts = {
+        "clean": (data.X[data.is_clean], data.y[data.is_clean]),
+        "noisy": (data.X[~data.is_clean], data.y[~data.is_clean]),
+        "test": (data.X_test, data.y_test),
+    }
+    for name, (X, y) in parts.items():
+        np.savez(folder / f"{name}.npz", features_all=X, labels_all=np.array([names.index(label) for label in y]))
+    pools = ["--clean", "clean.npz", "--noisy", "noisy.npz"]
+    command("clean", *pools, "-o", "relevance-gcn.parquet", cwd=folder)
+    learn = ["--relevance", "relevance-gcn.parquet", "--classifier", "cosine", "-o", "gcn-cosine.safetensors"]
+    command("train", *pools, *learn, cwd=folder)
     return folder
 
 

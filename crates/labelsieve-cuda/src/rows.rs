@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use cudarc::driver::{CudaEvent, CudaSlice, PinnedHostSlice};
 use labelsieve::Features;
-use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::gpu::{Gpu, at};
@@ -67,7 +66,6 @@ impl Staging {
         dim: usize,
         fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
     ) -> Result<Rows> {
-        const ROWS: usize = 256; // per unit of work
         let stride = stride_of(dim);
         let mut values = gpu.room(n * stride)?;
         let rows_at_once = (STAGING_LEN / stride).max(1);
@@ -78,13 +76,58 @@ impl Staging {
                 sent.synchronize()?;
             }
             let slice = &mut buffer.as_mut_slice()?[..(end - first) * stride];
-            slice.par_chunks_mut(ROWS * stride).enumerate().for_each(|(chunk, out)| {
-                let start = first + chunk * ROWS;
-                fill(start..start + out.len() / stride, out);
-            });
+            fill_side_by_side(slice, stride, |rows, out| fill(first + rows.start..first + rows.end, out));
             gpu.stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
             *sent = Some(gpu.stream.record_event(None)?);
         }
         Ok(Rows { values, n, dim, stride })
+    }
+}
+
+/// Fills rows of `stride` numbers by several threads, each its share of them.
+///
+/// These are not rayon's threads, because the GPU is locked meanwhile: a thread that waits for others in rayon may begin
+/// another task in the meantime, and when that task wants the GPU, it waits for itself.
+fn fill_side_by_side(out: &mut [f32], stride: usize, fill: impl Fn(Range<usize>, &mut [f32]) + Sync) {
+    const LEAST: usize = 256 << 10; // numbers, for which a thread is worth its start
+    const MOST_THREADS: usize = 8; // which saturate memory
+    let n_threads = rayon::current_num_threads().min(MOST_THREADS).min(out.len() / LEAST).max(1);
+    let share = (out.len() / stride).div_ceil(n_threads).max(1);
+    let mut parts = out.chunks_mut(share * stride).enumerate().map(|(part, out)| {
+        let start = part * share;
+        (start..start + out.len() / stride, out)
+    });
+    std::thread::scope(|scope| {
+        let own = parts.next();
+        for (rows, out) in parts {
+            let fill = &fill;
+            scope.spawn(move || fill(rows, out));
+        }
+        if let Some((rows, out)) = own {
+            fill(rows, out);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_filled_once_whatever_the_number_of_threads() {
+        for n in [0, 1, 5, 1_000, 200_003] {
+            let stride = 8;
+            let mut out = vec![0.0; n * stride];
+            fill_side_by_side(&mut out, stride, |rows, out| {
+                for (row, out) in rows.zip(out.chunks_exact_mut(stride)) {
+                    out.iter_mut().for_each(|x| *x += 1.0 + row as f32);
+                }
+            });
+            assert!(
+                out.chunks_exact(stride)
+                    .enumerate()
+                    .all(|(row, out)| out.iter().all(|x| *x == 1.0 + row as f32))
+            );
+        }
     }
 }

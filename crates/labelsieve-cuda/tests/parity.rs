@@ -9,6 +9,7 @@ use labelsieve::random::Stream;
 use labelsieve::relevance::{Gcn, LabelPropagation, Mlp, Similarity, Training};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
 use labelsieve_cuda::Cuda;
+use rayon::prelude::*;
 
 static GPU: LazyLock<Option<Cuda>> = LazyLock::new(|| match Cuda::open(0) {
     Ok(cuda) => Some(cuda),
@@ -227,6 +228,21 @@ fn a_pool_made_by_the_engine_is_one_with_its_graph() {
     let pool = cuda.pool(&Method::gcn(), noisy.clone()).unwrap();
     assert!(pool.ready_graph(50) == Cpu.pool(&Method::gcn(), noisy.clone()).unwrap().ready_graph(50));
     assert!(cuda.pool(&Method::Mlp(Mlp::default()), noisy).unwrap().ready_graph(50).is_none());
+}
+
+/// Pools large enough that several threads copy one: threads that wait for a copy must not begin another pool, which would
+/// wait for the GPU that they hold.
+#[test]
+fn many_threads_may_ask_for_pools_at_once() {
+    let cuda = gpu_or_skip!();
+    let noisy = features(4_000, 512, Kind::Clusters(40), 8);
+    let expected = cuda.pool(&Method::gcn(), noisy.clone()).unwrap();
+    let pools: Vec<NoisyPool> = (0..64)
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| cuda.pool(&Method::gcn(), noisy.clone()).unwrap())
+        .collect();
+    assert!(pools.iter().all(|pool| pool.ready_graph(50) == expected.ready_graph(50)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{NetworkFile, NetworkMetadata, Precision};
 use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
@@ -52,6 +52,10 @@ pub struct FineTuneArguments {
     #[arg(long, value_name = "NAME", help_heading = "Fine-tuning")]
     pub base_label_column: Option<String>,
 
+    /// Whether base and new classes compete with each other while they learn
+    #[arg(long, value_enum, default_value = "joint", requires = "base_images", help_heading = "Fine-tuning")]
+    pub softmax: Softmax,
+
     /// Learning rate
     #[arg(
         long,
@@ -61,6 +65,19 @@ pub struct FineTuneArguments {
         help_heading = "Fine-tuning"
     )]
     pub rate: f32,
+
+    /// Learning rate of the last epoch, reached along half a cosine [default: that of the first]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, help_heading = "Fine-tuning")]
+    pub final_rate: Option<f32>,
+}
+
+/// Which classes compete when base classes learn too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Softmax {
+    /// All with all, so that their scores can be compared
+    Joint,
+    /// Base classes among themselves and new ones among themselves: eq. (8) as the paper prints it
+    Separate,
 }
 
 /// Everything that decides the result.
@@ -110,7 +127,11 @@ impl FineTune<'_> {
             start = [opened.snapshot.class_weights(&opened.network)?, &start[..]].concat();
         }
         let start = opened.snapshot.with_classifier(&opened.network, &start, opened.scale)?;
-        let examples = novel.with_base(n_base).without_irrelevant();
+        let split = match self.arguments.softmax {
+            Softmax::Joint => 0,
+            Softmax::Separate => n_base,
+        };
+        let examples = Examples { split, ..novel.with_base(n_base).without_irrelevant() };
         check_classes(&examples, &names)?;
         printer.note(&format!(
             "fine-tuning on {} examples of {} classes with relevance from {LEAST_RELEVANCE}, {} epochs, on {networks}",
@@ -156,7 +177,10 @@ impl FineTune<'_> {
         Recipe {
             epochs: self.epochs.unwrap_or(usual.epochs),
             batch: self.batch_size.unwrap_or(usual.batch),
-            rates: Rates::Steps(vec![(0, self.arguments.rate)]),
+            rates: match self.arguments.final_rate {
+                Some(last) => Rates::Cosine(self.arguments.rate, last),
+                None => Rates::Steps(vec![(0, self.arguments.rate)]),
+            },
             ..usual
         }
     }

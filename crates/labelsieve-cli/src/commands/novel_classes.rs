@@ -112,10 +112,7 @@ impl NovelClasses {
             labels.filter(|(_, c)| (*c as usize) < n_base).map(|(row, c)| (row, c, 1.0)).collect();
         let novel = self.examples.iter().map(|e| (e.row, e.class + n_base as u32, e.relevance));
         let n_classes = n_base + self.names.len();
-        Examples {
-            split: n_base,
-            ..Examples::weighted(self.images, n_classes, base.into_iter().chain(novel))
-        }
+        Examples::weighted(self.images, n_classes, base.into_iter().chain(novel))
     }
 }
 

@@ -230,8 +230,12 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert_eq!(classes, ["columns", "rows", "checks", "plain"]);
     let novel = predictions(&run(folder, "predict --model A.safetensors --images test --device cpu").ok());
     assert!(share_right(&novel) > 0.85, "among four classes: {novel:?}");
+    let base = predictions(&run(folder, "predict --model A.safetensors --images checked --device cpu").ok());
+    assert!(share_right(&base) > 0.85, "among four classes: {base:?}");
+
     // Eq. (8) sums two losses that know nothing of each other: base classes are told apart among themselves.
-    let line = "predict --model A.safetensors --images checked --device cpu --top 4";
+    run(folder, &format!("{FINETUNE} --base-images base --softmax separate -o B.safetensors")).ok();
+    let line = "predict --model B.safetensors --images checked --device cpu --top 4";
     let mut base = predictions(&run(folder, line).ok());
     assert_eq!(base.len(), 4 * 20);
     base.retain(|(_, class)| ["columns", "rows"].contains(&class.as_str()));
@@ -278,7 +282,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let folder = folder.path();
     let line = |options: &str| format!("{FINETUNE} {options} -o F.safetensors");
     refuses(folder, &line("--base N.safetensors"), &["finetune does not use --base", "hint: "]);
-    refuses(folder, &line("--rate NaN"), &["learning rate: expected a number from 0, found NaN", "hint: "]);
+    for option in ["--rate", "--final-rate"] {
+        let parts = ["learning rate: expected a number from 0, found NaN", "hint: "];
+        refuses(folder, &line(&format!("{option} NaN")), &parts);
+    }
+    refuses(folder, &line("--softmax separate"), &["--base-images"]);
     let one = line("").replace("--batch-size 8", "--batch-size 1");
     refuses(folder, &one, &["batch size: expected at least 2", "hint: "]);
     let bare = "train --classifier finetune --relevance R.parquet -o F.safetensors";

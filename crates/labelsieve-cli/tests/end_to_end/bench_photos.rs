@@ -283,7 +283,11 @@ fn a_network_embeds_the_photos_once_and_is_fine_tuned() {
     let bench = "bench photos c.toml -o RUN --fine-tune 1 --device cpu";
     let done = run(folder, bench).ok();
     assert!(done.err.contains("warning: 1 photos have no features and take no part"), "{done:?}");
-    assert!(done.out.lines().any(|line| line.starts_with("gcn, fine-tuned")), "{done:?}");
+    let tables = |row: &str| done.out.lines().filter(|line| line.starts_with(&format!("{row}  "))).count();
+    assert_eq!(tables("gcn, fine-tuned"), 2, "top-1 and top-5 on novel classes: {done:?}");
+    for row in ["gcn, fine-tuned with base", "gcn, fine-tuned with base, one softmax"] {
+        assert_eq!(tables(row), 4, "on all classes too: {done:?}");
+    }
     for stage in ["embedding", "fine-tuning"] {
         assert!(done.err.lines().any(|line| line.starts_with(stage)), "no time of {stage}: {done:?}");
     }
@@ -294,4 +298,27 @@ fn a_network_embeds_the_photos_once_and_is_fine_tuned() {
     );
     assert_eq!(again.out, done.out);
     assert_eq!(RunDirectory::open(folder.join("RUN")).expect("a run").info().notes, ["net: not trained"]);
+}
+
+#[test]
+fn without_tuning_all_novel_classes_are_reported_and_missing_backbones_are_named() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    let made = "[[backbone]]\nname = \"made\"\nfeatures = \"features.npz\"\n";
+    let unmade = "[[backbone]]\nname = \"later\"\nfeatures = \"later.npz\"\nmade_by = \"make later\"\n";
+    std::fs::write(folder.join("c.toml"), format!("{CONFIG}{made}{unmade}")).expect("a file");
+    let line = "bench photos c.toml -o RUN --untuned --device cpu --json";
+    let done = run(folder, line).ok();
+    assert!(
+        done.err.contains("backbone later is left out: no features at `later.npz`; `make later` makes them")
+    );
+    let results: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    assert!(results[0]["chosen"].is_null());
+    let cell = &results[0]["rows"][0]["by_shot"][0][0];
+    assert_eq!(cell["class_top_1"].as_array().map(Vec::len), Some(NOVEL.len()), "{cell}");
+    let asked = "bench photos c.toml -o OTHER --backbones later";
+    refuses(folder, asked, &["backbone `later` has no features at `later.npz`", "hint: `make later`"]);
+    let both = "bench photos c.toml -o OTHER --untuned --protocol 5way";
+    refuses(folder, both, &["the 5way protocol is always tuned", "hint: "]);
+    assert!(!listing(folder).contains(&"OTHER".to_owned()));
 }

@@ -8,6 +8,7 @@ use labelsieve::matching::MatchRule;
 use labelsieve_data::DataError;
 use serde::{Deserialize, Serialize};
 
+use crate::bench::Score;
 use crate::hint::user_error;
 
 /// A whole configuration file.
@@ -124,6 +125,16 @@ pub enum TuneBy {
     Top5,
 }
 
+impl TuneBy {
+    /// What is looked at of a cell.
+    pub fn score(self) -> Score {
+        match self {
+            TuneBy::Top1 => |reached| reached.novel_top_1,
+            TuneBy::Top5 => |reached| reached.novel_top_5,
+        }
+    }
+}
+
 /// A network, or features that one made.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -136,6 +147,9 @@ pub struct Backbone {
     /// Features of all photos by id, where they exist already.
     #[serde(default)]
     pub features: Option<PathBuf>,
+    /// A command that makes `features`: with it, a run leaves the backbone out while they are missing.
+    #[serde(default)]
+    pub made_by: Option<String>,
     /// Classifier of the base classes, W_B, where the network file holds none.
     #[serde(default)]
     pub base_classifier: Option<PathBuf>,

@@ -14,7 +14,7 @@ use super::config::PhotoColumns;
 use super::half::Half;
 use super::measure::Outcome;
 use super::tables::Heading;
-use crate::bench::{Task, class_gains};
+use crate::bench::{Task, Tuned, class_gains};
 
 /// Every figure of one backbone and one set of candidates.
 pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Heading) -> Vec<Figure> {
@@ -26,13 +26,15 @@ pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Head
         data,
     };
     let k = shots[0];
-    vec![
+    let lambda = outcome.tuned.as_ref().map(|tuned| {
         figure(
             "lambda",
             "accuracy against λ",
             "GCN with prototypes on the tuning classes; one curve per number of clean examples.",
-            lambda_curves(outcome, shots),
-        ),
+            lambda_curves(tuned, shots),
+        )
+    });
+    let others = [
         figure(
             "pools",
             "candidates and what they bring",
@@ -51,11 +53,12 @@ pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Head
             &format!("GCN at k = {k}, first episode, all reported classes."),
             separation(outcome, report, k),
         ),
-    ]
+    ];
+    lambda.into_iter().chain(others).collect()
 }
 
-fn lambda_curves(outcome: &Outcome, shots: &[usize]) -> FigureKind {
-    let series = shots.iter().zip(&outcome.tuned.gcn_lambda).map(|(k, trials)| {
+fn lambda_curves(tuned: &Tuned, shots: &[usize]) -> FigureKind {
+    let series = shots.iter().zip(&tuned.gcn_lambda).map(|(k, trials)| {
         let mut points: Vec<Point> = trials
             .iter()
             .map(|trial| Point { x: f64::from(trial.setting), y: 100.0 * trial.score, half_width: None })

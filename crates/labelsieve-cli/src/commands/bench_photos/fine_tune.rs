@@ -1,118 +1,166 @@
-//! The row "gcn, fine-tuned": the whole network learns from the photos by their relevance.
-
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+//! The rows of the fine-tuned network: all of it learns from the photos by their relevance.
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
-use labelsieve::evaluation::accuracy;
-use labelsieve_data::images::{ImageColumns, ImageSource};
-use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
-use labelsieve_vision::training::{Checkpoint, Examples, Recipe, Training, Watcher};
+use labelsieve::evaluation::{BaseTest, TestSets, Trial, best};
+use labelsieve_vision::training::{Checkpoint, Examples, Rates, Recipe, Training, Watcher};
 use labelsieve_vision::{Networks, ScaleRule, Snapshot, dataset_features};
+use serde::{Deserialize, Serialize};
 
-use super::config::PhotoColumns;
 use super::half::Half;
 use super::measure::RowResult;
-use crate::bench::{Reached, Row, Run, Task};
-use crate::image_inputs::encoded;
+use super::photos::ClassPhotos;
+use super::pictures::Pictures;
+use crate::bench::{Reached, Row, Run, Score, Source, Task};
 use crate::network::OpenedNetwork;
 use crate::printer::Printer;
 
-/// A network, and the decoded photos of the reported classes.
-pub struct FineTuning<'a> {
-    networks: &'a dyn Networks,
-    opened: &'a OpenedNetwork,
-    images: Arc<Dataset>,
-    /// Where each photo is among the images; not all can be read.
-    place: HashMap<usize, usize>,
+/// Learning rates and epochs that tuning tries.
+const RATES: [f32; 3] = [0.001, 0.003, 0.01];
+const EPOCHS: [usize; 3] = [5, 10, 20];
+
+/// How fast and how long a network is fine-tuned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    pub rate: f32,
+    pub epochs: usize,
 }
 
-impl<'a> FineTuning<'a> {
-    /// Decodes every photo of the reported classes that may be needed: clean examples, candidates and tests.
-    pub fn new(
-        networks: &'a dyn Networks,
-        opened: &'a OpenedNetwork,
-        report: &Half,
-        columns: &PhotoColumns,
-    ) -> Result<FineTuning<'a>> {
-        let photos = report.ground.photos;
-        let mut wanted = HashSet::new();
-        for (class, &novel) in report.classes.iter().enumerate() {
-            wanted.extend(&report.candidates(class).photos);
-            wanted.extend(photos.novel[novel].train.iter().chain(&photos.novel[novel].test));
-        }
-        let by_id: HashMap<&str, usize> =
-            wanted.into_iter().map(|&photo| (photos.ids[photo].as_str(), photo)).collect();
-        let image_columns = ImageColumns {
-            id: Some(columns.id.clone()),
-            image: Some(columns.image.clone()),
-            ..ImageColumns::default()
-        };
-        let source = ImageSource::open(&photos.files, &image_columns)?.images()?.map(encoded);
-        let chosen = source.filter(|image| by_id.contains_key(image.id.as_str()));
-        // A dataset has classes of its own; which class a photo is an example of depends on the pool it is in.
-        let labelled = chosen.map(|image| Encoded { label: Some("photo".to_owned()), ..image });
-        let images = Dataset::decode(labelled, &DatasetOptions::default());
-        let place = images.ids().iter().enumerate().map(|(row, id)| (by_id[id.as_str()], row)).collect();
-        Ok(FineTuning { networks, opened, images: Arc::new(images), place })
-    }
+/// The paper's, stated for fine-tuning with base classes.
+const PAPER: Schedule = Schedule { rate: 0.01, epochs: 10 };
 
-    /// The row, for the first `episodes` episodes of every shot.
-    pub fn row(
+/// Which classes a network is fine-tuned on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Learns {
+    /// Eq. (6): the novel ones.
+    Novel,
+    /// Eq. (8): base classes too, with a softmax for either kind.
+    Base,
+    /// The losses of eq. (8) under one softmax of all classes.
+    BaseTogether,
+}
+
+impl Learns {
+    fn row_name(self) -> &'static str {
+        match self {
+            Learns::Novel => "gcn, fine-tuned",
+            Learns::Base => "gcn, fine-tuned with base",
+            Learns::BaseTogether => "gcn, fine-tuned with base, one softmax",
+        }
+    }
+}
+
+/// A network and the photos it can learn from.
+pub struct FineTuning<'a> {
+    pub networks: &'a dyn Networks,
+    pub opened: &'a OpenedNetwork,
+    pub pictures: &'a Pictures,
+}
+
+/// One training: of a half's classes, with the weights of a source at a shot in an episode.
+#[derive(Clone, Copy)]
+struct Session<'a> {
+    half: &'a Half<'a>,
+    shot: usize,
+    k: usize,
+    episode: usize,
+    source: &'a Source,
+    learns: Learns,
+    schedule: Schedule,
+}
+
+impl FineTuning<'_> {
+    /// The rows, for the first `episodes` episodes of every shot, and the schedules chosen for the first row on the tuning
+    /// classes, if there are any: on one episode, as for the cosine classifier. All others have the paper's schedule.
+    pub fn rows(
         &self,
         run: &mut Run,
-        report: &Half,
+        (tuning, report): (Option<&Half>, &Half),
         gcn: &Row,
         episodes: usize,
+        score: Score,
         printer: &Printer,
-    ) -> Result<RowResult> {
-        let input = self.opened.network.input();
-        let recipe = Recipe::fine_tuning(input.height, input.width);
-        let mut cells = Vec::new();
-        for (shot, source) in gcn.sources.iter().enumerate() {
-            let k = run.grid.shots[shot];
-            let mut of_shot = Vec::new();
-            for episode in 0..episodes.min(run.grid.episodes) {
-                let key = format!(
-                    "{} fine-tuned {} k={k} episode={episode} {}",
-                    report.journal_name(),
-                    serde_json::json!(recipe),
-                    source.key()
-                );
-                let kept = run.kept(&key).and_then(|bytes| serde_json::from_slice::<Reached>(bytes).ok());
-                of_shot.push(match kept {
-                    Some(reached) => reached,
-                    None => {
-                        let weights = run.weights(report, shot, source, episode)?;
-                        let seed = run.grid.seed;
-                        let reached = run.clock.time("fine-tuning", || {
-                            self.cell(report, (k, episode), &weights, &recipe, seed, printer)
-                        })?;
-                        run.keep(key, serde_json::to_vec(&reached)?)?;
-                        reached
-                    }
-                });
+    ) -> Result<(Vec<RowResult>, Vec<Trial<Schedule>>)> {
+        let (mut rows, mut chosen) = (Vec::new(), Vec::new());
+        for learns in [Learns::Novel, Learns::Base, Learns::BaseTogether] {
+            let mut cells = Vec::new();
+            for (shot, source) in gcn.sources.iter().enumerate() {
+                let k = run.grid.shots[shot];
+                let mut session =
+                    Session { half: report, shot, k, episode: 0, source, learns, schedule: PAPER };
+                if let (Learns::Novel, Some(tuning)) = (learns, tuning) {
+                    let trial = self.choose(run, Session { half: tuning, ..session }, score, printer)?;
+                    session.schedule = trial.setting;
+                    chosen.push(trial);
+                }
+                let of_episode = |episode| self.reached(run, Session { episode, ..session }, printer);
+                cells.push((0..episodes).map(of_episode).collect::<Result<Vec<_>>>()?);
             }
-            cells.push(of_shot);
+            rows.push(RowResult { name: learns.row_name().to_owned(), is_bound: false, cells });
         }
-        Ok(RowResult { name: "gcn, fine-tuned".to_owned(), is_bound: false, cells })
+        Ok((rows, chosen))
     }
 
-    /// Fine-tunes on one episode and tests on the novel classes.
-    fn cell(
+    fn choose(
         &self,
-        report: &Half,
-        (k, episode): (usize, usize),
+        run: &mut Run,
+        session: Session,
+        score: Score,
+        printer: &Printer,
+    ) -> Result<Trial<Schedule>> {
+        let mut trials = Vec::new();
+        for rate in RATES {
+            for epochs in EPOCHS {
+                let setting = Schedule { rate, epochs };
+                let reached = self.reached(run, Session { schedule: setting, ..session }, printer)?;
+                trials.push(Trial { setting, score: score(&reached) });
+            }
+        }
+        let order: Vec<usize> = (0..trials.len()).collect();
+        let winner = best(&order, |&i| Ok(trials[i].score))?[0].setting;
+        Ok(trials.swap_remove(winner))
+    }
+
+    /// What a training reaches: as the journal has kept it, else now.
+    fn reached(&self, run: &mut Run, session: Session, printer: &Printer) -> Result<Reached> {
+        let recipe = self.recipe(session.schedule);
+        let key = format!(
+            "{} fine-tuned {:?} {} k={} episode={} {}",
+            session.half.journal_name(),
+            session.learns,
+            serde_json::json!(recipe),
+            session.k,
+            session.episode,
+            session.source.key()
+        );
+        if let Some(kept) = run.kept(&key).and_then(|bytes| serde_json::from_slice(bytes).ok()) {
+            return Ok(kept);
+        }
+        let weights = run.weights(session.half, session.shot, session.source, session.episode)?;
+        let seed = run.grid.seed;
+        let reached =
+            run.clock.time("fine-tuning", || self.train(session, &weights, &recipe, seed, printer))?;
+        run.keep(key, serde_json::to_vec(&reached)?)?;
+        Ok(reached)
+    }
+
+    fn recipe(&self, Schedule { rate, epochs }: Schedule) -> Recipe {
+        let input = self.opened.network.input();
+        let usual = Recipe::fine_tuning(input.height, input.width);
+        Recipe { epochs, rates: Rates::Steps(vec![(0, rate)]), ..usual }
+    }
+
+    fn train(
+        &self,
+        session: Session,
         weights: &[Vec<f32>],
         recipe: &Recipe,
         seed: u64,
         printer: &Printer,
     ) -> Result<Reached> {
-        let start = self.start(report, (k, episode), weights)?;
-        let examples = self.examples(report, (k, episode), weights).without_irrelevant();
+        let examples = self.examples(session, weights).without_irrelevant();
         let training = Training {
             networks: self.networks,
             network: &self.opened.network,
@@ -124,54 +172,106 @@ impl<'a> FineTuning<'a> {
         };
         let images = (recipe.epochs * recipe.batches(examples.rows.len()) * recipe.batch) as u64;
         let progress = printer.progress(images, "images");
-        progress.set_message(format!("fine-tuning, k = {k}, episode {}", episode + 1));
-        let learned = training.run(Checkpoint::start(start), &mut Shown(&progress))?;
+        let Session { half, k, episode, learns, .. } = session;
+        progress.set_message(format!(
+            "{}, {}, k = {k}, episode {}",
+            half.title(),
+            learns.row_name(),
+            episode + 1
+        ));
+        let start = Checkpoint::start(self.start(session, weights)?);
+        let learned = training.run(start, &mut Shown(&progress))?;
         progress.finish_and_clear();
-        self.test(report, &learned.snapshot)
+        self.test(session, &learned.snapshot)
     }
 
-    /// The network with the prototypes of the weighted examples as its classifier.
-    fn start(&self, report: &Half, (k, episode): (usize, usize), weights: &[Vec<f32>]) -> Result<Snapshot> {
-        let clean = report.clean(episode, k)?;
-        let pools = (0..clean.len()).map(|class| report.pool(class)).collect::<Result<Vec<Features>>>()?;
+    /// The network with a classifier that starts at the prototypes of the weighted examples, behind W_B if base classes
+    /// learn too.
+    fn start(&self, session: Session, weights: &[Vec<f32>]) -> Result<Snapshot> {
+        let Session { half, k, episode, .. } = session;
+        let clean = half.clean(episode, k)?;
+        let pools = (0..clean.len()).map(|class| half.pool(class)).collect::<Result<Vec<Features>>>()?;
         let classes = (0..clean.len())
             .map(|class| WeightedClass::new(&clean[class], &pools[class], &weights[class]))
             .collect::<labelsieve::Result<Vec<_>>>()?;
-        let matrix = prototypes(&classes, report.dim(), report.scale())?;
-        let rows = matrix.weights().block(0..classes.len());
-        Ok(self.opened.snapshot.with_classifier(&self.opened.network, rows, report.scale())?)
+        let novel = prototypes(&classes, half.dim(), half.scale())?;
+        let base = if session.n_base() > 0 { half.base_weights()? } else { Vec::new() };
+        let rows = [&base[..], novel.weights().block(0..classes.len())].concat();
+        Ok(self.opened.snapshot.with_classifier(&self.opened.network, &rows, half.scale())?)
     }
 
-    /// Clean photos count 1, candidates by their relevance.
-    fn examples(&self, report: &Half, (k, episode): (usize, usize), weights: &[Vec<f32>]) -> Examples {
-        let examples = weights.iter().enumerate().flat_map(|(class, weights)| {
-            let clean = report.clean_photos(class, episode, k).iter().map(|&photo| (photo, 1.0));
-            let noisy = report.candidates(class).photos.iter().copied().zip(weights.iter().copied());
-            clean.chain(noisy).filter_map(move |(photo, relevance)| {
-                Some((*self.place.get(&photo)?, class as u32, relevance))
-            })
-        });
-        Examples::weighted(self.images.clone(), weights.len(), examples)
-    }
-
-    /// Tests on the novel classes; base classes have no weights in a network that has moved on.
-    fn test(&self, report: &Half, snapshot: &Snapshot) -> Result<Reached> {
-        let network = &self.opened.network;
-        let mut learner = self.networks.learner(network, snapshot)?;
-        let (mut rows, mut labels) = (Vec::new(), Vec::new());
-        for (label, &class) in report.classes.iter().enumerate() {
-            let tests = report.ground.photos.novel[class].test.iter();
-            let readable: Vec<usize> = tests.filter_map(|photo| self.place.get(photo).copied()).collect();
-            labels.extend(std::iter::repeat_n(label, readable.len()));
-            rows.extend(readable);
+    /// Base photos, if they learn too, and clean photos count 1, candidates by their relevance.
+    fn examples(&self, session: Session, weights: &[Vec<f32>]) -> Examples {
+        let Session { half, k, episode, learns, .. } = session;
+        let n_base = session.n_base();
+        let mut examples = Vec::new();
+        let mut add = |photo: usize, class: usize, relevance: f32| {
+            examples.extend(self.pictures.place(photo).map(|row| (row, class as u32, relevance)));
+        };
+        for (class, photos) in half.ground.photos.base[..n_base].iter().enumerate() {
+            photos.train.iter().for_each(|&photo| add(photo, class, 1.0));
         }
+        for (class, weights) in weights.iter().enumerate() {
+            half.clean_photos(class, episode, k).iter().for_each(|&photo| add(photo, n_base + class, 1.0));
+            let noisy = half.candidates(class).photos.iter().zip(weights);
+            noisy.for_each(|(&photo, &relevance)| add(photo, n_base + class, relevance));
+        }
+        let split = if learns == Learns::BaseTogether { 0 } else { n_base };
+        let n_classes = n_base + weights.len();
+        Examples { split, ..Examples::weighted(self.pictures.images.clone(), n_classes, examples) }
+    }
+
+    /// Tests on the novel classes, and on all of them if base classes learned too: in a network that has moved on, W_B
+    /// means nothing.
+    fn test(&self, session: Session, snapshot: &Snapshot) -> Result<Reached> {
+        let Session { half, .. } = session;
+        let network = &self.opened.network;
+        let photos = half.ground.photos;
+        let learned = Features::new(snapshot.class_weights(network)?.to_vec(), network.dim())?;
+        let n_base = session.n_base();
+        let part = |rows: std::ops::Range<usize>| -> Result<WeightMatrix> {
+            let rows = learned.select(&rows.collect::<Vec<_>>());
+            Ok(WeightMatrix::new(rows, half.scale())?)
+        };
+        let novel = half.classes.iter().map(|&class| &photos.novel[class]);
+        let (novel, novel_labels) = self.features(snapshot, novel)?;
+        let base = match n_base {
+            0 => None,
+            _ => {
+                let (features, labels) = self.features(snapshot, photos.base.iter())?;
+                Some(BaseTest { weights: part(0..n_base)?, features, labels })
+            }
+        };
+        let tests = TestSets { novel, novel_labels, base };
+        Reached::new(&tests, &part(n_base..learned.len())?).context("cannot test the fine-tuned network")
+    }
+
+    /// Features of the test photos of some classes, and their labels.
+    fn features<'b>(
+        &self,
+        snapshot: &Snapshot,
+        classes: impl Iterator<Item = &'b ClassPhotos>,
+    ) -> Result<(Features, Vec<usize>)> {
+        let network = &self.opened.network;
+        let (mut rows, mut labels) = (Vec::new(), Vec::new());
+        for (label, class) in classes.enumerate() {
+            rows.extend(class.test.iter().filter_map(|&photo| self.pictures.place(photo)));
+            labels.resize(rows.len(), label);
+        }
+        let mut learner = self.networks.learner(network, snapshot)?;
         let look = (self.opened.metadata.image_size, self.opened.view);
-        let features = dataset_features(learner.as_mut(), &self.images, &rows, look, |_| ())?;
-        let weights = Features::new(snapshot.class_weights(network)?.to_vec(), network.dim())?;
-        let weights = WeightMatrix::new(weights, report.scale())?;
-        let found = accuracy(&weights, &Features::new(features, network.dim())?, &labels)
-            .context("cannot test the fine-tuned network")?;
-        Ok(Reached::from_accuracy(&found, None))
+        let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, look, |_| ())?;
+        Ok((Features::new(features, network.dim())?, labels))
+    }
+}
+
+impl Session<'_> {
+    /// Base classes that learn too.
+    fn n_base(&self) -> usize {
+        match self.learns {
+            Learns::Novel => 0,
+            Learns::Base | Learns::BaseTogether => self.half.ground.photos.base.len(),
+        }
     }
 }
 

@@ -8,10 +8,11 @@ use super::config::Backbone;
 use super::fine_tune::FineTuning;
 use super::half::{Ground, Half};
 use super::measure::Outcome;
+use super::pictures::Pictures;
 use super::prepare::Prepared;
 use super::tables::Heading;
 use super::{BenchPhotos, Collected, figures, measure, results, tables};
-use crate::bench::Run;
+use crate::bench::{Run, Score};
 use crate::hint::user_error;
 use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
@@ -25,19 +26,28 @@ impl BenchPhotos {
         prepared: &Prepared,
         ground: Ground,
         backbone: &Backbone,
+        pictures: Option<&Pictures>,
         run: &mut Run,
         directory: &RunDirectory,
         collected: &mut Collected,
         printer: &Printer,
     ) -> Result<()> {
-        let (tune, report) = alternate_halves(prepared.photos.novel.len());
-        let tuning = Half::new(ground, tune, "tuning").novel_only();
-        let report = Half::new(ground, report, "reported");
+        let n_novel = prepared.photos.novel.len();
+        let (tuning, report) = match self.untuned {
+            true => (None, Half::new(ground, (0..n_novel).collect(), "novel")),
+            false => {
+                let (tune, report) = alternate_halves(n_novel);
+                let tuning = Half::new(ground, tune, "tuning").novel_only();
+                (Some(tuning), Half::new(ground, report, "reported"))
+            }
+        };
         let attention = measure::attention(run, &report, self.seed, printer)?;
-        let tune_by = prepared.config.protocol.tune_by;
-        let mut outcome = measure::measure(run, &tuning, &report, attention.as_ref(), tune_by, printer)?;
-        if self.fine_tune > 0 {
-            self.fine_tune(prepared, backbone, &report, &mut outcome, run, printer)?;
+        let score = prepared.config.protocol.tune_by.score();
+        let mut outcome =
+            measure::measure(run, tuning.as_ref(), &report, attention.as_ref(), score, printer)?;
+        if let Some(pictures) = pictures {
+            let halves = (tuning.as_ref(), &report);
+            self.fine_tune(backbone, pictures, halves, score, &mut outcome, run, printer)?;
         }
         let heading = self.heading(prepared, backbone, ground);
         let shots = &prepared.config.protocol.shots;
@@ -58,12 +68,14 @@ impl BenchPhotos {
         Ok(())
     }
 
-    /// Adds the row of the fine-tuned network.
+    /// Adds the rows of the fine-tuned network.
+    #[expect(clippy::too_many_arguments, reason = "a network, its photos, what is measured and who is told")]
     fn fine_tune(
         &self,
-        prepared: &Prepared,
         backbone: &Backbone,
-        report: &Half,
+        pictures: &Pictures,
+        halves: (Option<&Half>, &Half),
+        score: Score,
         outcome: &mut Outcome,
         run: &mut Run,
         printer: &Printer,
@@ -76,11 +88,11 @@ impl BenchPhotos {
         };
         let opened = open_network(path, Wanted::Features, None)?;
         let device = self.device.open_networks(printer)?;
-        let columns = &prepared.config.photos;
-        let tuning =
-            run.clock.time("decoding", || FineTuning::new(device.networks(), &opened, report, columns))?;
-        let row = tuning.row(run, report, &outcome.gcn_row(), self.fine_tune, printer)?;
-        outcome.add_after("gcn, cosine", row);
+        let fine_tuning = FineTuning { networks: device.networks(), opened: &opened, pictures };
+        let episodes = self.fine_tune.min(run.grid.episodes);
+        let (rows, schedules) = fine_tuning.rows(run, halves, &outcome.gcn, episodes, score, printer)?;
+        outcome.add_after("gcn, cosine", rows);
+        outcome.schedules = schedules;
         Ok(())
     }
 

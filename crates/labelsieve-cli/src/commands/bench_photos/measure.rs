@@ -1,14 +1,15 @@
 //! All rows of the tables for one backbone and one set of candidates.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, AttentionTraining, Cosine, WeightedClass};
 use labelsieve::evaluation::{RelevanceAnalysis, Trial};
+use labelsieve::relevance::paper_lambda;
 
-use super::config::TuneBy;
+use super::fine_tune::Schedule;
 use super::half::Half;
 use crate::bench::{
-    Reached, Row, Run, Score, Source, Task, Tuned, choose_cosine, gcn, prototype_rows, settings_of, tune,
+    Reached, Row, Run, Score, Source, Task, Tuned, choose_cosine, prototype_rows, settings_of, tune,
 };
 use crate::printer::Printer;
 
@@ -23,10 +24,15 @@ pub struct RowResult {
 
 /// What was measured for one backbone and one set of candidates.
 pub struct Outcome {
-    pub tuned: Tuned,
+    /// What was tried on the tuning classes, if there are any.
+    pub tuned: Option<Tuned>,
     /// Chosen settings of each cosine row, by shot.
     pub cosine: Vec<(String, Vec<Trial<Cosine>>)>,
+    /// Chosen schedules of fine-tuning, by shot.
+    pub schedules: Vec<Trial<Schedule>>,
     pub rows: Vec<RowResult>,
+    /// The settings of gcn.
+    pub gcn: Row,
     /// Relevance of gcn against the truth on the reported classes, by shot and episode.
     pub separation: Vec<Vec<RelevanceAnalysis>>,
     /// Relevance of gcn at the fewest shots in the first episode, by class.
@@ -34,16 +40,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The settings of gcn, by shot.
-    pub fn gcn_row(&self) -> Row {
-        let sources = self.tuned.gcn_lambda.iter().map(|trials| gcn(trials[0].setting).into()).collect();
-        Row { name: "gcn", sources }
-    }
-
-    /// Adds a row behind the one of this name, or at the end.
-    pub fn add_after(&mut self, name: &str, row: RowResult) {
+    /// Adds rows behind the one of this name, or at the end.
+    pub fn add_after(&mut self, name: &str, rows: Vec<RowResult>) {
         let place = self.rows.iter().position(|row| row.name == name).map_or(self.rows.len(), |at| at + 1);
-        self.rows.insert(place, row);
+        self.rows.splice(place..place, rows);
     }
 
     /// A row by its name.
@@ -52,30 +52,29 @@ impl Outcome {
     }
 }
 
-/// Tunes on one half and measures on the other.
+/// Tunes on one half, if there is one, and measures on the other; without tuning, settings are the paper's.
 pub fn measure(
     run: &mut Run,
-    tuning: &Half,
+    tuning: Option<&Half>,
     report: &Half,
     attention: Option<&Attention>,
-    tune_by: TuneBy,
+    score: Score,
     printer: &Printer,
 ) -> Result<Outcome> {
-    let score: Score = match tune_by {
-        TuneBy::Top1 => |reached| reached.novel_top_1,
-        TuneBy::Top5 => |reached| reached.novel_top_5,
-    };
     let n_shots = run.grid.shots.len();
-    let tuned = tune(run, tuning, score, printer)?;
-    let mut sources = prototype_rows(n_shots, Some(&tuned), &|_| 1.0);
+    let tuned = tuning.map(|tuning| tune(run, tuning, score, printer)).transpose()?;
+    let mut sources = prototype_rows(n_shots, tuned.as_ref(), &|s| paper_lambda(run.grid.shots[s]));
+    let gcn = sources.iter().find(|row| row.name == "gcn").context("a row of gcn")?.clone();
     sources.push(Row { name: "oracle", sources: vec![Source::Oracle; n_shots] });
     let cells = run.prototypes(report, &settings_of(&sources), printer)?;
     let mut outcome = Outcome {
         tuned,
         cosine: Vec::new(),
+        schedules: Vec::new(),
         rows: Vec::new(),
-        separation: Vec::new(),
-        relevance: Vec::new(),
+        separation: separation(run, report, &gcn)?,
+        relevance: run.weights(report, 0, &gcn.sources[0], 0)?,
+        gcn,
     };
     for row in &sources {
         let by_shot = row.sources.iter().enumerate().map(|(s, source)| cells.of(s, source).to_vec());
@@ -93,9 +92,6 @@ pub fn measure(
             outcome.rows.push(result);
         }
     }
-    let gcn = outcome.gcn_row();
-    outcome.relevance = run.weights(report, 0, &gcn.sources[0], 0)?;
-    outcome.separation = separation(run, report, &gcn)?;
     Ok(outcome)
 }
 
@@ -123,10 +119,10 @@ fn attention_row(
     Ok(RowResult { name: format!("{}, attention", row.name), is_bound: false, cells })
 }
 
-/// Batch size and epochs are chosen on the tuning half, over the weights of the same source there.
+/// Batch size and epochs are chosen on the tuning half, if there is one, over the weights of the same source there.
 fn cosine_row(
     run: &mut Run,
-    tuning: &Half,
+    tuning: Option<&Half>,
     report: &Half,
     row: &Row,
     score: Score,
@@ -136,9 +132,11 @@ fn cosine_row(
     let episodes = run.grid.episodes;
     let (mut cells, mut chosen) = (Vec::new(), Vec::new());
     for (shot, source) in row.sources.iter().enumerate() {
-        let best = choose_cosine(run, tuning, shot, source, start, score, printer)?;
-        cells.push(run.cosine(report, shot, source, &best.setting, episodes, printer)?);
-        chosen.push(best);
+        let best = tuning.map(|tuning| choose_cosine(run, tuning, shot, source, start, score, printer));
+        let best = best.transpose()?;
+        let setting = best.map_or(start, |best| best.setting);
+        cells.push(run.cosine(report, shot, source, &setting, episodes, printer)?);
+        chosen.extend(best);
     }
     let is_bound = row.name == "oracle";
     Ok((RowResult { name: format!("{}, cosine", row.name), is_bound, cells }, chosen))

@@ -16,6 +16,7 @@ mod half;
 mod low_shot;
 mod measure;
 mod photos;
+mod pictures;
 mod prepare;
 mod results;
 mod tables;
@@ -31,10 +32,12 @@ use serde_json::json;
 
 use crate::bench::{Grid, Run};
 use crate::device::DeviceArguments;
+use crate::hint::user_error;
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::{layout, seconds};
 use config::{Backbone, Config};
+use pictures::Pictures;
 use prepare::Prepared;
 
 /// The paper's tables and figures on photos
@@ -63,7 +66,11 @@ pub struct BenchPhotos {
     #[arg(long, value_enum, default_value = "low-shot")]
     protocol: ProtocolName,
 
-    /// Fine-tune the network on the first N episodes of each shot; slow without a GPU, and needs a network
+    /// All novel classes with the paper's settings: nothing is tuned, so none need be kept for that
+    #[arg(long)]
+    untuned: bool,
+
+    /// Fine-tune the network on the first N episodes of each shot; hours without a GPU, and needs a network
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 
@@ -105,6 +112,7 @@ struct Collected {
 impl BenchPhotos {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let start = Instant::now();
+        self.check()?;
         let prepared = self.prepare(printer)?;
         let directory = self.create_directory(&prepared)?;
         let mut collected = Collected::default();
@@ -113,6 +121,11 @@ impl BenchPhotos {
             collected.add_stage("embedding", prepared.embedding);
         }
         let opened = self.device.open(printer)?;
+        let decoding = Instant::now();
+        let pictures = (self.fine_tune > 0).then(|| Pictures::decode(&prepared, printer)).transpose()?;
+        if self.fine_tune > 0 {
+            collected.add_stage("decoding", decoding.elapsed().as_secs_f64());
+        }
         for (b, backbone) in prepared.config.backbones.iter().enumerate() {
             let reading = Instant::now();
             let features = prepared.tables[b].read(backbone, &prepared.photos)?;
@@ -125,6 +138,7 @@ impl BenchPhotos {
                         &prepared,
                         ground,
                         backbone,
+                        pictures.as_ref(),
                         &mut run,
                         &directory,
                         &mut collected,
@@ -149,6 +163,17 @@ impl BenchPhotos {
         Ok(())
     }
 
+    /// Refuses options that do not go together.
+    fn check(&self) -> Result<()> {
+        match self.protocol {
+            ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 => Err(user_error(
+                "the 5way protocol is always tuned, and networks are not fine-tuned in it",
+                "leave out --untuned and --fine-tune, or --protocol 5way",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The run directory, with what other programs need to measure on the same examples.
     fn create_directory(&self, prepared: &Prepared) -> Result<RunDirectory> {
         let Config { title, description, protocol, candidates, backbones, .. } = &prepared.config;
@@ -156,7 +181,13 @@ impl BenchPhotos {
             .setting("shots", format!("{:?}", protocol.shots))
             .setting("episodes", protocol.episodes)
             .setting("seed", self.seed)
-            .setting("tuning", "novel classes at even positions of the alphabet; the others are reported");
+            .setting(
+                "tuning",
+                match self.untuned {
+                    false => "novel classes at even positions of the alphabet; the others are reported",
+                    true => "none: the paper's settings, and all novel classes are reported",
+                },
+            );
         info.description = description.clone();
         info.simulated_noise = candidates.simulated;
         info.commands = vec![self.command()];
@@ -175,7 +206,16 @@ impl BenchPhotos {
             ProtocolName::LowShot => "",
             ProtocolName::FiveWay => " --protocol 5way",
         };
-        format!("labelsieve bench photos {}{protocol} -o {}", self.config.display(), self.output.display())
+        let untuned = if self.untuned { " --untuned" } else { "" };
+        let fine_tune = match self.fine_tune {
+            0 => String::new(),
+            n => format!(" --fine-tune {n}"),
+        };
+        format!(
+            "labelsieve bench photos {}{protocol}{untuned}{fine_tune} -o {}",
+            self.config.display(),
+            self.output.display()
+        )
     }
 
     /// The journal of a backbone's work: another one when its features, the data or the configuration have changed.

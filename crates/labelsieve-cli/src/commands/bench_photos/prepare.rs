@@ -40,7 +40,7 @@ impl BenchPhotos {
     /// Reads everything that decides the result, and refuses what cannot work before the work.
     pub(super) fn prepare(&self, printer: &Printer) -> Result<Prepared> {
         let mut config = Config::read(&self.config)?;
-        self.choose_backbones(&mut config)?;
+        self.choose_backbones(&mut config, printer)?;
         let data = self.data_folder();
         let mut photos = Photos::read(&config.photos, &data)?;
         let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, printer)?;
@@ -88,13 +88,14 @@ impl BenchPhotos {
         given.unwrap_or_else(beside)
     }
 
-    fn choose_backbones(&self, config: &mut Config) -> Result<()> {
+    fn choose_backbones(&self, config: &mut Config, printer: &Printer) -> Result<()> {
         if let Some(features) = &self.features {
             let stem = features.file_stem().map_or("features".into(), |stem| stem.to_string_lossy());
             config.backbones = vec![Backbone {
                 name: stem.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
                 network: self.network.clone(),
                 features: Some(features.clone()),
+                made_by: None,
                 base_classifier: None,
                 note: String::new(),
             }];
@@ -109,6 +110,7 @@ impl BenchPhotos {
         if !self.backbones.is_empty() {
             config.backbones.retain(|backbone| self.backbones.contains(&backbone.name));
         }
+        self.leave_out_unmade(config, printer)?;
         match config.backbones.is_empty() {
             false => Ok(()),
             true => Err(user_error(
@@ -116,5 +118,27 @@ impl BenchPhotos {
                 "add a `[[backbone]]` to it, or give --features",
             )),
         }
+    }
+
+    /// Leaves out backbones whose features are still to be made by another program, unless they were asked for.
+    fn leave_out_unmade(&self, config: &mut Config, printer: &Printer) -> Result<()> {
+        let unmade = |backbone: &Backbone| {
+            let missing = backbone.features.clone().filter(|path| !path.exists())?;
+            Some((missing, backbone.made_by.clone()?))
+        };
+        for backbone in &config.backbones {
+            let Some((path, command)) = unmade(backbone) else { continue };
+            let (name, hint) = (&backbone.name, format!("`{command}` makes them"));
+            if !self.backbones.is_empty() {
+                return Err(user_error(
+                    format!("backbone `{name}` has no features at `{}`", path.display()),
+                    hint,
+                ));
+            }
+            printer
+                .note(&format!("backbone {name} is left out: no features at `{}`; {hint}", path.display()));
+        }
+        config.backbones.retain(|backbone| unmade(backbone).is_none());
+        Ok(())
     }
 }

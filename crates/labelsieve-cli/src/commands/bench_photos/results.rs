@@ -25,12 +25,13 @@ pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots:
         "noise_by_class": noise_by_class,
         "shots": shots,
         "rows": rows,
-        "chosen": {
-            "gcn_lambda": outcome.tuned.gcn_lambda,
-            "mlp_lambda": outcome.tuned.mlp_lambda,
-            "beta": outcome.tuned.beta,
+        "chosen": outcome.tuned.as_ref().map(|tuned| json!({
+            "gcn_lambda": tuned.gcn_lambda,
+            "mlp_lambda": tuned.mlp_lambda,
+            "beta": tuned.beta,
             "cosine": outcome.cosine,
-        },
+            "fine_tuning": outcome.schedules,
+        })),
         "separation": outcome.separation,
     })
 }

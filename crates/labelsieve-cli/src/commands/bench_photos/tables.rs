@@ -1,11 +1,12 @@
 //! Tables of accuracy: in the terminal, and in the run directory.
 
 use anyhow::Result;
-use labelsieve::evaluation::{Interval, RelevanceAnalysis};
+use labelsieve::evaluation::{Interval, RelevanceAnalysis, Trial};
 use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow};
 
+use super::fine_tune::Schedule;
 use super::measure::{Outcome, RowResult};
-use crate::bench::{Reached, cell, intervals, shot_header};
+use crate::bench::{Reached, Tuned, cell, intervals, shot_header};
 use crate::printer::Printer;
 use crate::table::layout;
 
@@ -106,27 +107,35 @@ pub fn result_tables(outcome: &Outcome, shots: &[usize], heading: &Heading) -> V
             })
         })
         .collect();
-    tables.push(chosen_table(outcome, shots, heading));
+    tables.extend(outcome.tuned.as_ref().map(|tuned| chosen_table(outcome, tuned, shots, heading)));
     tables.push(separation_table(outcome, shots, heading));
     tables
 }
 
-fn chosen_table(outcome: &Outcome, shots: &[usize], heading: &Heading) -> ResultTable {
+fn chosen_table(outcome: &Outcome, tuned: &Tuned, shots: &[usize], heading: &Heading) -> ResultTable {
     let plain =
         |k: &usize| TableColumn { best: labelsieve_data::Best::None, ..TableColumn::new(format!("k = {k}")) };
-    let numbers = |trials: &[Vec<labelsieve::evaluation::Trial<f32>>]| {
+    let numbers = |trials: &[Vec<Trial<f32>>]| {
         trials.iter().map(|trials| Cell::Text(trials[0].setting.to_string())).collect::<Vec<_>>()
     };
     let mut rows = vec![
-        TableRow::new("λ of gcn", numbers(&outcome.tuned.gcn_lambda)),
-        TableRow::new("λ of mlp", numbers(&outcome.tuned.mlp_lambda)),
-        TableRow::new("β*", numbers(&outcome.tuned.beta)),
+        TableRow::new("λ of gcn", numbers(&tuned.gcn_lambda)),
+        TableRow::new("λ of mlp", numbers(&tuned.mlp_lambda)),
+        TableRow::new("β*", numbers(&tuned.beta)),
     ];
     for (name, chosen) in &outcome.cosine {
         let cells = chosen
             .iter()
             .map(|trial| Cell::Text(format!("{} × {}", trial.setting.batch_size, trial.setting.epochs)));
         rows.push(TableRow::new(format!("{name}: batch × epochs"), cells.collect()));
+    }
+    if !outcome.schedules.is_empty() {
+        let cell = |trial: &Trial<Schedule>| {
+            let Schedule { rate, epochs } = trial.setting;
+            Cell::Text(format!("{rate} × {epochs}"))
+        };
+        let cells = outcome.schedules.iter().map(cell).collect();
+        rows.push(TableRow::new("gcn, fine-tuned: rate × epochs", cells));
     }
     ResultTable {
         id: format!("chosen-{}", heading.id),

@@ -19,7 +19,7 @@ pub use rows::{
     shot_header,
 };
 pub use run::{Grid, Run};
-pub use tuning::{Score, Tuned, choose_cosine, gcn, mlp, tune};
+pub use tuning::{Score, Tuned, choose_cosine, cosine_settings, gcn, mlp, tune};
 
 /// The novel classes of a benchmark, or the half of them that settings are chosen on: where their examples come from.
 /// Classes are numbered from 0, and so are episodes.

@@ -62,8 +62,17 @@ fn mean_score(cells: &Cells, shot: usize, source: &Source, score: Score) -> f64 
     cells.iter().map(score).sum::<f64>() / cells.len().max(1) as f64
 }
 
+/// Batch sizes and epochs to try with so many examples. Batches larger than all of them together are one and the same
+/// setting.
+pub fn cosine_settings(start: Cosine, n_examples: usize) -> Vec<Cosine> {
+    let first_larger = BATCH_SIZES.iter().position(|&size| size >= n_examples);
+    let sizes = &BATCH_SIZES[..first_larger.map_or(BATCH_SIZES.len(), |first| first + 1)];
+    let with = |&batch_size| EPOCHS.map(|epochs| Cosine { batch_size, epochs, ..start });
+    sizes.iter().flat_map(with).collect()
+}
+
 /// Chooses batch size and epochs of the cosine classifier over the weights of `source`. One episode tells them apart
-/// well enough, at a fifth of the price. Batches larger than all examples together are one and the same setting.
+/// well enough, at a fifth of the price.
 pub fn choose_cosine(
     run: &mut Run,
     task: &dyn Task,
@@ -76,15 +85,10 @@ pub fn choose_cosine(
     let candidates: usize =
         run.weights(task, shot, source, 0)?.iter().flatten().filter(|w| **w > 0.0).count();
     let n_examples = candidates + run.grid.shots[shot] * task.pool_sizes().len();
-    let first_larger = BATCH_SIZES.iter().position(|&size| size >= n_examples);
-    let sizes = &BATCH_SIZES[..first_larger.map_or(BATCH_SIZES.len(), |first| first + 1)];
     let mut trials = Vec::new();
-    for &batch_size in sizes {
-        for epochs in EPOCHS {
-            let setting = Cosine { batch_size, epochs, ..start };
-            let reached = run.cosine(task, shot, source, &setting, 1, printer)?;
-            trials.push(Trial { setting, score: score(&reached[0]) });
-        }
+    for setting in cosine_settings(start, n_examples) {
+        let reached = run.cosine(task, shot, source, &setting, 1, printer)?;
+        trials.push(Trial { setting, score: score(&reached[0]) });
     }
     let order: Vec<usize> = (0..trials.len()).collect();
     let winner = best(&order, |&i| Ok(trials[i].score))?[0].setting;

@@ -15,13 +15,13 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{BenchPhotos, Collected, measure};
-use crate::bench::{Run, Source, Task, cell, gcn, mlp};
+use crate::bench::{Run, Source, Task, cell, cosine_settings, gcn, mlp};
 use crate::printer::Printer;
 use crate::table::layout;
 
 /// Trials that λ is chosen on.
 const TUNING_TRIALS: usize = 100;
-/// Trials that are kept together in the journal.
+/// Trials that are kept together in the journal, and that the cosine classifier is tuned on.
 const BLOCK: usize = 50;
 
 /// How the weights of a trial's classes are learned.
@@ -32,12 +32,30 @@ enum Learner<'a> {
     Cosine(Cosine),
 }
 
-/// A row of the table.
-struct FewWayRow<'a> {
-    name: String,
+impl Learner<'_> {
+    /// The name of the row of a group.
+    fn row_name(self, group: &str) -> String {
+        match self {
+            Learner::Prototype => group.to_owned(),
+            Learner::Attention(_) => format!("{group}, attention"),
+            Learner::Cosine(_) => format!("{group}, cosine"),
+        }
+    }
+
+    fn key(self) -> serde_json::Value {
+        match self {
+            Learner::Prototype => json!("prototype"),
+            Learner::Attention(_) => json!("attention"),
+            Learner::Cosine(cosine) => json!(cosine),
+        }
+    }
+}
+
+/// Rows of the table that learn from the same weights.
+struct Group<'a> {
+    name: &'static str,
     source: Source,
-    learner: Learner<'a>,
-    is_bound: bool,
+    learners: Vec<Learner<'a>>,
 }
 
 /// The trials over the classes of a half.
@@ -70,11 +88,13 @@ impl BenchPhotos {
         for &k in &protocol.trial_shots {
             let tuning = run.clock.time("graphs", || self.trials(prepared, &tuning, protocol, k))?;
             let report = run.clock.time("graphs", || self.trials(prepared, &report, protocol, k))?;
-            let rows = rows(run, &tuning, k, attention.as_ref(), printer)?;
             let mut column = Vec::new();
-            for row in &rows {
-                let reached = report.measure(run, row, protocol.trials, printer)?;
-                column.push((row.name.clone(), row.is_bound, Interval::of(&reached)));
+            for group in groups(run, &tuning, k, attention.as_ref(), printer)? {
+                let reached = report.measure(run, &group, protocol.trials, printer)?;
+                for (learner, reached) in group.learners.iter().zip(reached) {
+                    let is_bound = group.source == Source::Oracle;
+                    column.push((learner.row_name(group.name), is_bound, Interval::of(&reached)));
+                }
             }
             columns.push(column);
         }
@@ -151,95 +171,101 @@ impl BenchPhotos {
     }
 }
 
-/// All rows, with λ chosen on trials over the tuning classes.
-fn rows<'a>(
+/// All rows, with λ and the settings of each cosine row chosen on trials over the tuning classes.
+fn groups<'a>(
     run: &mut Run,
     tuning: &Trials,
     k: usize,
     attention: Option<&'a Attention>,
     printer: &Printer,
-) -> Result<Vec<FewWayRow<'a>>> {
-    let row = |name: &str, source: Source| FewWayRow {
-        name: name.to_owned(),
-        is_bound: source == Source::Oracle,
-        source,
-        learner: Learner::Prototype,
-    };
-    let mut choose = |name: &str, method: fn(f32) -> Method| -> Result<f32> {
+) -> Result<Vec<Group<'a>>> {
+    let prototypes =
+        |name, method: Method| Group { name, source: method.into(), learners: vec![Learner::Prototype] };
+    let mut choose = |name, method: fn(f32) -> Method| -> Result<Method> {
         let mut scores = Vec::new();
         for lambda in LAMBDAS {
-            let reached = tuning.measure(run, &row(name, method(lambda).into()), TUNING_TRIALS, printer)?;
-            scores.push((lambda, Interval::of(&reached).mean));
+            let group = prototypes(name, method(lambda));
+            let reached = tuning.measure(run, &group, TUNING_TRIALS, printer)?;
+            scores.push((lambda, Interval::of(&reached[0]).mean));
         }
-        Ok(best(&scores, |(_, score)| Ok(*score))?[0].setting.0)
+        Ok(method(best(&scores, |(_, score)| Ok(*score))?[0].setting.0))
     };
-    let (gcn, mlp) = (gcn(choose("gcn", gcn)?), mlp(choose("mlp", mlp)?));
+    let (gcn, mlp) = (choose("gcn", gcn)?, choose("mlp", mlp)?);
     printer.detail(&format!("k = {k}: {} and {}", json!(gcn), json!(mlp)));
-    let scale = tuning.half.scale();
-    let cosine = Learner::Cosine(Cosine { scale, ..Cosine::default() });
-    let mut rows = vec![row("clean only", Source::CleanOnly)];
-    rows.extend(attention.map(|attention| FewWayRow {
-        learner: Learner::Attention(attention),
-        ..row("clean only, attention", Source::CleanOnly)
-    }));
-    rows.extend([
-        FewWayRow { learner: cosine, ..row("clean only, cosine", Source::CleanOnly) },
-        row("similarity", Method::Similarity(Similarity {}).into()),
-        row("β = 1", Method::Beta(Beta::default()).into()),
-        row("linear", Method::Linear(Linear::default()).into()),
-        row("label propagation", Method::LabelPropagation(LabelPropagation::default()).into()),
-        row("mlp", mlp.into()),
-        row("gcn", gcn.clone().into()),
-        FewWayRow { learner: cosine, ..row("gcn, cosine", gcn.into()) },
-        row("oracle", Source::Oracle),
-        FewWayRow { learner: cosine, ..row("oracle, cosine", Source::Oracle) },
-    ]);
-    Ok(rows)
+    let start = Cosine { scale: tuning.half.scale(), ..Cosine::default() };
+    let settings: Vec<Learner> =
+        cosine_settings(start, tuning.most_examples()).into_iter().map(Learner::Cosine).collect();
+    let mut with_cosine = |name, source: Source| -> Result<Group<'a>> {
+        let all = Group { name, source: source.clone(), learners: settings.clone() };
+        let reached = tuning.measure(run, &all, BLOCK, printer)?;
+        let order: Vec<usize> = (0..settings.len()).collect();
+        let chosen = best(&order, |&i| Ok(Interval::of(&reached[i]).mean))?[0].setting;
+        Ok(Group { name, source, learners: vec![Learner::Prototype, settings[chosen]] })
+    };
+    let mut clean_only = with_cosine("clean only", Source::CleanOnly)?;
+    clean_only.learners.splice(1..1, attention.map(Learner::Attention));
+    Ok(vec![
+        clean_only,
+        prototypes("similarity", Method::Similarity(Similarity {})),
+        prototypes("β = 1", Method::Beta(Beta::default())),
+        prototypes("linear", Method::Linear(Linear::default())),
+        prototypes("label propagation", Method::LabelPropagation(LabelPropagation::default())),
+        prototypes("mlp", mlp),
+        with_cosine("gcn", gcn.into())?,
+        with_cosine("oracle", Source::Oracle)?,
+    ])
 }
 
 impl Trials<'_> {
-    /// The accuracy of each trial, in blocks that the journal keeps.
-    fn measure(&self, run: &mut Run, row: &FewWayRow, n: usize, printer: &Printer) -> Result<Vec<f64>> {
+    /// The most examples that a trial can have.
+    fn most_examples(&self) -> usize {
+        let mut sizes = self.half.pool_sizes();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes.iter().take(self.rule.ways).map(|size| size + self.rule.shots).sum()
+    }
+
+    /// The accuracy of each learner in each trial, in blocks that the journal keeps.
+    fn measure(&self, run: &mut Run, group: &Group, n: usize, printer: &Printer) -> Result<Vec<Vec<f64>>> {
         let progress = printer.progress(n as u64, "trials");
-        progress.set_message(format!("{}, {}, k = {}", self.half.title(), row.name, self.rule.shots));
-        let mut all = Vec::with_capacity(n);
+        progress.set_message(format!("{}, {}, k = {}", self.half.title(), group.name, self.rule.shots));
+        let mut all = vec![Vec::with_capacity(n); group.learners.len()];
         for block in 0..n.div_ceil(BLOCK) {
             let trials: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
-            let key = self.key(row, &trials);
-            let kept = run.kept(&key).and_then(|bytes| serde_json::from_slice::<Vec<f64>>(bytes).ok());
-            all.extend(match kept.filter(|kept| kept.len() == trials.len()) {
+            let key = self.key(group, &trials);
+            let kept = run.kept(&key).and_then(|bytes| serde_json::from_slice::<Vec<Vec<f64>>>(bytes).ok());
+            let reached = match kept.filter(|kept| kept.len() == trials.len()) {
                 Some(kept) => kept,
                 None => {
-                    let reached = run.clock.time(&row.name, || {
-                        trials.par_iter().map(|&trial| self.trial(row, trial)).collect::<Result<Vec<f64>>>()
+                    let reached = run.clock.time(group.name, || {
+                        trials.par_iter().map(|&trial| self.trial(group, trial)).collect::<Result<Vec<_>>>()
                     })?;
                     run.keep(key, serde_json::to_vec(&reached)?)?;
                     reached
                 }
-            });
+            };
+            for trial in &reached {
+                all.iter_mut().zip(trial).for_each(|(all, reached)| all.push(*reached));
+            }
             progress.inc(trials.len() as u64);
         }
         progress.finish_and_clear();
         Ok(all)
     }
 
-    fn key(&self, row: &FewWayRow, trials: &[usize]) -> String {
-        let learner = match row.learner {
-            Learner::Prototype => json!("prototype"),
-            Learner::Attention(_) => json!("attention"),
-            Learner::Cosine(cosine) => json!(cosine),
-        };
+    fn key(&self, group: &Group, trials: &[usize]) -> String {
         let FewWay { ways, shots, queries } = self.rule;
+        let learners: Vec<_> = group.learners.iter().map(|learner| learner.key()).collect();
         format!(
-            "{} {ways}-way k={shots} queries={queries} trials={:?} {learner} {}",
+            "{} {ways}-way k={shots} queries={queries} trials={:?} {} {}",
             self.half.journal_name(),
             trials.first()..=trials.last(),
-            row.source.key()
+            json!(learners),
+            group.source.key()
         )
     }
 
-    /// The accuracy of a row in one trial.
-    fn trial(&self, row: &FewWayRow, number: usize) -> Result<f64> {
+    /// The accuracy of each learner of a group in one trial.
+    fn trial(&self, group: &Group, number: usize) -> Result<Vec<f64>> {
         let photos = self.half.ground.photos;
         let features = &self.half.ground.backbone.features;
         let novel = |class: usize| &photos.novel[self.half.classes[class]];
@@ -260,13 +286,17 @@ impl Trials<'_> {
         let pools: Vec<TrialPool> =
             trial.classes.iter().zip(&clean_photos).map(|(&class, clean)| self.pool(class, clean)).collect();
         let weights = (0..clean.len())
-            .map(|way| self.weights(row, &clean, way, trial.classes[way], &pools[way], stream))
+            .map(|way| self.weights(&group.source, &clean, way, trial.classes[way], &pools[way], stream))
             .collect::<Result<Vec<_>>>()?;
         let classes = (0..clean.len())
             .map(|way| WeightedClass::new(&clean[way], pools[way].get().features(), &weights[way]))
             .collect::<labelsieve::Result<Vec<_>>>()?;
-        let learned = self.learn(row.learner, &classes, stream)?;
-        Ok(accuracy(&learned, &features.select(&queries), &labels)?.top_1)
+        let queries = features.select(&queries);
+        let reached = |&learner: &Learner| {
+            let learned = self.learn(learner, &classes, stream)?;
+            Ok(accuracy(&learned, &queries, &labels)?.top_1)
+        };
+        group.learners.iter().map(reached).collect()
     }
 
     /// A class's candidates without its clean photos: the shared pool when none of them is in it.
@@ -287,7 +317,7 @@ impl Trials<'_> {
     /// The weights of a class's candidates in a trial.
     fn weights(
         &self,
-        row: &FewWayRow,
+        source: &Source,
         clean: &[Features],
         way: usize,
         class: usize,
@@ -295,7 +325,7 @@ impl Trials<'_> {
         stream: Stream,
     ) -> Result<Vec<f32>> {
         let n = pool.get().features().len();
-        Ok(match &row.source {
+        Ok(match source {
             Source::CleanOnly => vec![0.0; n],
             Source::Oracle => pool.truth().iter().map(|&relevant| f32::from(u8::from(relevant))).collect(),
             Source::Scored(method) => {

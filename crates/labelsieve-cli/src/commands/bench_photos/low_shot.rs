@@ -100,14 +100,18 @@ impl BenchPhotos {
     pub(super) fn heading(&self, prepared: &Prepared, backbone: &Backbone, ground: Ground) -> Heading {
         let simulated = if prepared.config.candidates.simulated { "simulated " } else { "" };
         let noise = percent(ground.candidates.noise().0);
+        let episodes = prepared.config.protocol.episodes;
+        let fine_tuned = match self.fine_tune {
+            n if n > 0 && n < episodes => format!(", {n} for the fine-tuned rows"),
+            _ => String::new(),
+        };
         let base =
             if ground.backbone.base_is_learned { "learned with the backbone" } else { "base prototypes" };
         Heading {
             id: format!("{}-{}", backbone.name.replace('.', "_"), ground.candidates.name),
             title: format!("{}, {} ({noise} % {simulated}noise)", backbone.name, ground.candidates.name),
             caption: format!(
-                "Mean and 95 % interval over {} episodes; W_B: {base}; {simulated}noise {noise} %.",
-                prepared.config.protocol.episodes
+                "Mean and 95 % interval over {episodes} episodes{fine_tuned}; W_B: {base}; {simulated}noise {noise} %."
             ),
             command: self.command(),
         }

@@ -207,13 +207,15 @@ impl BenchPhotos {
             ProtocolName::FiveWay => " --protocol 5way",
         };
         let untuned = if self.untuned { " --untuned" } else { "" };
-        let fine_tune = match self.fine_tune {
-            0 => String::new(),
-            n => format!(" --fine-tune {n}"),
+        let option = |name: &str, value: String| match value.as_str() {
+            "" | "0" => String::new(),
+            value => format!(" --{name} {value}"),
         };
         format!(
-            "labelsieve bench photos {}{protocol}{untuned}{fine_tune} -o {}",
+            "labelsieve bench photos {}{}{protocol}{untuned}{} -o {}",
             self.config.display(),
+            option("backbones", self.backbones.join(",")),
+            option("fine-tune", self.fine_tune.to_string()),
             self.output.display()
         )
     }

@@ -9,6 +9,7 @@ use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{NetworkFile, NetworkMetadata, Precision};
 use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
 use labelsieve_vision::{ScaleRule, weights};
+use serde::Serialize;
 use serde_json::json;
 
 use super::novel_classes::{NovelClasses, Sources};
@@ -72,7 +73,8 @@ pub struct FineTuneArguments {
 }
 
 /// Which classes compete when base classes learn too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Softmax {
     /// All with all, so that their scores can be compared
     Joint,
@@ -152,7 +154,10 @@ impl FineTune<'_> {
         let done = checkpoint::train(&training, start, self.output, &fingerprint, printer)?;
         let metadata = NetworkMetadata {
             recipe: json!({
-                "fine_tuned": { "recipe": recipe, "seed": self.seed, "n_base": n_base, "epochs": done.epochs },
+                "fine_tuned": {
+                    "recipe": recipe, "seed": self.seed, "n_base": n_base, "softmax": self.arguments.softmax,
+                    "epochs": done.epochs,
+                },
                 "from": opened.metadata.recipe,
             }),
             classes: names,

@@ -70,7 +70,7 @@ pub struct BenchPhotos {
     #[arg(long)]
     untuned: bool,
 
-    /// Fine-tune the network on the first N episodes of each shot; hours without a GPU, and needs a network
+    /// Fine-tune the network on the first N episodes of each shot; a matter of days without a GPU, and needs a network
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 

@@ -23,18 +23,23 @@ fn slow_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Where the finished work begins: behind the opening line and the record of the fingerprint.
-fn head_length(journal: &[u8]) -> Option<usize> {
-    const OPENING: usize = "labelsieve journal 1\n".len();
+/// Where the record that starts at `at` ends, if its lengths are there.
+fn record_end(journal: &[u8], at: usize) -> Option<usize> {
     let length =
         |at: usize| journal.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four")) as usize);
-    Some(OPENING + 12 + length(OPENING)? + length(OPENING + 4)?)
+    Some(at + 12 + length(at)? + length(at + 4)?)
+}
+
+/// Whether finished work is there: a whole record behind the opening line and the record of the fingerprint.
+fn holds_work(journal: &[u8]) -> bool {
+    const OPENING: usize = "labelsieve journal 1\n".len();
+    let first = record_end(journal, OPENING).and_then(|head| record_end(journal, head));
+    first.is_some_and(|end| journal.len() >= end)
 }
 
 /// Starts a run that writes `R.parquet` and stops it in its tracks once its journal holds finished work.
 fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
-    let is_midway = |so_far: &[u8]| head_length(so_far).is_some_and(|head| so_far.len() > head);
-    stopped_when(folder, line, (journal, "R.parquet"), &is_midway)
+    stopped_when(folder, line, (journal, "R.parquet"), &holds_work)
 }
 
 /// Starts a run and stops it in its tracks once the file of its finished work is as it should be. A run that is too

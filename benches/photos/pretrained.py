@@ -38,6 +38,8 @@ def main():
     parser.add_argument("--centre", action="store_true")
     parser.add_argument("-o", "--output", type=Path, default=None)
     options = parser.parse_args()
+    if options.centre and not options.output:
+        parser.error("--centre needs -o: what the configuration names are the features as they are")
     config = tomllib.loads(options.config.read_text())
     backbone = next(b for b in config["backbone"] if b["name"] == NAME)
     output = options.output or options.config.parent / backbone["features"]

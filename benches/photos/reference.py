@@ -4,7 +4,7 @@
     labelsieve bench photos configs/tiny.toml --data DIR -o RUN
     python3 benches/photos/reference.py configs/tiny.toml --data DIR --features F.parquet --run RUN
 
-Reads the clean draws (`episodes.json`), the candidates (`candidates-*.parquet`) and the chosen settings (`results.json`)
+Reads the clean draws (`episodes.json`), the candidates (`candidates-*.parquet`) and the settings (`results.json`)
 of a run, computes each row with numpy, scipy and PyTorch in the plainest way that follows the paper, and prints both
 with their difference. Rows without randomness must agree to the last digit shown; gcn and mlp start from other random
 numbers and agree to sampling error.
@@ -175,7 +175,8 @@ def compare(result, report, features, place, x, labels, options):
                     kept = [(i, r) for i, r in pools.get(entry["class"], []) if i not in clean_ids]
                     noisy = features[[place[i] for i, _ in kept]].reshape(len(kept), -1)
                     truth = np.array([r for _, r in kept], dtype=bool)
-                    lam = result["chosen"].get(f"{method}_lambda", [[{"setting": 0}]] * 99)[shot][0]["setting"]
+                    setting = result["methods"][method][shot]
+                    lam = setting.get("lambda", 0) if isinstance(setting, dict) else 0
                     r = relevance(method, clean, noisy, truth, lam, 1000 * episode + c)
                     total = clean.sum(0) + (r[:, None] * noisy).sum(0) if len(noisy) else clean.sum(0)
                     weights.append(total)

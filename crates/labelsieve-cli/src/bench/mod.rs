@@ -19,7 +19,7 @@ pub use rows::{
     shot_header,
 };
 pub use run::{Grid, Run};
-pub use tuning::{Score, Tuned, choose_cosine, cosine_settings, gcn, mlp, tune};
+pub use tuning::{Score, Tuned, best_of, choose_cosine, cosine_settings, gcn, mlp, tune};
 
 /// The novel classes of a benchmark, or the half of them that settings are chosen on: where their examples come from.
 /// Classes are numbered from 0, and so are episodes.
@@ -79,10 +79,18 @@ pub enum Source {
 impl Source {
     /// The name in journals.
     pub fn key(&self) -> String {
+        match self.json() {
+            serde_json::Value::String(name) => name,
+            method => method.to_string(),
+        }
+    }
+
+    /// What other programs are told of it: a name, or a method with its settings.
+    pub fn json(&self) -> serde_json::Value {
         match self {
-            Source::CleanOnly => "clean only".to_owned(),
-            Source::Oracle => "oracle".to_owned(),
-            Source::Scored(method) => serde_json::json!(method).to_string(),
+            Source::CleanOnly => "clean only".into(),
+            Source::Oracle => "oracle".into(),
+            Source::Scored(method) => serde_json::json!(method),
         }
     }
 

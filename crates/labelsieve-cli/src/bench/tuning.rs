@@ -1,6 +1,6 @@
 //! Choosing settings on classes that are not reported.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use labelsieve::Method;
 use labelsieve::classifier::{BATCH_SIZES, Cosine, EPOCHS};
 use labelsieve::evaluation::{BETAS, LAMBDAS, Trial, best};
@@ -90,7 +90,10 @@ pub fn choose_cosine(
         let reached = run.cosine(task, shot, source, &setting, 1, printer)?;
         trials.push(Trial { setting, score: score(&reached[0]) });
     }
-    let order: Vec<usize> = (0..trials.len()).collect();
-    let winner = best(&order, |&i| Ok(trials[i].score))?[0].setting;
-    Ok(trials.swap_remove(winner))
+    best_of(trials)
+}
+
+/// The best of what was tried; earlier ones win ties.
+pub fn best_of<T>(trials: Vec<Trial<T>>) -> Result<Trial<T>> {
+    trials.into_iter().reduce(|a, b| if b.score > a.score { b } else { a }).context("nothing was tried")
 }

@@ -189,6 +189,8 @@ impl Train {
             ("--network", self.fine_tune.network.is_some()),
             ("--images", !self.fine_tune.images.is_empty()),
             ("--base-images", !self.fine_tune.base_images.is_empty()),
+            ("--base-where", !self.fine_tune.base_filters.is_empty()),
+            ("--final-rate", self.fine_tune.final_rate.is_some()),
         ];
         let (wrong, hint) = match self.classifier {
             ClassifierName::Finetune => (&of_features[..], "it takes --network, --images and --base-images"),

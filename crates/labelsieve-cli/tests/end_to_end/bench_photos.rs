@@ -314,11 +314,23 @@ fn without_tuning_all_novel_classes_are_reported_and_missing_backbones_are_named
     );
     let results: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     assert!(results[0]["chosen"].is_null());
+    assert_eq!(results[0]["methods"]["gcn"][0]["lambda"], 0.01f32, "the paper's at k = 1");
+    let draws = String::from_utf8(bytes(folder, "RUN/episodes.json")).expect("text");
+    assert!(!draws.contains("tune"), "all classes are reported: {draws}");
     let cell = &results[0]["rows"][0]["by_shot"][0][0];
     assert_eq!(cell["class_top_1"].as_array().map(Vec::len), Some(NOVEL.len()), "{cell}");
     let asked = "bench photos c.toml -o OTHER --backbones later";
     refuses(folder, asked, &["backbone `later` has no features at `later.npz`", "hint: `make later`"]);
     let both = "bench photos c.toml -o OTHER --untuned --protocol 5way";
     refuses(folder, both, &["the 5way protocol is always tuned", "hint: "]);
+    let bare = "bench photos c.toml -o OTHER --fine-tune 1";
+    refuses(folder, bare, &["backbone `made` has no network to fine-tune", "hint: "]);
+    std::fs::write(folder.join("c.toml"), format!("{CONFIG}{unmade}")).expect("a file");
+    let none = "bench photos c.toml -o OTHER";
+    refuses(
+        folder,
+        none,
+        &["no backbone of `c.toml` has features yet, e.g. `later.npz`", "hint: `make later`"],
+    );
     assert!(!listing(folder).contains(&"OTHER".to_owned()));
 }

@@ -302,6 +302,8 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
         &format!("{train} --network N.safetensors"),
         &["prototype does not use --network", "hint: "],
     );
+    let unused = ["prototype does not use --final-rate", "hint: "];
+    refuses(folder, &format!("{train} --final-rate 0.1"), &unused);
     run(folder, train).ok();
     refuses(folder, &train.replace("--noisy pool.parquet", ""), &["--noisy is missing", "hint: "]);
     let kind = ["`W.safetensors` is a classifier of features, not a network", "hint: ", "predict --features"];

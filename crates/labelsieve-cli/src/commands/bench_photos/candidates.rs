@@ -44,10 +44,15 @@ impl CandidateSet {
 
     /// Irrelevant share of all candidates, and its mean over the classes that have any.
     pub fn noise(&self) -> (f64, f64) {
-        let shares: Vec<(usize, usize)> = self
-            .pools
-            .iter()
-            .map(|pool| (pool.relevant.iter().filter(|relevant| !**relevant).count(), pool.relevant.len()))
+        self.noise_of(0..self.pools.len())
+    }
+
+    /// The same for some of the novel classes.
+    pub fn noise_of(&self, classes: impl IntoIterator<Item = usize>) -> (f64, f64) {
+        let shares: Vec<(usize, usize)> = classes
+            .into_iter()
+            .map(|class| &self.pools[class].relevant)
+            .map(|relevant| (relevant.iter().filter(|relevant| !**relevant).count(), relevant.len()))
             .collect();
         let share = |(wrong, n): &(usize, usize)| *wrong as f64 / *n as f64;
         let (wrong, n) = shares.iter().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));

@@ -50,8 +50,8 @@ impl Draws {
     }
 
     /// `{"classes": [{"class": …, "name": …, "half": "tune" | "report", "clean": [[ids] by episode]}]}`
-    pub fn write(&self, photos: &Photos, path: &Path) -> Result<()> {
-        let (tune, _) = alternate_halves(photos.novel.len());
+    pub fn write(&self, photos: &Photos, untuned: bool, path: &Path) -> Result<()> {
+        let tune = if untuned { Vec::new() } else { alternate_halves(photos.novel.len()).0 };
         let classes: Vec<serde_json::Value> = photos
             .novel
             .iter()

@@ -4,16 +4,17 @@ use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
-use labelsieve::evaluation::{BaseTest, TestSets, Trial, best};
+use labelsieve::evaluation::{BaseTest, TestSets, Trial};
+use labelsieve_cuda::OpenedNetworks;
 use labelsieve_vision::training::{Checkpoint, Examples, Rates, Recipe, Training, Watcher};
-use labelsieve_vision::{Networks, ScaleRule, Snapshot, dataset_features};
+use labelsieve_vision::{ScaleRule, Snapshot, dataset_features};
 use serde::{Deserialize, Serialize};
 
 use super::half::Half;
 use super::measure::RowResult;
 use super::photos::ClassPhotos;
 use super::pictures::Pictures;
-use crate::bench::{Reached, Row, Run, Score, Source, Task};
+use crate::bench::{Reached, Row, Run, Score, Source, Task, best_of};
 use crate::network::OpenedNetwork;
 use crate::printer::Printer;
 
@@ -54,7 +55,7 @@ impl Learns {
 
 /// A network and the photos it can learn from.
 pub struct FineTuning<'a> {
-    pub networks: &'a dyn Networks,
+    pub device: &'a OpenedNetworks,
     pub opened: &'a OpenedNetwork,
     pub pictures: &'a Pictures,
 }
@@ -118,17 +119,16 @@ impl FineTuning<'_> {
                 trials.push(Trial { setting, score: score(&reached) });
             }
         }
-        let order: Vec<usize> = (0..trials.len()).collect();
-        let winner = best(&order, |&i| Ok(trials[i].score))?[0].setting;
-        Ok(trials.swap_remove(winner))
+        best_of(trials)
     }
 
     /// What a training reaches: as the journal has kept it, else now.
     fn reached(&self, run: &mut Run, session: Session, printer: &Printer) -> Result<Reached> {
         let recipe = self.recipe(session.schedule);
         let key = format!(
-            "{} fine-tuned {:?} {} k={} episode={} {}",
+            "{} fine-tuned on {} {:?} {} k={} episode={} {}",
             session.half.journal_name(),
+            self.device.kind(),
             session.learns,
             serde_json::json!(recipe),
             session.k,
@@ -162,7 +162,7 @@ impl FineTuning<'_> {
     ) -> Result<Reached> {
         let examples = self.examples(session, weights).without_irrelevant();
         let training = Training {
-            networks: self.networks,
+            networks: self.device.networks(),
             network: &self.opened.network,
             examples: &examples,
             validation: None,
@@ -258,7 +258,7 @@ impl FineTuning<'_> {
             rows.extend(class.test.iter().filter_map(|&photo| self.pictures.place(photo)));
             labels.resize(rows.len(), label);
         }
-        let mut learner = self.networks.learner(network, snapshot)?;
+        let mut learner = self.device.networks().learner(network, snapshot)?;
         let look = (self.opened.metadata.image_size, self.opened.view);
         let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, look, |_| ())?;
         Ok((Features::new(features, network.dim())?, labels))

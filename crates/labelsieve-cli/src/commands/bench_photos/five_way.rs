@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
-use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, accuracy, alternate_halves, best};
+use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy, alternate_halves};
 use labelsieve::random::Stream;
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity, others};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
@@ -15,7 +15,7 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{BenchPhotos, Collected, measure};
-use crate::bench::{Run, Source, Task, cell, cosine_settings, gcn, mlp};
+use crate::bench::{Run, Source, Task, best_of, cell, cosine_settings, gcn, mlp};
 use crate::printer::Printer;
 use crate::table::layout;
 
@@ -58,6 +58,15 @@ struct Group<'a> {
     learners: Vec<Learner<'a>>,
 }
 
+/// What a row reached with so many clean examples.
+struct FewWayCell {
+    row: String,
+    is_bound: bool,
+    /// Where the weights come from and what learns from them.
+    setting: serde_json::Value,
+    reached: Interval,
+}
+
 /// The trials over the classes of a half.
 struct Trials<'a> {
     half: &'a Half<'a>,
@@ -84,21 +93,23 @@ impl BenchPhotos {
         let tuning = Half::new(ground, tune, "tuning");
         let report = Half::new(ground, report, "reported");
         let attention = measure::attention(run, &report, self.seed, printer)?;
-        let mut columns: Vec<Vec<(String, bool, Interval)>> = Vec::new();
+        let mut columns: Vec<Vec<FewWayCell>> = Vec::new();
         for &k in &protocol.trial_shots {
             let tuning = run.clock.time("graphs", || self.trials(prepared, &tuning, protocol, k))?;
             let report = run.clock.time("graphs", || self.trials(prepared, &report, protocol, k))?;
             let mut column = Vec::new();
             for group in groups(run, &tuning, k, attention.as_ref(), printer)? {
                 let reached = report.measure(run, &group, protocol.trials, printer)?;
-                for (learner, reached) in group.learners.iter().zip(reached) {
-                    let is_bound = group.source == Source::Oracle;
-                    column.push((learner.row_name(group.name), is_bound, Interval::of(&reached)));
-                }
+                column.extend(group.learners.iter().zip(reached).map(|(learner, reached)| FewWayCell {
+                    row: learner.row_name(group.name),
+                    is_bound: group.source == Source::Oracle,
+                    setting: json!({ "source": group.source.json(), "learner": learner.key() }),
+                    reached: Interval::of(&reached),
+                }));
             }
             columns.push(column);
         }
-        self.few_way_table(prepared, ground, backbone, &columns, collected, printer)
+        self.few_way_table(prepared, &report, backbone, &columns, collected, printer)
     }
 
     fn trials<'a>(
@@ -122,21 +133,21 @@ impl BenchPhotos {
     fn few_way_table(
         &self,
         prepared: &Prepared,
-        ground: Ground,
+        report: &Half,
         backbone: &Backbone,
-        columns: &[Vec<(String, bool, Interval)>],
+        columns: &[Vec<FewWayCell>],
         collected: &mut Collected,
         printer: &Printer,
     ) -> Result<()> {
         let protocol = &prepared.config.protocol;
-        let heading = self.heading(prepared, backbone, ground);
+        let heading = self.heading(prepared, backbone, report);
         let names: Vec<String> =
             protocol.trial_shots.iter().map(|k| format!("{}-way, k = {k}", protocol.ways)).collect();
-        let of_row = |row: usize| columns.iter().map(move |column| &column[row].2);
+        let of_row = |row: usize| columns.iter().map(move |column| &column[row].reached);
         let rows = 0..columns.first().map_or(0, Vec::len);
         if !self.json {
             let line = |row: usize| -> Vec<String> {
-                std::iter::once(columns[0][row].0.clone()).chain(of_row(row).map(cell)).collect()
+                std::iter::once(columns[0][row].row.clone()).chain(of_row(row).map(cell)).collect()
             };
             let header: Vec<&str> =
                 std::iter::once("method").chain(names.iter().map(String::as_str)).collect();
@@ -146,7 +157,7 @@ impl BenchPhotos {
         }
         let table_row = |row: usize| {
             let number = |i: &Interval| Cell::mean(100.0 * i.mean, 100.0 * i.half_width);
-            let (name, is_bound, _) = &columns[0][row];
+            let FewWayCell { row: name, is_bound, .. } = &columns[0][row];
             TableRow {
                 reference: *is_bound,
                 ..TableRow::new(name.clone(), of_row(row).map(number).collect())
@@ -160,10 +171,13 @@ impl BenchPhotos {
             columns: names.into_iter().map(TableColumn::new).collect(),
             rows: rows.clone().map(table_row).collect(),
         });
-        let as_json =
-            |row: usize| json!({ "name": columns[0][row].0, "top_1": of_row(row).collect::<Vec<_>>() });
+        let as_json = |row: usize| {
+            let settings: Vec<_> = columns.iter().map(|column| &column[row].setting).collect();
+            let reached: Vec<_> = of_row(row).collect();
+            json!({ "name": columns[0][row].row, "top_1": reached, "settings": settings })
+        };
         collected.results.push(json!({
-            "backbone": backbone.name, "candidates": ground.candidates.name, "ways": protocol.ways,
+            "backbone": backbone.name, "candidates": report.ground.candidates.name, "ways": protocol.ways,
             "trials": protocol.trials, "shots": protocol.trial_shots,
             "rows": rows.map(as_json).collect::<Vec<_>>(),
         }));
@@ -182,25 +196,26 @@ fn groups<'a>(
     let prototypes =
         |name, method: Method| Group { name, source: method.into(), learners: vec![Learner::Prototype] };
     let mut choose = |name, method: fn(f32) -> Method| -> Result<Method> {
-        let mut scores = Vec::new();
+        let mut trials = Vec::new();
         for lambda in LAMBDAS {
             let group = prototypes(name, method(lambda));
             let reached = tuning.measure(run, &group, TUNING_TRIALS, printer)?;
-            scores.push((lambda, Interval::of(&reached[0]).mean));
+            trials.push(Trial { setting: lambda, score: Interval::of(&reached[0]).mean });
         }
-        Ok(method(best(&scores, |(_, score)| Ok(*score))?[0].setting.0))
+        Ok(method(best_of(trials)?.setting))
     };
     let (gcn, mlp) = (choose("gcn", gcn)?, choose("mlp", mlp)?);
     printer.detail(&format!("k = {k}: {} and {}", json!(gcn), json!(mlp)));
     let start = Cosine { scale: tuning.half.scale(), ..Cosine::default() };
-    let settings: Vec<Learner> =
-        cosine_settings(start, tuning.most_examples()).into_iter().map(Learner::Cosine).collect();
     let mut with_cosine = |name, source: Source| -> Result<Group<'a>> {
-        let all = Group { name, source: source.clone(), learners: settings.clone() };
+        let settings = cosine_settings(start, tuning.most_examples(&source));
+        let learners = settings.into_iter().map(Learner::Cosine).collect();
+        let all = Group { name, source: source.clone(), learners };
         let reached = tuning.measure(run, &all, BLOCK, printer)?;
-        let order: Vec<usize> = (0..settings.len()).collect();
-        let chosen = best(&order, |&i| Ok(Interval::of(&reached[i]).mean))?[0].setting;
-        Ok(Group { name, source, learners: vec![Learner::Prototype, settings[chosen]] })
+        let tried = all.learners.into_iter().zip(reached);
+        let trials = tried.map(|(setting, reached)| Trial { setting, score: Interval::of(&reached).mean });
+        let chosen = best_of(trials.collect())?.setting;
+        Ok(Group { name, source, learners: vec![Learner::Prototype, chosen] })
     };
     let mut clean_only = with_cosine("clean only", Source::CleanOnly)?;
     clean_only.learners.splice(1..1, attention.map(Learner::Attention));
@@ -218,8 +233,11 @@ fn groups<'a>(
 
 impl Trials<'_> {
     /// The most examples that a trial can have.
-    fn most_examples(&self) -> usize {
+    fn most_examples(&self, source: &Source) -> usize {
         let mut sizes = self.half.pool_sizes();
+        if *source == Source::CleanOnly {
+            sizes.fill(0);
+        }
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         sizes.iter().take(self.rule.ways).map(|size| size + self.rule.shots).sum()
     }

@@ -1,5 +1,7 @@
 //! The paper's protocol: all novel classes at once, several shots, several episodes.
 
+use std::path::Path;
+
 use anyhow::Result;
 use labelsieve::evaluation::alternate_halves;
 use labelsieve_data::RunDirectory;
@@ -13,7 +15,6 @@ use super::prepare::Prepared;
 use super::tables::Heading;
 use super::{BenchPhotos, Collected, figures, measure, results, tables};
 use crate::bench::{Run, Score};
-use crate::hint::user_error;
 use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
 use crate::table::percent;
@@ -45,11 +46,11 @@ impl BenchPhotos {
         let score = prepared.config.protocol.tune_by.score();
         let mut outcome =
             measure::measure(run, tuning.as_ref(), &report, attention.as_ref(), score, printer)?;
-        if let Some(pictures) = pictures {
+        if let (Some(pictures), Some(network)) = (pictures, &backbone.network) {
             let halves = (tuning.as_ref(), &report);
-            self.fine_tune(backbone, pictures, halves, score, &mut outcome, run, printer)?;
+            self.fine_tune(network, pictures, halves, score, &mut outcome, run, printer)?;
         }
-        let heading = self.heading(prepared, backbone, ground);
+        let heading = self.heading(prepared, backbone, &report);
         let shots = &prepared.config.protocol.shots;
         collected.tables.extend(tables::result_tables(&outcome, shots, &heading));
         collected.figures.extend(figures::figures(&outcome, &report, shots, &heading));
@@ -72,7 +73,7 @@ impl BenchPhotos {
     #[expect(clippy::too_many_arguments, reason = "a network, its photos, what is measured and who is told")]
     fn fine_tune(
         &self,
-        backbone: &Backbone,
+        network: &Path,
         pictures: &Pictures,
         halves: (Option<&Half>, &Half),
         score: Score,
@@ -80,26 +81,22 @@ impl BenchPhotos {
         run: &mut Run,
         printer: &Printer,
     ) -> Result<()> {
-        let Some(path) = &backbone.network else {
-            return Err(user_error(
-                format!("backbone `{}` has no network to fine-tune", backbone.name),
-                "name its `network` in the configuration, or give --network with --features",
-            ));
-        };
-        let opened = open_network(path, Wanted::Features, None)?;
+        let opened = open_network(network, Wanted::Features, None)?;
         let device = self.device.open_networks(printer)?;
-        let fine_tuning = FineTuning { networks: device.networks(), opened: &opened, pictures };
+        printer.note(&format!("fine-tuning on {device}"));
+        let fine_tuning = FineTuning { device: &device, opened: &opened, pictures };
         let episodes = self.fine_tune.min(run.grid.episodes);
-        let (rows, schedules) = fine_tuning.rows(run, halves, &outcome.gcn, episodes, score, printer)?;
+        let (rows, schedules) = fine_tuning.rows(run, halves, outcome.gcn()?, episodes, score, printer)?;
         outcome.add_after("gcn, cosine", rows);
         outcome.schedules = schedules;
         Ok(())
     }
 
     /// What stands above the tables of one backbone and one set of candidates.
-    pub(super) fn heading(&self, prepared: &Prepared, backbone: &Backbone, ground: Ground) -> Heading {
+    pub(super) fn heading(&self, prepared: &Prepared, backbone: &Backbone, report: &Half) -> Heading {
+        let ground = report.ground;
         let simulated = if prepared.config.candidates.simulated { "simulated " } else { "" };
-        let noise = percent(ground.candidates.noise().0);
+        let noise = percent(ground.candidates.noise_of(report.classes.iter().copied()).0);
         let episodes = prepared.config.protocol.episodes;
         let fine_tuned = match self.fine_tune {
             n if n > 0 && n < episodes => format!(", {n} for the fine-tuned rows"),
@@ -111,7 +108,7 @@ impl BenchPhotos {
             id: format!("{}-{}", backbone.name.replace('.', "_"), ground.candidates.name),
             title: format!("{}, {} ({noise} % {simulated}noise)", backbone.name, ground.candidates.name),
             caption: format!(
-                "Mean and 95 % interval over {episodes} episodes{fine_tuned}; W_B: {base}; {simulated}noise {noise} %."
+                "Mean and 95 % interval over {episodes} episodes{fine_tuned}; W_B: {base}; {simulated}noise {noise} % over the reported classes."
             ),
             command: self.command(),
         }

@@ -31,8 +31,8 @@ pub struct Outcome {
     /// Chosen schedules of fine-tuning, by shot.
     pub schedules: Vec<Trial<Schedule>>,
     pub rows: Vec<RowResult>,
-    /// The settings of gcn.
-    pub gcn: Row,
+    /// Where the weights of the rows with prototypes come from.
+    pub sources: Vec<Row>,
     /// Relevance of gcn against the truth on the reported classes, by shot and episode.
     pub separation: Vec<Vec<RelevanceAnalysis>>,
     /// Relevance of gcn at the fewest shots in the first episode, by class.
@@ -44,6 +44,11 @@ impl Outcome {
     pub fn add_after(&mut self, name: &str, rows: Vec<RowResult>) {
         let place = self.rows.iter().position(|row| row.name == name).map_or(self.rows.len(), |at| at + 1);
         self.rows.splice(place..place, rows);
+    }
+
+    /// The settings of gcn.
+    pub fn gcn(&self) -> Result<&Row> {
+        self.sources.iter().find(|row| row.name == "gcn").context("a row of gcn")
     }
 
     /// A row by its name.
@@ -64,7 +69,6 @@ pub fn measure(
     let n_shots = run.grid.shots.len();
     let tuned = tuning.map(|tuning| tune(run, tuning, score, printer)).transpose()?;
     let mut sources = prototype_rows(n_shots, tuned.as_ref(), &|s| paper_lambda(run.grid.shots[s]));
-    let gcn = sources.iter().find(|row| row.name == "gcn").context("a row of gcn")?.clone();
     sources.push(Row { name: "oracle", sources: vec![Source::Oracle; n_shots] });
     let cells = run.prototypes(report, &settings_of(&sources), printer)?;
     let mut outcome = Outcome {
@@ -72,10 +76,12 @@ pub fn measure(
         cosine: Vec::new(),
         schedules: Vec::new(),
         rows: Vec::new(),
-        separation: separation(run, report, &gcn)?,
-        relevance: run.weights(report, 0, &gcn.sources[0], 0)?,
-        gcn,
+        separation: Vec::new(),
+        relevance: Vec::new(),
+        sources: sources.clone(),
     };
+    outcome.separation = separation(run, report, outcome.gcn()?)?;
+    outcome.relevance = run.weights(report, 0, &outcome.gcn()?.sources[0], 0)?;
     for row in &sources {
         let by_shot = row.sources.iter().enumerate().map(|(s, source)| cells.of(s, source).to_vec());
         outcome.rows.push(RowResult {

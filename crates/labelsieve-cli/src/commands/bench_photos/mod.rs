@@ -194,7 +194,7 @@ impl BenchPhotos {
         let noted = backbones.iter().filter(|backbone| !backbone.note.is_empty());
         info.notes = noted.map(|backbone| format!("{}: {}", backbone.name, backbone.note)).collect();
         let directory = RunDirectory::create(&self.output, info)?;
-        prepared.draws.write(&prepared.photos, &self.output.join("episodes.json"))?;
+        prepared.draws.write(&prepared.photos, self.untuned, &self.output.join("episodes.json"))?;
         for set in &prepared.candidates {
             set.write(&prepared.photos, &self.output.join(format!("candidates-{}.parquet", set.name)))?;
         }
@@ -211,11 +211,18 @@ impl BenchPhotos {
             "" | "0" => String::new(),
             value => format!(" --{name} {value}"),
         };
-        format!(
-            "labelsieve bench photos {}{}{protocol}{untuned}{} -o {}",
-            self.config.display(),
+        let file = |path: &Option<PathBuf>| path.as_ref().map_or(String::new(), |p| p.display().to_string());
+        let options = [
+            option("features", file(&self.features)),
+            option("network", file(&self.network)),
             option("backbones", self.backbones.join(",")),
             option("fine-tune", self.fine_tune.to_string()),
+            option("seed", self.seed.to_string()),
+        ];
+        format!(
+            "labelsieve bench photos {}{}{protocol}{untuned} -o {}",
+            self.config.display(),
+            options.concat(),
             self.output.display()
         )
     }

@@ -110,14 +110,32 @@ impl BenchPhotos {
         if !self.backbones.is_empty() {
             config.backbones.retain(|backbone| self.backbones.contains(&backbone.name));
         }
-        self.leave_out_unmade(config, printer)?;
-        match config.backbones.is_empty() {
-            false => Ok(()),
-            true => Err(user_error(
+        if config.backbones.is_empty() {
+            return Err(user_error(
                 format!("`{}` names no backbone", self.config.display()),
                 "add a `[[backbone]]` to it, or give --features",
-            )),
+            ));
         }
+        self.leave_out_unmade(config, printer)?;
+        self.check_networks(config, printer)
+    }
+
+    /// Says which backbones cannot be fine-tuned; at least one must be.
+    fn check_networks(&self, config: &Config, printer: &Printer) -> Result<()> {
+        let (with, without): (Vec<_>, Vec<_>) =
+            config.backbones.iter().partition(|backbone| backbone.network.is_some());
+        if self.fine_tune == 0 || without.is_empty() {
+            return Ok(());
+        }
+        if with.is_empty() {
+            return Err(user_error(
+                format!("backbone `{}` has no network to fine-tune", without[0].name),
+                "name its `network` in the configuration, or give --network with --features",
+            ));
+        }
+        let names: Vec<&str> = without.iter().map(|backbone| backbone.name.as_str()).collect();
+        printer.note(&format!("no network to fine-tune: {}", names.join(", ")));
+        Ok(())
     }
 
     /// Leaves out backbones whose features are still to be made by another program, unless they were asked for.
@@ -138,7 +156,19 @@ impl BenchPhotos {
             printer
                 .note(&format!("backbone {name} is left out: no features at `{}`; {hint}", path.display()));
         }
-        config.backbones.retain(|backbone| unmade(backbone).is_none());
-        Ok(())
+        let (left_out, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut config.backbones).into_iter().partition(|b| unmade(b).is_some());
+        config.backbones = kept;
+        match left_out.iter().find_map(unmade) {
+            Some((path, command)) if config.backbones.is_empty() => Err(user_error(
+                format!(
+                    "no backbone of `{}` has features yet, e.g. `{}`",
+                    self.config.display(),
+                    path.display()
+                ),
+                format!("`{command}` makes them"),
+            )),
+            _ => Ok(()),
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::candidates::CandidateSet;
 use super::measure::Outcome;
+use crate::bench::Source;
 
 /// Everything measured for one backbone and one set of candidates.
 pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots: &[usize]) -> Value {
@@ -18,6 +19,11 @@ pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots:
         .iter()
         .map(|row| json!({ "name": row.name, "is_bound": row.is_bound, "by_shot": row.cells }))
         .collect();
+    let methods: serde_json::Map<String, Value> = outcome
+        .sources
+        .iter()
+        .map(|row| (row.name.to_owned(), row.sources.iter().map(Source::json).collect()))
+        .collect();
     json!({
         "backbone": backbone,
         "candidates": candidates.name,
@@ -25,6 +31,7 @@ pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots:
         "noise_by_class": noise_by_class,
         "shots": shots,
         "rows": rows,
+        "methods": methods,
         "chosen": outcome.tuned.as_ref().map(|tuned| json!({
             "gcn_lambda": tuned.gcn_lambda,
             "mlp_lambda": tuned.mlp_lambda,

@@ -59,6 +59,7 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np
 import labelsieve
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
 rows = np.random.default_rng(0).standard_normal((150_000, 256)).astype(np.float32)
 y = np.zeros(len(rows), int)
 begun = threading.Event()

@@ -7,7 +7,8 @@
 Reads the clean draws (`episodes.json`), the candidates (`candidates-*.parquet`) and the settings (`results.json`)
 of a run, computes each row with numpy, scipy and PyTorch in the plainest way that follows the paper, and prints both
 with their difference. Rows without randomness must agree to the last digit shown; gcn and mlp start from other random
-numbers and agree to sampling error.
+numbers and agree to sampling error. --seeds averages these two over several seeds and shows their standard deviation;
+with --wheel it is labelsieve's Python package that scores them, so that both can be compared seed by seed.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import scipy.sparse.linalg
 import torch
 
 N_NEIGHBOURS, N_HIDDEN, ITERATIONS, EPS = 50, 16, 100, 1e-6
+RANDOM = ("gcn", "mlp")
 
 
 def unit(rows):
@@ -104,7 +106,7 @@ def label_propagation(rows, n_clean, alpha=0.9):
     return np.clip(solution[n_clean:], 0, 1)
 
 
-def relevance(method, clean, noisy, truth, lam, seed):
+def relevance(method, clean, noisy, truth, lam, seed, wheel=None):
     if len(noisy) == 0 or method == "clean only":
         return np.zeros(len(noisy))
     if method == "β = 1":
@@ -114,6 +116,8 @@ def relevance(method, clean, noisy, truth, lam, seed):
     if method == "similarity":
         mean = unit(clean.mean(0, keepdims=True))[0]
         return np.clip((1 + noisy @ mean) / 2, 0, 1)
+    if wheel and method in RANDOM:
+        return wheel.relevance(clean, noisy, method, lam, seed=seed, device="cpu")
     rows = np.concatenate([clean, noisy])
     if method == "label propagation":
         return label_propagation(rows, len(clean))
@@ -132,6 +136,8 @@ def main():
     parser.add_argument("--episodes", type=int, default=None)
     parser.add_argument("--shots", type=int, nargs="*", default=None)
     parser.add_argument("--backbone", default=None, help="which backbone of the run; the first by default")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds to average gcn and mlp over")
+    parser.add_argument("--wheel", action="store_true", help="score gcn and mlp with the package labelsieve")
     options = parser.parse_args()
     torch.set_num_threads(1)
     config = tomllib.loads(options.config.read_text())["photos"]
@@ -154,6 +160,7 @@ def main():
 
 
 def compare(result, report, features, place, x, labels, options):
+    wheel = __import__("labelsieve") if options.wheel else None
     pools = {}
     table = pq.read_table(options.run / f"candidates-{result['candidates']}.parquet").to_pydict()
     for c, i, relevant in zip(table["class"], table["id"], table["relevant"]):
@@ -166,27 +173,32 @@ def compare(result, report, features, place, x, labels, options):
             if options.shots and k not in options.shots:
                 continue
             n_episodes = min(options.episodes or 10**9, len(ours[method][shot]))
-            reached = []
-            for episode in range(n_episodes):
-                weights = []
-                for c, entry in enumerate(report):
-                    clean_ids = entry["clean"][episode][:k]
-                    clean = features[[place[i] for i in clean_ids]]
-                    kept = [(i, r) for i, r in pools.get(entry["class"], []) if i not in clean_ids]
-                    noisy = features[[place[i] for i, _ in kept]].reshape(len(kept), -1)
-                    truth = np.array([r for _, r in kept], dtype=bool)
-                    setting = result["methods"][method][shot]
-                    lam = setting.get("lambda", 0) if isinstance(setting, dict) else 0
-                    r = relevance(method, clean, noisy, truth, lam, 1000 * episode + c)
-                    total = clean.sum(0) + (r[:, None] * noisy).sum(0) if len(noisy) else clean.sum(0)
-                    weights.append(total)
-                order = np.argsort(-(x @ unit(np.array(weights, dtype=np.float32)).T), axis=1, kind="stable")
-                rank = (order == labels[:, None]).argmax(1)
-                reached.append(((rank < 1).mean(), (rank < 5).mean()))
-            here = 100 * np.mean(reached, axis=0)
+            setting = result["methods"][method][shot]
+            lam = setting.get("lambda", 0) if isinstance(setting, dict) else 0
+            by_seed = []
+            for seed in range(options.seeds if method in RANDOM else 1):
+                reached = []
+                for episode in range(n_episodes):
+                    weights = []
+                    for c, entry in enumerate(report):
+                        clean_ids = entry["clean"][episode][:k]
+                        clean = features[[place[i] for i in clean_ids]]
+                        kept = [(i, r) for i, r in pools.get(entry["class"], []) if i not in clean_ids]
+                        noisy = features[[place[i] for i, _ in kept]].reshape(len(kept), -1)
+                        truth = np.array([r for _, r in kept], dtype=bool)
+                        number = 1_000_000 * seed + 1000 * episode + c
+                        r = relevance(method, clean, noisy, truth, lam, number, wheel)
+                        total = clean.sum(0) + (r[:, None] * noisy).sum(0) if len(noisy) else clean.sum(0)
+                        weights.append(total)
+                    order = np.argsort(-(x @ unit(np.array(weights, dtype=np.float32)).T), axis=1, kind="stable")
+                    rank = (order == labels[:, None]).argmax(1)
+                    reached.append(((rank < 1).mean(), (rank < 5).mean()))
+                by_seed.append(100 * np.mean(reached, axis=0))
+            here = np.mean(by_seed, axis=0)
             run = 100 * np.mean([[cell["novel_top_1"], cell["novel_top_5"]]
                                  for cell in ours[method][shot][:n_episodes]], axis=0)
-            cells.append(f"k={k}: {here[0]:.1f}/{here[1]:.1f} ({run[0] - here[0]:+.1f}/{run[1] - here[1]:+.1f})")
+            spread = f" sd {np.std(by_seed, axis=0, ddof=1)[0]:.2f}" if len(by_seed) > 1 else ""
+            cells.append(f"k={k}: {here[0]:.1f}/{here[1]:.1f}{spread} ({run[0] - here[0]:+.1f}/{run[1] - here[1]:+.1f})")
         print(f"{method:18} " + "  ".join(cells), flush=True)
 
 

@@ -15,10 +15,9 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 
-from reference import read_features, unit
+from reference import novel_photos, read_features, unit
 
 COUNTS = (1, 5, 20, 50, 100, 200, 300)
 DRAWS = 3
@@ -52,13 +51,7 @@ def main():
     config = tomllib.loads(options.config.read_text())["photos"]
     ids, features = read_features(options.features)
     place = {i: row for row, i in enumerate(ids)}
-    photos = {}
-    for name in config["files"]:
-        columns = [config[key] for key in ("id", "class", "role", "split")]
-        table = pq.read_table(options.data / name, columns=columns)
-        for i, c, role, split in zip(*(table[column].to_pylist() for column in columns)):
-            if role == config["novel"]:
-                photos.setdefault(c, {}).setdefault(split, []).append(place[str(i)])
+    photos = novel_photos(config, options.data, place)
     names = sorted(photos)
 
     def reach(classes, n, draw, setting):

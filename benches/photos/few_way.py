@@ -15,10 +15,9 @@ from pathlib import Path
 
 import labelsieve
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 
-from reference import read_features, unit
+from reference import candidates, novel_photos, read_features, unit
 
 STEPS, QUERIES = 10, 15
 
@@ -50,24 +49,15 @@ def main():
     photos, first = config["photos"], config.get("clean", {}).get("first")
     ids, features = read_features(options.features)
     place = {i: row for row, i in enumerate(ids)}
-    classes = {}
-    for name in photos["files"]:
-        columns = [photos[key] for key in ("id", "class", "role", "split")]
-        table = pq.read_table(options.data / name, columns=columns)
-        for i, c, role, split in zip(*(table[column].to_pylist() for column in columns)):
-            if role == photos["novel"]:
-                classes.setdefault(c, {}).setdefault(split, []).append(place[str(i)])
-    pools = {}
-    table = pq.read_table(next(options.run.glob("candidates-*.parquet"))).to_pydict()
-    for c, i, relevant in zip(table["class"], table["id"], table["relevant"]):
-        pools.setdefault(c, []).append((place[str(i)], relevant))
+    classes = novel_photos(photos, options.data, place)
+    pools = candidates(next(options.run.glob("candidates-*.parquet")))
     report = [c for c in sorted(classes)[1::2] if c in pools]
     random, reached = np.random.default_rng(0), {}
     for trial in range(options.trials):
         rows, labels, weights, queries = [], [], {"gcn": [], "oracle": []}, []
         for way, c in enumerate(random.choice(report, 5, replace=False)):
             clean = random.choice(classes[c][photos["train"]][:first], 1)
-            noisy, truth = [photo for photo, _ in pools[c]], [float(relevant) for _, relevant in pools[c]]
+            noisy, truth = [place[i] for i, _ in pools[c]], [float(relevant) for _, relevant in pools[c]]
             gcn = labelsieve.relevance(features[clean], features[noisy], "gcn", 0.01, seed=trial, device="cpu")
             rows += [*clean, *noisy]
             labels += [way] * (1 + len(noisy))

@@ -41,6 +41,26 @@ def read_features(path):
     return [str(i) for i in table["id"].to_pylist()], unit(rows)
 
 
+def novel_photos(config, data, place):
+    """Rows of the features by novel class and split, in file order; photos without features are left out."""
+    photos = {}
+    for name in config["files"]:
+        columns = [config[key] for key in ("id", "class", "role", "split")]
+        table = pq.read_table(data / name, columns=columns)
+        for i, c, role, split in zip(*(table[column].to_pylist() for column in columns)):
+            if role == config["novel"] and str(i) in place:
+                photos.setdefault(c, {}).setdefault(split, []).append(place[str(i)])
+    return photos
+
+
+def candidates(path):
+    """Id and truth of each candidate, by class."""
+    pools, table = {}, pq.read_table(path).to_pydict()
+    for c, i, relevant in zip(table["class"], table["id"], table["relevant"]):
+        pools.setdefault(c, []).append((i, relevant))
+    return pools
+
+
 # --- the method ----------------------------------------------------------------------------------
 
 
@@ -143,13 +163,8 @@ def main():
     config = tomllib.loads(options.config.read_text())["photos"]
     ids, features = read_features(options.features)
     place = {i: row for row, i in enumerate(ids)}
-    tests = {}
-    for name in config["files"]:
-        columns = [config[key] for key in ("id", "class", "role", "split")]
-        table = pq.read_table(options.data / name, columns=columns)
-        for i, c, role, split in zip(*(table[column].to_pylist() for column in columns)):
-            if role == config["novel"] and split == config["test"] and str(i) in place:
-                tests.setdefault(c, []).append(place[str(i)])
+    photos = novel_photos(config, options.data, place)
+    tests = {c: of_class[config["test"]] for c, of_class in photos.items()}
     episodes = json.loads((options.run / "episodes.json").read_text())["classes"]
     report = [entry for entry in episodes if entry["half"] == "report"]
     x = np.concatenate([features[tests[entry["class"]]] for entry in report])
@@ -161,10 +176,7 @@ def main():
 
 def compare(result, report, features, place, x, labels, options):
     wheel = __import__("labelsieve") if options.wheel else None
-    pools = {}
-    table = pq.read_table(options.run / f"candidates-{result['candidates']}.parquet").to_pydict()
-    for c, i, relevant in zip(table["class"], table["id"], table["relevant"]):
-        pools.setdefault(c, []).append((i, relevant))
+    pools = candidates(options.run / f"candidates-{result['candidates']}.parquet")
     print(f"\n{result['backbone']}, {result['candidates']}: top-1 / top-5 here, and what the run has more")
     ours = {row["name"]: row["by_shot"] for row in result["rows"]}
     for method in ("clean only", "similarity", "β = 1", "label propagation", "mlp", "gcn", "oracle"):

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
 use crate::plan::{self, JobCost};
-use crate::rows::{Rows, Staging, stride_of};
+use crate::rows::{Rows, Staging, row_keys, stride_of};
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
@@ -20,11 +20,16 @@ pub(crate) trait BatchModel {
     /// Neighbours per row, if the model reads the graph.
     fn neighbours(&self) -> Option<usize>;
 
+    /// Whether the model draws random numbers by what a row is.
+    fn uses_row_keys(&self) -> bool {
+        false
+    }
+
     /// Bytes of a job with `k` clean and `z` noisy rows of `dim` numbers.
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize;
 
-    /// Makes what does not change while the job is solved. The pool may leave the device afterwards.
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, seed: u64) -> Result<Self::Prepared>;
+    /// Makes what does not change while the job `of` is solved. The pool may leave the device afterwards.
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, of: &Job) -> Result<Self::Prepared>;
 
     /// The relevance of each job's noisy rows, handed to `done` in order.
     fn solve(&self, gpu: &Gpu, jobs: &[Self::Prepared], done: &mut dyn FnMut(usize, Relevance))
@@ -35,6 +40,8 @@ pub(crate) trait BatchModel {
 pub(crate) struct LoadedPool {
     pub rows: Rows,
     pub edges: Option<NoisyEdges>,
+    /// What each row is, for the models that ask; still on the host.
+    pub keys: Vec<u64>,
 }
 
 /// Where the time went, for benchmarks.
@@ -107,7 +114,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 let (_, pool) = loaded.as_ref().expect("just loaded");
                 let start = Instant::now();
                 let clean = upload_few(self.gpu, self.jobs[job].problem.clean)?;
-                prepared.push(self.model.prepare(self.gpu, pool, &clean, self.jobs[job].seed)?);
+                prepared.push(self.model.prepare(self.gpu, pool, &clean, &self.jobs[job])?);
                 self.phases.insertion += start.elapsed();
             }
             self.wait_for_insertion()?;
@@ -132,7 +139,8 @@ impl<M: BatchModel> Run<'_, '_, M> {
             |phases| &mut phases.search,
             |_| neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
         )?;
-        Ok(LoadedPool { rows, edges })
+        let keys = if self.model.uses_row_keys() { row_keys(pool.features()) } else { Vec::new() };
+        Ok(LoadedPool { rows, edges, keys })
     }
 
     /// Jobs that name the same pool, by address, share it.
@@ -215,7 +223,7 @@ mod tests {
             1 << 20
         }
 
-        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, _clean: &Rows, _seed: u64) -> Result<usize> {
+        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, _clean: &Rows, _of: &Job) -> Result<usize> {
             Ok(pool.rows.n)
         }
 

@@ -2,6 +2,7 @@
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
 use labelsieve::Relevance;
+use labelsieve::engine::Job;
 use labelsieve::relevance::LabelPropagation;
 
 use crate::batch::{BatchModel, LoadedPool};
@@ -85,7 +86,7 @@ impl BatchModel for LabelPropagation {
         Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + scratch
     }
 
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, _seed: u64) -> Result<PreparedFlow> {
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, _of: &Job) -> Result<PreparedFlow> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().expect("label propagation asks for neighbours");
         let memory = gpu.room::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;

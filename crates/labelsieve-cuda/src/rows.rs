@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use cudarc::driver::{CudaEvent, CudaSlice, PinnedHostSlice};
 use labelsieve::Features;
+use labelsieve::random::row_key;
 
 use crate::error::Result;
 use crate::gpu::{Gpu, at};
@@ -76,7 +77,8 @@ impl Staging {
                 sent.synchronize()?;
             }
             let slice = &mut buffer.as_mut_slice()?[..(end - first) * stride];
-            fill_side_by_side(slice, stride, |rows, out| fill(first + rows.start..first + rows.end, out));
+            let fill = |rows: Range<usize>, out: &mut [f32]| fill(first + rows.start..first + rows.end, out);
+            fill_side_by_side(slice, stride, stride, fill);
             gpu.stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
             *sent = Some(gpu.stream.record_event(None)?);
         }
@@ -84,15 +86,31 @@ impl Staging {
     }
 }
 
-/// Fills rows of `stride` numbers by several threads, each its share of them.
+/// What each row is ([`row_key`]), in order.
+pub(crate) fn row_keys(features: &Features) -> Vec<u64> {
+    let mut keys = vec![0; features.len()];
+    fill_side_by_side(&mut keys, 1, features.dim(), |rows, keys| {
+        rows.zip(keys).for_each(|(i, key)| *key = row_key(features.row(i)));
+    });
+    keys
+}
+
+/// Fills rows of `stride` values by several threads, each its share of them. `cost`: numbers that a row makes a thread read or
+/// write.
 ///
 /// These are not rayon's threads, because the GPU is locked meanwhile: a thread that waits for others in rayon may begin
 /// another task in the meantime, and when that task wants the GPU, it waits for itself.
-fn fill_side_by_side(out: &mut [f32], stride: usize, fill: impl Fn(Range<usize>, &mut [f32]) + Sync) {
+fn fill_side_by_side<T: Send>(
+    out: &mut [T],
+    stride: usize,
+    cost: usize,
+    fill: impl Fn(Range<usize>, &mut [T]) + Sync,
+) {
     const LEAST: usize = 256 << 10; // numbers, for which a thread is worth its start
     const MOST_THREADS: usize = 8; // which saturate memory
-    let n_threads = rayon::current_num_threads().min(MOST_THREADS).min(out.len() / LEAST).max(1);
-    let share = (out.len() / stride).div_ceil(n_threads).max(1);
+    let n_rows = out.len() / stride;
+    let n_threads = rayon::current_num_threads().min(MOST_THREADS).min(n_rows * cost / LEAST).max(1);
+    let share = n_rows.div_ceil(n_threads).max(1);
     let mut parts = out.chunks_mut(share * stride).enumerate().map(|(part, out)| {
         let start = part * share;
         (start..start + out.len() / stride, out)
@@ -118,7 +136,7 @@ mod tests {
         for n in [0, 1, 5, 1_000, 200_003] {
             let stride = 8;
             let mut out = vec![0.0; n * stride];
-            fill_side_by_side(&mut out, stride, |rows, out| {
+            fill_side_by_side(&mut out, stride, stride, |rows, out| {
                 for (row, out) in rows.zip(out.chunks_exact_mut(stride)) {
                     out.iter_mut().for_each(|x| *x += 1.0 + row as f32);
                 }
@@ -129,5 +147,14 @@ mod tests {
                     .all(|(row, out)| out.iter().all(|x| *x == 1.0 + row as f32))
             );
         }
+    }
+
+    #[test]
+    fn keys_are_those_of_the_processor_in_order() {
+        let draws = labelsieve::random::Stream::new(4);
+        let features = Features::new((0..9_000 * 90).map(|i| draws.normal(i)).collect(), 90).unwrap();
+        let expected: Vec<u64> = features.rows().map(row_key).collect();
+        assert!(row_keys(&features) == expected);
+        assert!(row_keys(&Features::empty(3)).is_empty());
     }
 }

@@ -11,7 +11,7 @@ use crate::gpu::{Gpu, at, blocks, launch};
 use crate::graph::{EdgeRoom, propagate, reciprocal_neighbours};
 use crate::kernels::FORWARD_SHARED;
 use crate::memory::{Carver, Tile, read_at, row_tiles};
-use crate::rows::{Rows, stride_of};
+use crate::rows::{Rows, row_keys, stride_of};
 
 const HIDDEN: usize = 16;
 /// Rows per tile, as in `network.cu`.
@@ -41,6 +41,7 @@ struct Job {
     parameters: u64,
     partial: u64,
     bias_partial: u64,
+    row_keys: u64,
     weight_key: u64,
     dropout_key: u64,
     n: u32,
@@ -103,6 +104,7 @@ fn n_parameters(dim: usize) -> usize {
 pub(crate) struct PreparedNetwork {
     job: Job,
     _memory: CudaSlice<u8>,
+    _keys: CudaSlice<u64>,
 }
 
 impl BatchModel for NetworkModel {
@@ -112,21 +114,33 @@ impl BatchModel for NetworkModel {
         self.neighbours
     }
 
+    fn uses_row_keys(&self) -> bool {
+        true // for dropout
+    }
+
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize {
         let n = k + z;
         let edges = self.neighbours.map(|count| (z + 2 * k) * count);
-        let scratch = k * n * 4 + n * 12;
-        Job::lay_out(0, n, dim, edges).1 + scratch
+        let (keys, scratch) = (n * 8, k * n * 4 + n * 12);
+        Job::lay_out(0, n, dim, edges).1 + keys + scratch
     }
 
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, seed: u64) -> Result<PreparedNetwork> {
+    fn prepare(
+        &self,
+        gpu: &Gpu,
+        pool: &LoadedPool,
+        clean: &Rows,
+        of: &labelsieve::engine::Job,
+    ) -> Result<PreparedNetwork> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().map(|edges| edges.edge_bound(k));
         let memory = gpu.room::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
         let (mut job, _) = Job::lay_out(at(&memory), n, clean.dim, edges);
-        let stream = Stream::new(seed);
+        let keys = gpu.copy(&[row_keys(of.problem.clean).as_slice(), &pool.keys].concat())?;
+        let stream = Stream::new(of.seed);
         job.n_clean = k as u32;
         job.lambda = self.lambda.unwrap_or_else(|| paper_lambda(k));
+        job.row_keys = at(&keys);
         job.weight_key = stream.branch(0).key();
         job.dropout_key = stream.branch(1).key();
         let room = EdgeRoom { offsets: job.offsets, columns: job.columns, weights: job.weights };
@@ -135,7 +149,7 @@ impl BatchModel for NetworkModel {
         }
         let edges = pool.edges.as_ref().map(|_| room);
         propagate(gpu, clean, &pool.rows, edges, job.x, job.inverse_degree)?;
-        Ok(PreparedNetwork { job, _memory: memory })
+        Ok(PreparedNetwork { job, _memory: memory, _keys: keys })
     }
 
     fn solve(

@@ -211,6 +211,30 @@ fn similarity_equals_the_cpus() {
 }
 
 #[test]
+fn the_order_of_rows_decides_nothing_on_either_device() {
+    let cuda = gpu_or_skip!();
+    let case = case(64, &[700, 2500], &[1, 5], Kind::Clusters(9));
+    let orders: Vec<Vec<usize>> =
+        case.pools.iter().map(|pool| Stream::new(11).choose(pool.features().len(), usize::MAX)).collect();
+    let permuted = |pool: &NoisyPool, order: &[usize]| NoisyPool::new(pool.features().select(order));
+    let pools = case.pools.iter().zip(&orders).map(|(pool, order)| permuted(pool, order)).collect();
+    let moved = Case { clean: case.clean.clone(), pools };
+    for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
+        let expected = score(&Cpu, &method, &case.jobs());
+        for engine in [&Cpu as &dyn Engine, cuda] {
+            for (job, (before, after)) in
+                expected.iter().zip(score(engine, &method, &moved.jobs())).enumerate()
+            {
+                let gap = |(place, &row): (usize, &usize)| (after.noisy()[place] - before.noisy()[row]).abs();
+                let largest = orders[job / 2].iter().enumerate().map(gap).fold(0.0, f32::max);
+                eprintln!("{}, job {job}: {largest:.1e}", method.name());
+                assert!(largest <= 1e-3, "{}, job {job}: {largest}", method.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_graph_made_in_advance_gives_the_same_relevance() {
     let cuda = gpu_or_skip!();
     let case = case(32, &[900], &[1, 5], Kind::Clusters(5));

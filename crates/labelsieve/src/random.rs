@@ -66,6 +66,28 @@ impl Stream {
     }
 }
 
+/// A number that stands for what a row is, wherever it stands: equal rows have equal keys on every machine, different ones
+/// different keys but for one pair in 2⁶⁴.
+pub fn row_key(row: &[f32]) -> u64 {
+    const LANES: usize = 4; // chains of multiplications that do not wait for each other
+    let take = |key: u64, value: f32| {
+        let bits = (value + 0.0).to_bits(); // -0.0 becomes 0.0, which it equals
+        let product = (key ^ u64::from(bits)).wrapping_mul(GOLDEN);
+        product ^ (product >> 32)
+    };
+    let mut lanes: [u64; LANES] = [1, 2, 3, 4].map(mix);
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = take(*lane, value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = take(*lane, value);
+    }
+    lanes.iter().fold(row.len() as u64, |key, &lane| mix(key.wrapping_add(GOLDEN) ^ lane))
+}
+
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): flips each output bit with probability one half when one
@@ -97,6 +119,26 @@ mod tests {
         for b in [Stream::new(1), a.branch(0), a.branch(1)] {
             assert!((0..100).all(|i| a.bits(i) != b.bits(i)));
         }
+    }
+
+    #[test]
+    fn equal_rows_have_one_key_and_the_slightest_change_another() {
+        let row: Vec<f32> = (0..37).map(|i| Stream::new(3).normal(i)).collect();
+        let key = row_key(&row);
+        assert_eq!(key, row_key(&row.clone()));
+        for i in 0..row.len() {
+            let mut changed = row.clone();
+            changed[i] = f32::from_bits(changed[i].to_bits() ^ 1);
+            let flipped = (key ^ row_key(&changed)).count_ones();
+            assert!((8..=56).contains(&flipped), "column {i}: {flipped} bits of the key changed");
+            changed = row.clone();
+            changed.swap(i, (i + 4) % row.len());
+            assert_ne!(key, row_key(&changed), "columns {i} and {} swapped", (i + 4) % row.len());
+        }
+        assert_eq!(row_key(&[0.0, 1.0]), row_key(&[-0.0, 1.0]));
+        assert_ne!(row_key(&[0.0]), row_key(&[0.0, 0.0]));
+        // Written down: a key must be the same on every machine.
+        assert_eq!(row_key(&[0.6, 0.8, 0.0, -1.0, 0.25]), 2_488_107_147_591_642_542);
     }
 
     #[test]

@@ -30,6 +30,7 @@ struct Job {
     float* parameters;        // Θ₁ (d×16), b₁ (16), Θ₂ (16), b₂; then Adam's two moments of each
     float* partial;           // per tile: ∂Θ₁ (stride×16), ∂b₁, ∂Θ₂
     double* bias_partial;     // per tile: ∂b₂
+    const ulong64* row_keys;  // what each row is, which decides on its dropout
     ulong64 weight_key, dropout_key;
     uint n, n_clean, dim, stride, n_tiles;
     float lambda;
@@ -92,10 +93,11 @@ __device__ __forceinline__ void activate(const Job& job, uint row, float (&h)[HI
                                          float scale) {
     const float* bias = job.parameters + job.dim * HIDDEN;
     const float* theta_2 = bias + HIDDEN;
+    ulong64 row_key = threshold == 0 ? 0 : job.row_keys[row];
     float terms[HIDDEN];
     #pragma unroll
     for (uint q = 0; q < 4; q++) {
-        ulong64 bits = threshold == 0 ? 0 : random_bits(key, (ulong64)row * 4 + q);
+        ulong64 bits = threshold == 0 ? 0 : random_bits(key, row_key + q);
         #pragma unroll
         for (uint b = 0; b < 4; b++) {
             uint u = 4 * q + b;

@@ -77,6 +77,64 @@ fn learned_models_change_with_the_seed() {
     }
 }
 
+/// Classes without exact ties: everywhere, in clusters, and larger than one unit of work.
+fn classes_without_ties() -> Vec<(Features, Features)> {
+    let clusters = |n: usize, dim: usize, seed: u64| {
+        let (centres, noise) = (Stream::new(seed).branch(1), Stream::new(seed));
+        let value = |i: usize| {
+            let (row, column) = (i / dim, i % dim);
+            centres.normal((row % 7 * dim + column) as u64) + 0.5 * noise.normal(i as u64)
+        };
+        Features::new((0..n * dim).map(value).collect(), dim).unwrap()
+    };
+    vec![
+        (random_features(1, 6, 10), random_features(90, 6, 11)),
+        (clusters(5, 32, 12), clusters(400, 32, 13)),
+        (clusters(20, 64, 14), clusters(2500, 64, 15)),
+    ]
+}
+
+#[test]
+fn the_order_of_noisy_rows_decides_nothing() {
+    for (clean, noisy) in classes_without_ties() {
+        let order = Stream::new(16).choose(noisy.len(), noisy.len());
+        for method in all_methods() {
+            let before = score(&method, &clean, &noisy, 3);
+            let after = score(&method, &clean, &noisy.select(&order), 3);
+            let gap = |(place, &row): (usize, &usize)| (after.noisy()[place] - before.noisy()[row]).abs();
+            let largest = order.iter().enumerate().map(gap).fold(0.0, f32::max);
+            eprintln!("{}, {} rows: {largest:.1e}", method.name(), noisy.len());
+            assert!(largest <= 1e-4, "{}, {} rows: {largest}", method.name(), noisy.len());
+        }
+    }
+}
+
+#[test]
+fn the_order_of_clean_rows_decides_nothing() {
+    for (clean, noisy) in classes_without_ties() {
+        let order = Stream::new(17).choose(clean.len(), clean.len());
+        for method in all_methods() {
+            let before = score(&method, &clean, &noisy, 3);
+            let after = score(&method, &clean.select(&order), &noisy, 3);
+            let gaps = before.noisy().iter().zip(after.noisy()).map(|(a, b)| (a - b).abs());
+            let largest = gaps.fold(0.0, f32::max);
+            assert!(largest <= 1e-4, "{}, {} rows: {largest}", method.name(), noisy.len());
+        }
+    }
+}
+
+#[test]
+fn the_negatives_of_a_class_depend_neither_on_the_order_of_classes_nor_on_that_of_their_examples() {
+    let sets: Vec<Features> = (0..6).map(|c| random_features(250, 5, 20 + c)).collect();
+    let drawn = others(&sets, 2, Stream::new(1));
+    assert_eq!(drawn.len(), 1000);
+    let backwards = |set: &Features| set.select(&(0..set.len()).rev().collect::<Vec<_>>());
+    let turned: Vec<Features> = sets.iter().rev().map(backwards).collect();
+    assert_eq!(others(&turned, 3, Stream::new(1)), drawn);
+    assert_ne!(others(&sets, 2, Stream::new(2)), drawn);
+    assert!(drawn.rows().all(|row| sets[2].rows().all(|own| own != row)), "the class itself was drawn");
+}
+
 #[test]
 fn a_graph_made_in_advance_changes_nothing() {
     let (clean, noisy) = (random_features(4, 12, 6), random_features(300, 12, 7));

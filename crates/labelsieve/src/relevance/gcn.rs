@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::network::{Network, Training, Weights};
+use super::network::{Network, Training, Weights, row_keys};
 use super::{check_lambda, paper_lambda};
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS, Propagation};
@@ -66,7 +66,8 @@ pub(super) fn train(
     let stream = Stream::new(seed);
     let x = propagation.propagate(problem.clean, problem.noisy.features());
     let weights = Weights::random(problem.clean.dim(), stream.branch(0));
-    let network = Network::new(&x, propagation, k, lambda.unwrap_or_else(|| paper_lambda(k)));
+    let keys = row_keys(problem.clean, problem.noisy.features());
+    let network = Network::new(&x, &keys, propagation, k, lambda.unwrap_or_else(|| paper_lambda(k)));
     let probabilities = network.train(weights, training, stream.branch(1), problem.watch());
     problem.watch().check()?;
     Relevance::new(probabilities[k..].to_vec())

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::network::{Dropout, HIDDEN, Network, Weights};
+use super::network::{Dropout, HIDDEN, Network, Weights, row_keys};
 use super::*;
 use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
@@ -24,7 +24,8 @@ fn check_training(case: &Value, propagation: &Propagation, clean: &Features, noi
     let k = count(&case["n_clean"]);
     let lambda = case["lambda"].as_f64().unwrap() as f32;
     let x = propagation.propagate(clean, noisy);
-    let network = || Network::new(&x, propagation, k, lambda);
+    let keys = row_keys(clean, noisy);
+    let network = || Network::new(&x, &keys, propagation, k, lambda);
     let first_loss = cleaning_loss(network().forward(&weights(case), Dropout::none()), k, lambda);
     assert_close(&[first_loss], &numbers(&case["losses"])[..1], 1e-5);
     let training = Training { dropout: 0.0, ..Training::default() };
@@ -127,7 +128,7 @@ fn eq_2_on_a_graph_of_two_examples() {
     weights.0[2 * HIDDEN] = 0.25; // b₁[0]
     weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
     weights.0[4 * HIDDEN] = -2.0; // b₂
-    let mut network = Network::new(&x, &propagation, 1, 1.0);
+    let mut network = Network::new(&x, &[0, 1], &propagation, 1, 1.0);
     let found = network.forward(&weights, Dropout::none());
     // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
     let sigmoid = |a: f32| 1.0 / (1.0 + (-a).exp());
@@ -142,10 +143,11 @@ fn the_gradient_agrees_with_finite_differences() {
     let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), 8);
     let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
     let x = propagation.propagate(&clean, &noisy);
+    let keys = row_keys(&clean, &noisy);
     let (k, lambda) = (clean.len(), 0.7);
     for dropout in [Dropout::none(), Dropout::new(0.5, Stream::new(1))] {
         let weights = Weights::random(clean.dim(), Stream::new(2));
-        let mut network = Network::new(&x, &propagation, k, lambda);
+        let mut network = Network::new(&x, &keys, &propagation, k, lambda);
         network.forward(&weights, dropout);
         let gradient = network.backward(&weights, dropout).to_vec();
         let mut loss = |i: usize, step: f32| {

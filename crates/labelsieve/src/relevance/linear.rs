@@ -6,7 +6,7 @@ use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::kernels::{add_scaled, dot};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
-use crate::random::Stream;
+use crate::random::{Stream, row_key};
 
 /// Logistic regression with the clean examples as positives and random examples of other classes as negatives; its
 /// probability is the relevance.
@@ -41,7 +41,7 @@ impl RelevanceModel for Linear {
         let Some(others) = problem.others.filter(|others| !others.is_empty()) else {
             return Err(Error::Missing { method: "linear", needs: "examples of other classes, found none" });
         };
-        let negatives = others.select(&Stream::new(seed).choose(others.len(), self.negatives));
+        let negatives = draw(others.rows(), others.dim(), self.negatives, Stream::new(seed));
         let (weights, bias) = fit(problem.clean, &negatives, self.decay);
         let rows = problem.noisy.features().rows();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
@@ -49,18 +49,21 @@ impl RelevanceModel for Linear {
     }
 }
 
-/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`.
+/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`. The order
+/// of classes and of their examples decides nothing.
 pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
     const MOST: usize = 1000;
     let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
-    let places: Vec<(usize, usize)> =
-        sets.flat_map(|(c, set)| (0..set.len()).map(move |row| (c, row))).collect();
-    let mut chosen = Features::empty(clean[class].dim());
-    for place in stream.choose(places.len(), MOST) {
-        let (c, row) = places[place];
-        chosen.push(clean[c].row(row));
-    }
-    chosen
+    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST, stream)
+}
+
+/// At most `count` of these rows, drawn by what they are and not by where they stand, in an order of the stream's own.
+fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, stream: Stream) -> Features {
+    let mut ranked: Vec<(u64, &[f32])> = rows.map(|row| (stream.bits(row_key(row)), row)).collect();
+    ranked.sort_by_key(|&(rank, _)| rank);
+    let mut drawn = Features::empty(dim);
+    ranked.iter().take(count).for_each(|(_, row)| drawn.push(row));
+    drawn
 }
 
 /// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (each mean

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::adam::Adam;
 use super::loss::loss_slope;
 use crate::error::{Result, check};
+use crate::features::Features;
 use crate::graph::Propagation;
 use crate::kernels::{COLUMNS, add, for_this_machine, thin_product, thin_transposed_product};
-use crate::random::Stream;
+use crate::random::{Stream, row_key};
 use crate::watch::Watch;
 
 /// Hidden units m.
@@ -60,6 +61,13 @@ impl Training {
     }
 }
 
+/// The key of every row, clean rows first.
+pub(super) fn row_keys(clean: &Features, noisy: &Features) -> Vec<u64> {
+    let k = clean.len();
+    let row = |i: usize| if i < k { clean.row(i) } else { noisy.row(i - k) };
+    (0..k + noisy.len()).into_par_iter().with_min_len(256).map(|i| row_key(row(i))).collect()
+}
+
 /// Θ₁ (d×m), b₁ (m), Θ₂ (m) and b₂, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weights(pub Vec<f32>);
@@ -91,6 +99,8 @@ pub(super) struct Network<'a> {
     /// Ã V, N×d.
     x: &'a [f32],
     dim: usize,
+    /// What each row is, which decides on its dropout ([`row_key`]).
+    keys: &'a [u64],
     propagation: &'a Propagation,
     n_clean: usize,
     lambda: f32,
@@ -108,7 +118,13 @@ pub(super) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    pub fn new(x: &'a [f32], propagation: &'a Propagation, n_clean: usize, lambda: f32) -> Network<'a> {
+    pub fn new(
+        x: &'a [f32],
+        keys: &'a [u64],
+        propagation: &'a Propagation,
+        n_clean: usize,
+        lambda: f32,
+    ) -> Network<'a> {
         let n = propagation.len();
         let dim = x.len() / n;
         let chunk = n.div_ceil(64).next_multiple_of(8).max(128);
@@ -116,6 +132,7 @@ impl<'a> Network<'a> {
         Network {
             x,
             dim,
+            keys,
             propagation,
             n_clean,
             lambda,
@@ -168,10 +185,10 @@ impl<'a> Network<'a> {
             .par_chunks_mut(chunk * HIDDEN)
             .zip(self.support.par_chunks_mut(chunk))
             .zip(self.x.par_chunks(chunk * dim))
-            .enumerate()
-            .for_each(|(c, ((hidden, support), x))| {
+            .zip(self.keys.par_chunks(chunk))
+            .for_each(|(((hidden, support), x), keys)| {
                 thin_product(x, theta_1, hidden, dim);
-                activate(hidden, support, bias_1, theta_2, dropout, c * chunk);
+                activate(hidden, support, bias_1, theta_2, dropout, keys);
             });
         let (propagation, support) = (self.propagation, &self.support);
         self.probabilities.par_chunks_mut(chunk).enumerate().for_each(|(c, probabilities)| {
@@ -229,7 +246,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Which hidden units sit out a step: inverted dropout, drawn by position.
+/// Which hidden units sit out a step: inverted dropout, drawn by what a row is and not by where it stands, so that the order
+/// of rows decides nothing. Equal rows sit out together.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout {
     stream: Stream,
@@ -250,10 +268,10 @@ impl Dropout {
 
     /// The factor of each hidden unit of one example: four draws of 64 bits hold sixteen of 16.
     #[inline(always)]
-    fn factors(&self, row: usize) -> [f32; HIDDEN] {
+    fn factors(&self, key: u64) -> [f32; HIDDEN] {
         let mut factors = [self.scale; HIDDEN];
         for (q, factors) in factors.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            let bits = self.stream.bits((row * 4 + q) as u64);
+            let bits = self.stream.bits(key.wrapping_add(q as u64));
             for (b, factor) in factors.iter_mut().enumerate() {
                 let kept = ((bits >> (16 * b)) & 0xffff) as u32 >= self.threshold;
                 *factor = if kept { self.scale } else { 0.0 };
@@ -271,11 +289,11 @@ fn activate(
     bias_1: &[f32; HIDDEN],
     theta_2: &[f32; HIDDEN],
     dropout: Dropout,
-    first_row: usize,
+    keys: &[u64],
 ) {
     let rows = hidden.as_chunks_mut::<HIDDEN>().0;
-    for (i, (row, support)) in rows.iter_mut().zip(support).enumerate() {
-        let factors = if dropout.threshold == 0 { [1.0; HIDDEN] } else { dropout.factors(first_row + i) };
+    for ((row, support), &key) in rows.iter_mut().zip(support).zip(keys) {
+        let factors = if dropout.threshold == 0 { [1.0; HIDDEN] } else { dropout.factors(key) };
         let mut terms = [0f32; HIDDEN];
         for u in 0..HIDDEN {
             row[u] = (row[u] + bias_1[u]).max(0.0) * factors[u];

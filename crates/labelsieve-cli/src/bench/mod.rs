@@ -15,8 +15,8 @@ pub use cells::{Cells, Reached};
 pub use clock::Clock;
 pub use journal_numbers::{bytes, floats};
 pub use rows::{
-    Row, cell, class_gains, gain_by_pool_size, gain_lines, intervals, prototype_rows, settings_of,
-    shot_header,
+    Row, cell, class_gains, gain_by_pool_size, gain_lines, intervals, means_over, prototype_rows,
+    settings_of, shot_header, table_cell,
 };
 pub use run::{Grid, Run};
 pub use tuning::{Score, Tuned, best_of, choose_cosine, cosine_settings, gcn, mlp, tune};

@@ -4,6 +4,8 @@ use labelsieve::Method;
 use labelsieve::evaluation::{Interval, SizeGroup, Trial, group_by_pool_size};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 
+use labelsieve_data::{Cell, Number};
+
 use super::cells::class_top_1;
 use super::{Reached, Setting, Source, Tuned, gcn, mlp};
 use crate::table::percent;
@@ -69,9 +71,24 @@ pub fn gain_by_pool_size(with: &[Reached], without: &[Reached], sizes: &[usize])
     group_by_pool_size(sizes, &class_gains(with, without))
 }
 
-/// `67.8 ± 0.4`, in per cent.
+/// `67.8 ± 0.4`, in per cent, or `67.8` where a single value says nothing about its spread.
 pub fn cell(interval: &Interval) -> String {
-    format!("{} ± {}", percent(interval.mean), percent(interval.half_width))
+    let half = interval.half_width.map_or(String::new(), |half| format!(" ± {}", percent(half)));
+    format!("{}{half}", percent(interval.mean))
+}
+
+/// The same for the tables of a run directory.
+pub fn table_cell(interval: &Interval) -> Cell {
+    let half_width = interval.half_width.map(|half| 100.0 * half);
+    Cell::Number(Number { mean: 100.0 * interval.mean, half_width })
+}
+
+/// What stands below a table of means over so many of a `unit`, e.g. `episode`.
+pub fn means_over(n: usize, unit: &str) -> String {
+    match n {
+        1 => format!("A single {unit}, hence no interval"),
+        _ => format!("Mean and 95 % interval over {n} {unit}s"),
+    }
 }
 
 /// `method`, then one column per shot.

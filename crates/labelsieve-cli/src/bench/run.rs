@@ -25,6 +25,18 @@ pub struct Grid {
     pub seed: u64,
 }
 
+impl Grid {
+    /// The random numbers of a class at `k` shots in an episode, which no other cell shares.
+    fn stream(&self, class: usize, k: usize, episode: usize) -> Stream {
+        Stream::new(self.seed).branch(class as u64).branch(k as u64).branch(episode as u64)
+    }
+
+    /// The seed of what learns from all classes together at `k` shots in an episode.
+    pub fn learning_seed(&self, k: usize, episode: usize) -> u64 {
+        self.stream(usize::MAX, k, episode).bits(0)
+    }
+}
+
 /// A benchmark run and the journal of what it has finished.
 pub struct Run<'a> {
     engine: &'a dyn Engine,
@@ -194,10 +206,8 @@ impl Run<'_> {
         pools: &Pools,
         clean: &CleanSets,
     ) -> Result<Vec<Vec<f32>>> {
-        let stream = |(b, episode): (usize, usize)| {
-            let class = Stream::new(self.grid.seed).branch(batch[b] as u64);
-            class.branch((self.grid.shots[shot] * 10 + episode) as u64)
-        };
+        let k = self.grid.shots[shot];
+        let stream = |(b, episode): (usize, usize)| self.grid.stream(batch[b], k, episode);
         let nothing = Features::empty(clean[shot][0][0].dim());
         let negatives: Vec<Features> = match method {
             Method::Linear(_) => cells
@@ -250,10 +260,11 @@ impl Run<'_> {
         episodes: usize,
         printer: &Printer,
     ) -> Result<Vec<Reached>> {
-        let (engine, dim, seed) = (self.engine, task.dim(), self.grid.seed);
+        let (engine, dim, grid) = (self.engine, task.dim(), self.grid.clone());
+        let k = grid.shots[shot];
         let name = format!("cosine {}", serde_json::json!(cosine));
-        self.learned(task, shot, source, ("cosine", &name), episodes, printer, &|classes| {
-            Ok(engine.cosine(cosine, classes, dim, seed)?)
+        self.learned(task, shot, source, ("cosine", &name), episodes, printer, &|episode, classes| {
+            Ok(engine.cosine(cosine, classes, dim, grid.learning_seed(k, episode))?)
         })
     }
 
@@ -268,7 +279,7 @@ impl Run<'_> {
         (stage, name): (&str, &str),
         episodes: usize,
         printer: &Printer,
-        learn: &dyn Fn(&[WeightedClass]) -> Result<WeightMatrix>,
+        learn: &dyn Fn(usize, &[WeightedClass]) -> Result<WeightMatrix>,
     ) -> Result<Vec<Reached>> {
         let k = self.grid.shots[shot];
         let key = |episode: usize| {
@@ -289,7 +300,7 @@ impl Run<'_> {
                 let classes = (0..pools.len())
                     .map(|c| WeightedClass::new(&clean[c], &pools[c], &weights[c]))
                     .collect::<labelsieve::Result<Vec<_>>>()?;
-                let learned = self.clock.time(stage, || learn(&classes))?;
+                let learned = self.clock.time(stage, || learn(episode, &classes))?;
                 let result = self.clock.time("tests", || Reached::new(&tests, &learned))?;
                 self.keep(key(episode), serde_json::to_vec(&result)?)?;
                 progress.inc(1);
@@ -340,4 +351,26 @@ impl Run<'_> {
 
 fn relevance_key(class_key: &str) -> String {
     format!("{class_key} relevance")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_cells_share_random_numbers_however_many_episodes_there_are() {
+        let grid = Grid { shots: vec![1, 2, 5, 10, 20], episodes: 60, seed: 3 };
+        let mut seen = HashSet::new();
+        for &k in &grid.shots {
+            for episode in 0..grid.episodes {
+                assert!(seen.insert(grid.learning_seed(k, episode)), "k = {k}, episode {episode}");
+                for class in 0..7 {
+                    let number = grid.stream(class, k, episode).bits(0);
+                    assert!(seen.insert(number), "class {class}, k = {k}, episode {episode}");
+                }
+            }
+        }
+    }
 }

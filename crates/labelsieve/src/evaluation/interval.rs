@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width; 0 when there is a single value, which says nothing about its spread.
-    pub half_width: f64,
+    /// Half the width; none for a single value, which says nothing about its spread.
+    pub half_width: Option<f64>,
 }
 
 impl Interval {
@@ -17,10 +17,10 @@ impl Interval {
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n.max(1) as f64;
         if n < 2 {
-            return Interval { mean, half_width: 0.0 };
+            return Interval { mean, half_width: None };
         }
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-        Interval { mean, half_width: student_t(n - 1) * (variance / n as f64).sqrt() }
+        Interval { mean, half_width: Some(student_t(n - 1) * (variance / n as f64).sqrt()) }
     }
 }
 
@@ -47,13 +47,13 @@ mod tests {
         // Mean 3, deviation √2.5, t = 2.776 for 4 degrees of freedom.
         let interval = Interval::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(interval.mean, 3.0);
-        assert!((interval.half_width - 2.776 * (2.5f64 / 5.0).sqrt()).abs() < 1e-9);
+        assert!((interval.half_width.unwrap() - 2.776 * (2.5f64 / 5.0).sqrt()).abs() < 1e-9);
     }
 
     #[test]
     fn one_value_has_no_width_and_none_has_no_mean_but_zero() {
-        assert_eq!(Interval::of(&[7.0]), Interval { mean: 7.0, half_width: 0.0 });
-        assert_eq!(Interval::of(&[]), Interval { mean: 0.0, half_width: 0.0 });
+        assert_eq!(Interval::of(&[7.0]), Interval { mean: 7.0, half_width: None });
+        assert_eq!(Interval::of(&[]), Interval { mean: 0.0, half_width: None });
     }
 
     #[test]

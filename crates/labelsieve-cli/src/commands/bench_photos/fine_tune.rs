@@ -139,7 +139,7 @@ impl FineTuning<'_> {
             return Ok(kept);
         }
         let weights = run.weights(session.half, session.shot, session.source, session.episode)?;
-        let seed = run.grid.seed;
+        let seed = run.grid.learning_seed(session.k, session.episode);
         let reached =
             run.clock.time("fine-tuning", || self.train(session, &weights, &recipe, seed, printer))?;
         run.keep(key, serde_json::to_vec(&reached)?)?;

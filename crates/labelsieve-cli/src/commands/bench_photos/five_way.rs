@@ -6,7 +6,7 @@ use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy, alterna
 use labelsieve::random::Stream;
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity, others};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
-use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow};
+use labelsieve_data::{ResultTable, TableColumn, TableRow};
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{BenchPhotos, Collected, measure};
-use crate::bench::{Run, Source, Task, best_of, cell, cosine_settings, gcn, mlp};
+use crate::bench::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 use crate::printer::Printer;
 use crate::table::layout;
 
@@ -156,17 +156,16 @@ impl BenchPhotos {
             lines.iter().try_for_each(|line| printer.data(line))?;
         }
         let table_row = |row: usize| {
-            let number = |i: &Interval| Cell::mean(100.0 * i.mean, 100.0 * i.half_width);
             let FewWayCell { row: name, is_bound, .. } = &columns[0][row];
             TableRow {
                 reference: *is_bound,
-                ..TableRow::new(name.clone(), of_row(row).map(number).collect())
+                ..TableRow::new(name.clone(), of_row(row).map(table_cell).collect())
             }
         };
         collected.tables.push(ResultTable {
             id: format!("few-way-{}", heading.id),
             title: format!("{}: {}-way top-1 (%)", heading.title, protocol.ways),
-            caption: format!("Mean and 95 % interval over {} trials.", protocol.trials),
+            caption: format!("{}.", means_over(protocol.trials, "trial")),
             command: Some(heading.command),
             columns: names.into_iter().map(TableColumn::new).collect(),
             rows: rows.clone().map(table_row).collect(),

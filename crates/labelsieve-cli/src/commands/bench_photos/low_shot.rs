@@ -14,7 +14,7 @@ use super::pictures::Pictures;
 use super::prepare::Prepared;
 use super::tables::Heading;
 use super::{BenchPhotos, Collected, figures, measure, results, tables};
-use crate::bench::{Run, Score};
+use crate::bench::{Run, Score, means_over};
 use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
 use crate::table::percent;
@@ -108,7 +108,8 @@ impl BenchPhotos {
             id: format!("{}-{}", backbone.name.replace('.', "_"), ground.candidates.name),
             title: format!("{}, {} ({noise} % {simulated}noise)", backbone.name, ground.candidates.name),
             caption: format!(
-                "Mean and 95 % interval over {episodes} episodes{fine_tuned}; W_B: {base}; {simulated}noise {noise} % over the reported classes."
+                "{}{fine_tuned}; W_B: {base}; {simulated}noise {noise} % over the reported classes.",
+                means_over(episodes, "episode")
             ),
             command: self.command(),
         }

@@ -111,7 +111,7 @@ fn attention_row(
     let episodes = run.grid.episodes;
     let mut cells = Vec::new();
     for (shot, source) in row.sources.iter().enumerate() {
-        let learn = |classes: &[WeightedClass]| Ok(attention.weights(classes)?);
+        let learn = |_: usize, classes: &[WeightedClass]| Ok(attention.weights(classes)?);
         cells.push(run.learned(
             report,
             shot,

@@ -6,7 +6,7 @@ use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow};
 
 use super::fine_tune::Schedule;
 use super::measure::{Outcome, RowResult};
-use crate::bench::{Reached, Tuned, cell, intervals, shot_header};
+use crate::bench::{Reached, Tuned, cell, intervals, shot_header, table_cell};
 use crate::printer::Printer;
 use crate::table::layout;
 
@@ -92,8 +92,7 @@ pub fn result_tables(outcome: &Outcome, shots: &[usize], heading: &Heading) -> V
         .iter()
         .filter_map(|metric| {
             let row = |row: &RowResult| {
-                let number = |i: &Interval| Cell::mean(100.0 * i.mean, 100.0 * i.half_width);
-                let cells = metric.of(row)?.iter().map(number).collect();
+                let cells = metric.of(row)?.iter().map(table_cell).collect();
                 Some(TableRow { reference: row.is_bound, ..TableRow::new(row.name.clone(), cells) })
             };
             let rows: Vec<TableRow> = outcome.rows.iter().filter_map(row).collect();

@@ -24,8 +24,17 @@ impl Printer {
         Printer { verbosity }
     }
 
-    /// A line of the result.
+    /// A line of the result. When its reader has gone, the work goes on all the same: files are still to be written.
     pub fn data(&self, line: &str) -> Result<()> {
+        match self.stream(line) {
+            Err(error) if is_closed_pipe(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// A line of a result that is nowhere but on stdout: when its reader has gone, nobody wants the rest, and the error ends
+    /// the command quietly.
+    pub fn stream(&self, line: &str) -> Result<()> {
         let mut out = std::io::stdout().lock();
         let written = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n"));
         written.context("cannot write to standard output")
@@ -52,7 +61,7 @@ impl Printer {
 
     /// What the user should know even in quiet runs.
     pub fn warning(&self, line: &str) {
-        say(&format!("warning: {line}"));
+        warn(line);
     }
 
     /// What the user can do about it.
@@ -78,6 +87,11 @@ impl Printer {
         bar.enable_steady_tick(Duration::from_millis(250));
         bar
     }
+}
+
+/// A warning for those who outlive the printer.
+pub fn warn(line: &str) {
+    say(&format!("warning: {line}"));
 }
 
 /// A line on stderr. When nobody reads it any more, the work goes on all the same.

@@ -172,7 +172,7 @@ impl<'a> Sink<'a> {
 
     fn heading(&mut self) -> Result<()> {
         if self.writer.is_none() && !self.has_heading {
-            self.printer.data("id\trank\tclass\tscore")?;
+            self.printer.stream("id\trank\tclass\tscore")?;
         }
         self.has_heading = true;
         Ok(())
@@ -196,7 +196,7 @@ impl<'a> Sink<'a> {
             None => {
                 for row in &predictions {
                     let line = format!("{}\t{}\t{}\t{:.6}", row.id, row.rank, row.class, row.score);
-                    self.printer.data(&line)?;
+                    self.printer.stream(&line)?;
                 }
             }
         }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use labelsieve_cuda::{Device, Opened, OpenedNetworks, Precision};
 
-use crate::printer::Printer;
+use crate::printer::{Printer, warn};
 
 /// Where the work is done.
 #[derive(clap::Args, Clone, Debug)]
@@ -16,14 +16,14 @@ pub struct DeviceArguments {
 impl DeviceArguments {
     /// Gets the device ready; only `-v` says which it is.
     pub fn open(&self, printer: &Printer) -> Result<Opened> {
-        let opened = labelsieve_cuda::open(self.device)?;
+        let opened = labelsieve_cuda::open(self.device, warn)?;
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }
 
     /// Gets the device ready for networks; only `-v` says which it is.
     pub fn open_networks(&self, printer: &Printer) -> Result<OpenedNetworks> {
-        let opened = labelsieve_cuda::open(self.device)?.networks(Precision::default())?;
+        let opened = labelsieve_cuda::open(self.device, warn)?.networks(Precision::default())?;
         printer.detail(&format!("working on {opened}"));
         Ok(opened)
     }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use labelsieve::engine::Job;
 use labelsieve::{Features, NoisyPool, Relevance};
 
+use crate::cuda::Choice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
-use crate::plan::{self, JobCost};
+use crate::plan::{self, JobCost, Plan, TooLarge};
 use crate::rows::{Rows, Staging, row_keys, stride_of};
 
 /// A model whose jobs are solved many at a time.
@@ -70,6 +71,9 @@ pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub model: &'a M,
     /// The most memory a plan may use, whatever is free.
     pub memory_limit: usize,
+    /// What to do about a job that does not fit even alone: somebody who asked for the GPU should know before the work; else
+    /// it is left to the end, for whoever can do it.
+    pub choice: Choice,
     pub jobs: &'a [Job<'j>],
     pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),
 }
@@ -100,7 +104,12 @@ impl<M: BatchModel> Run<'_, '_, M> {
     fn rest(&mut self, budget: usize, results: &mut [Option<Relevance>]) -> Result<()> {
         let pending: Vec<usize> = (0..self.jobs.len()).filter(|&job| results[job].is_none()).collect();
         let mut loaded: Option<(*const NoisyPool, LoadedPool)> = None;
-        for batch in self.plan(&pending, budget)? {
+        let plan = self.plan(&pending, budget);
+        let too_large = plan.too_large.first().map(|too_large| self.too_large(&pending, too_large, budget));
+        if let (Some(error), Choice::AskedFor) = (&too_large, self.choice) {
+            return Err(error.clone());
+        }
+        for batch in plan.batches {
             let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
             let mut prepared = Vec::with_capacity(batch.len());
             for &job in &batch {
@@ -129,7 +138,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 },
             )?;
         }
-        Ok(())
+        too_large.map_or(Ok(()), Err)
     }
 
     fn load(&mut self, pool: &NoisyPool) -> Result<LoadedPool> {
@@ -144,7 +153,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
     }
 
     /// Jobs that name the same pool, by address, share it.
-    fn plan(&self, pending: &[usize], budget: usize) -> Result<Vec<Vec<usize>>> {
+    fn plan(&self, pending: &[usize], budget: usize) -> Plan {
         let mut numbers: HashMap<*const NoisyPool, usize> = HashMap::new();
         let mut pools = Vec::new();
         let mut costs = Vec::with_capacity(pending.len());
@@ -157,11 +166,13 @@ impl<M: BatchModel> Run<'_, '_, M> {
             });
             costs.push(JobCost { pool, bytes: self.model.bytes(k, z, dim) });
         }
-        plan::batches(&pools, &costs, budget).map_err(|too_large| {
-            let problem = &self.jobs[pending[too_large.job]].problem;
-            let rows = problem.clean.len() + problem.noisy.features().len();
-            Error::TooLarge { rows, needed: too_large.needed >> 20, available: budget >> 20 }
-        })
+        plan::batches(&pools, &costs, budget)
+    }
+
+    fn too_large(&self, pending: &[usize], too_large: &TooLarge, budget: usize) -> Error {
+        let problem = &self.jobs[pending[too_large.job]].problem;
+        let rows = problem.clean.len() + problem.noisy.features().len();
+        Error::TooLarge { rows, needed: too_large.needed >> 20, available: budget >> 20 }
     }
 
     /// Insertion is queued without waiting, job by job; this books the time of what is still under way.
@@ -253,6 +264,7 @@ mod tests {
             phases: &mut Phases::default(),
             model: &OneAtATime,
             memory_limit: 20 << 20,
+            choice: Choice::AskedFor,
             jobs: &[job; 16],
             finished: &|_, _| (),
         };

@@ -1,11 +1,12 @@
 //! The engine: the methods of `labelsieve` on one GPU.
 
+use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
-use labelsieve::{Features, Method, NoisyPool, Relevance};
+use labelsieve::{Features, Method, Relevance};
 
 use crate::batch::{BatchModel, Phases, Run};
 use crate::error::Result;
@@ -56,10 +57,6 @@ impl Cuda {
     /// As [`Device::Auto`](crate::Device::Auto) finds it.
     pub(crate) fn found(self) -> Cuda {
         Cuda { choice: Choice::Found, ..self }
-    }
-
-    pub(crate) fn choice(&self) -> Choice {
-        self.choice
     }
 
     /// Its number.
@@ -118,23 +115,20 @@ impl Cuda {
     ) -> Result<Vec<Relevance>> {
         let state = &mut *self.lock();
         let (staging, phases) = (&mut state.staging, &mut state.phases);
-        let memory_limit = self.memory_limit;
-        Run { gpu: &self.gpu, staging, phases, model, memory_limit, jobs, finished }.all()
+        let (memory_limit, choice) = (self.memory_limit, self.choice);
+        Run { gpu: &self.gpu, staging, phases, model, memory_limit, choice, jobs, finished }.all()
+    }
+}
+
+impl fmt::Display for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "cuda:{} ({})", self.index, self.name())
     }
 }
 
 impl Engine for Cuda {
-    fn pool(&self, method: &Method, features: Features) -> labelsieve::Result<NoisyPool> {
-        method.build()?;
-        let count = match method {
-            Method::Gcn(gcn) => gcn.neighbours,
-            Method::LabelPropagation(model) => model.neighbours,
-            Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => {
-                return Ok(NoisyPool::new(features));
-            }
-        };
-        let graph = self.noisy_graph(&features, count)?;
-        NoisyPool::from_parts(features, graph)
+    fn noisy_graph(&self, noisy: &Features, count: usize) -> labelsieve::Result<NoisyGraph> {
+        Ok(Cuda::noisy_graph(self, noisy, count)?)
     }
 
     fn relevance(

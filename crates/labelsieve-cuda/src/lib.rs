@@ -3,7 +3,7 @@
 //! ```no_run
 //! use labelsieve_cuda::{Device, open};
 //!
-//! let opened = open("auto".parse::<Device>()?)?;
+//! let opened = open("auto".parse::<Device>()?, |notice| eprintln!("warning: {notice}"))?;
 //! eprintln!("working on {opened}"); // cuda:0 (NVIDIA H200), or cpu (no NVIDIA driver found …)
 //! let engine = opened.engine(); // &dyn labelsieve::engine::Engine
 //! # Ok::<(), labelsieve_cuda::Error>(())
@@ -25,6 +25,7 @@ mod cosine;
 mod cuda;
 mod device;
 mod error;
+mod fallback;
 mod gpu;
 mod graph;
 mod kernels;
@@ -42,4 +43,5 @@ pub use batch::Phases;
 pub use cuda::Cuda;
 pub use device::{Device, Opened, OpenedNetworks, open};
 pub use error::{Error, Result};
+pub use fallback::Fallback;
 pub use networks::{CudaNetworks, Precision};

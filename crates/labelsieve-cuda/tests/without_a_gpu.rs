@@ -9,7 +9,7 @@ fn asking_for_a_gpu_that_is_not_there_says_what_is_missing() {
     match Cuda::open(0) {
         Ok(cuda) => eprintln!("skipped: this machine has a {}", cuda.name()),
         Err(error) => {
-            assert!(open(Device::Cuda(0)).is_err());
+            assert!(open(Device::Cuda(0), |_| ()).is_err());
             let reasons = ["no NVIDIA driver found", "supports CUDA", "no GPU number 0", "cannot be loaded"];
             assert!(reasons.iter().any(|reason| error.to_string().contains(reason)), "{error}");
         }
@@ -26,9 +26,10 @@ fn a_gpu_number_beyond_the_last_is_refused() {
 
 #[test]
 fn auto_falls_back_to_the_processor_and_gives_the_reason() {
-    let opened = open(Device::Auto).unwrap();
+    let opened = open(Device::Auto, |_| ()).unwrap();
     match &opened {
-        Opened::Cuda(cuda) => eprintln!("skipped: this machine has a {}", cuda.name()),
+        Opened::Cuda(_) => panic!("nobody asked for it"),
+        Opened::Found(found) => eprintln!("skipped: this machine has a {}", found.first().name()),
         Opened::Cpu { reason } => {
             assert_eq!(opened.to_string(), format!("cpu ({reason})"));
             assert_eq!(*reason, Cuda::open(0).err().unwrap().to_string());
@@ -43,23 +44,24 @@ fn auto_falls_back_to_the_processor_and_gives_the_reason() {
 
 #[test]
 fn the_processor_can_be_asked_for() {
-    assert_eq!(open(Device::Cpu).unwrap().to_string(), "cpu (asked for)");
+    assert_eq!(open(Device::Cpu, |_| ()).unwrap().to_string(), "cpu (asked for)");
 }
 
 #[test]
 fn networks_are_made_where_the_engine_is_unless_cudnn_is_missing() {
-    let networks = open(Device::Cpu).unwrap().networks(Precision::Bf16).unwrap();
+    let networks = open(Device::Cpu, |_| ()).unwrap().networks(Precision::Bf16).unwrap();
     assert_eq!((networks.kind(), networks.to_string()), ("cpu", "cpu (asked for)".to_owned()));
 
-    let opened = open(Device::Auto).unwrap();
+    let opened = open(Device::Auto, |_| ()).unwrap();
     let networks = opened.networks(Precision::Bf16).unwrap();
     match &opened {
         Opened::Cpu { reason } => assert_eq!(networks.to_string(), format!("cpu ({reason})")),
-        Opened::Cuda(cuda) => match cuda.networks(Precision::Bf16) {
+        Opened::Cuda(_) => panic!("nobody asked for it"),
+        Opened::Found(found) => match found.first().networks(Precision::Bf16) {
             Ok(_) => assert_eq!(networks.to_string(), opened.to_string()),
             Err(error) => {
                 assert_eq!(networks.to_string(), format!("cpu ({error})"));
-                let asked = open(Device::Cuda(0)).unwrap().networks(Precision::Bf16);
+                let asked = open(Device::Cuda(0), |_| ()).unwrap().networks(Precision::Bf16);
                 assert_eq!(asked.err(), Some(error));
             }
         },

@@ -59,7 +59,7 @@ pub fn train<'py>(
             (Some(cosine), Opened::Cpu { .. }) => {
                 cosine.train_watched(&weighted, all.dim(), seed, tasks.watch(0))
             }
-            (Some(cosine), Opened::Cuda(gpu)) => gpu.cosine(cosine, &weighted, all.dim(), seed),
+            (Some(cosine), opened) => opened.engine().cosine(cosine, &weighted, all.dim(), seed),
         }
     })?
     .map_err(method_error)?;

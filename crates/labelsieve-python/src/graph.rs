@@ -69,6 +69,7 @@ fn search(
     run(py, &tasks, progress.as_ref(), || match &*opened {
         Opened::Cpu { .. } => Neighbours::exact_watched(features, count, tasks.watch(0)),
         Opened::Cuda(gpu) => Ok(gpu.neighbours(features, count)?),
+        Opened::Found(gpu) => gpu.neighbours(features, count),
     })?
     .map_err(method_error)
 }

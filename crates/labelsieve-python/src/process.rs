@@ -1,8 +1,10 @@
 //! What is kept per process: threads and open devices. Neither survives a fork, so both are known by process id.
 
+use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use labelsieve_cuda::{Device, Opened};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
 use crate::errors::{device_error, value_error};
@@ -55,9 +57,28 @@ pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<Opened>> {
     if let Some(opened) = known {
         return Ok(opened);
     }
-    let opened = Arc::new(py.detach(|| labelsieve_cuda::open(device)).map_err(device_error)?);
+    let opened = Arc::new(py.detach(|| labelsieve_cuda::open(device, notice)).map_err(device_error)?);
+    warn_of_notices(py)?;
     with_process(py, |process| process.devices.push((device, opened.clone())));
     Ok(opened)
+}
+
+/// What the device could not do, to be told when the interpreter is attached again.
+static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn notice(text: &str) {
+    NOTICES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+}
+
+/// Raises what the device could not do as `RuntimeWarning`.
+pub fn warn_of_notices(py: Python<'_>) -> PyResult<()> {
+    // A child made by `fork` may find it locked for good: what is meant for the parent is not waited for.
+    let notices = NOTICES.try_lock().map_or(Vec::new(), |mut notices| std::mem::take(&mut *notices));
+    for text in notices {
+        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    }
+    Ok(())
 }
 
 /// Uses so many threads from now on; 0: one per core.

@@ -81,6 +81,7 @@ pub fn run<R: Send>(
         return Err(raised);
     }
     let result = result.map_err(mistake)?;
+    process::warn_of_notices(py)?;
     if let Some(progress) = progress.filter(|_| tasks.total() > 0 && told != Some(tasks.total())) {
         progress.call1((tasks.total(), tasks.total()))?;
     }

@@ -4,6 +4,7 @@
 use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use crate::error::Result;
 use crate::features::Features;
+use crate::graph::NoisyGraph;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::relevance::Method;
 use crate::schedule::map_classes;
@@ -19,8 +20,23 @@ pub struct Job<'a> {
 
 /// Scores many classes at once, and learns from the scores.
 pub trait Engine: Send + Sync {
-    /// Candidates that several jobs will share, with whatever this engine wants to make of them in advance.
-    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool>;
+    /// Candidates that several jobs will share, with the part of their graph that no clean example changes, if the method
+    /// reads it.
+    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool> {
+        method.build()?; // refuses bad settings
+        match method.neighbours() {
+            Some(count) => {
+                let graph = self.noisy_graph(&features, count)?;
+                NoisyPool::from_parts(features, graph)
+            }
+            None => Ok(NoisyPool::new(features)),
+        }
+    }
+
+    /// That part of the graph, with `count` neighbours each.
+    fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
+        Ok(NoisyGraph::new(noisy, count))
+    }
 
     /// The relevance of each job's pool, in order. `finished` is told a job's position and result as soon as it is
     /// done, from any thread, so that nothing finished is lost when the rest is not.
@@ -52,11 +68,6 @@ pub trait Engine: Send + Sync {
 pub struct Cpu;
 
 impl Engine for Cpu {
-    fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool> {
-        let uses_graph = method.build()?.uses_graph();
-        Ok(if uses_graph { NoisyPool::with_graph(features) } else { NoisyPool::new(features) })
-    }
-
     fn relevance(
         &self,
         method: &Method,

@@ -64,6 +64,15 @@ impl Method {
         })
     }
 
+    /// Neighbours per example, for the methods that read the graph.
+    pub fn neighbours(&self) -> Option<usize> {
+        match self {
+            Method::Gcn(gcn) => Some(gcn.neighbours),
+            Method::LabelPropagation(model) => Some(model.neighbours),
+            Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => None,
+        }
+    }
+
     /// The name used in configuration files.
     pub fn name(&self) -> &'static str {
         match self {

@@ -12,6 +12,7 @@ mod hint;
 mod image_inputs;
 mod inputs;
 mod leaks;
+mod lock;
 mod network;
 mod printer;
 mod resume;

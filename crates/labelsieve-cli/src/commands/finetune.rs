@@ -18,6 +18,7 @@ use crate::curve;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::check_output;
+use crate::lock::OutputLock;
 use crate::network::{OpenedNetwork, Wanted, open_network};
 use crate::printer::Printer;
 use crate::resume;
@@ -108,6 +109,7 @@ impl FineTune<'_> {
         }
         let sources = self.arguments.images.iter().chain(&self.arguments.base_images).map(PathBuf::as_path);
         check_output(self.output, &[path, self.relevance].into_iter().chain(sources).collect::<Vec<_>>())?;
+        let _lock = OutputLock::beside(self.output)?;
         drop(labelsieve_data::AtomicFile::create(self.output)?);
         let with_base = !self.arguments.base_images.is_empty();
         let wanted = if with_base { Wanted::Classifier } else { Wanted::Features };

@@ -18,6 +18,7 @@ use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::image_inputs::{ImageArguments, decode_all};
 use crate::inputs::check_output;
+use crate::lock::OutputLock;
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::percent;
@@ -99,6 +100,7 @@ impl Pretrain {
         let inputs: Vec<&Path> =
             self.images.images.iter().chain(&self.validation).map(PathBuf::as_path).collect();
         check_output(&self.output, &inputs)?;
+        let _lock = OutputLock::beside(&self.output)?;
         drop(labelsieve_data::AtomicFile::create(&self.output)?); // better now than after hours
         let side = self.size.unwrap_or(self.architecture.usual_size());
         let stem = self.stem.unwrap_or(Stem::for_images(side, side));

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::attention::saved_attention;
 use crate::hint::user_error;
 use crate::inputs::{Columns, check_output, labels_of, load, rows_by_class};
+use crate::lock::OutputLock;
 use crate::printer::Printer;
 
 /// Learn to generate class weights from few examples and from the base classes they resemble
@@ -60,6 +61,7 @@ pub struct TrainAttention {
 impl TrainAttention {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         check_output(&self.output, &[&self.base])?;
+        let _lock = OutputLock::beside(&self.output)?;
         let table = self.columns.open(&self.base, self.base_labels.as_deref())?;
         let (mut classes, mut sets) = (Vec::new(), Vec::new());
         for (name, rows) in rows_by_class(labels_of(&table, "--base-labels")?) {

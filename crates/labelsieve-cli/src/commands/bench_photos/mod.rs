@@ -33,6 +33,7 @@ use serde_json::json;
 use crate::bench::{Grid, Run};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::lock::OutputLock;
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::{layout, seconds};
@@ -99,6 +100,9 @@ pub enum ProtocolName {
     FiveWay,
 }
 
+/// How a command line asks for the 5way protocol.
+const FIVE_WAY: &str = " --protocol 5way";
+
 /// What goes into the run directory at the end.
 #[derive(Default)]
 struct Collected {
@@ -113,6 +117,8 @@ impl BenchPhotos {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let start = Instant::now();
         self.check()?;
+        let _lock = OutputLock::inside(&self.output)?; // before anything in there changes
+        self.check_folder()?;
         let prepared = self.prepare(printer)?;
         let directory = self.create_directory(&prepared)?;
         let mut collected = Collected::default();
@@ -174,6 +180,28 @@ impl BenchPhotos {
         }
     }
 
+    /// Refuses a folder with a run of the other protocol: its tables would go, and what this one does not write would stay.
+    fn check_folder(&self) -> Result<()> {
+        let Ok(earlier) = RunDirectory::open(&self.output) else { return Ok(()) };
+        let is_five_way = |command: &String| command.contains(FIVE_WAY);
+        let protocol = match earlier.info().commands.iter().any(is_five_way) {
+            true => ProtocolName::FiveWay,
+            false => ProtocolName::LowShot,
+        };
+        let is_benchmark = earlier.info().commands.iter().any(|command| command.contains("bench photos"));
+        if !is_benchmark || protocol == self.protocol {
+            return Ok(());
+        }
+        let name = |protocol| match protocol {
+            ProtocolName::LowShot => "low-shot",
+            ProtocolName::FiveWay => "5way",
+        };
+        Err(user_error(
+            format!("`{}` holds a run of the {} protocol", self.output.display(), name(protocol)),
+            format!("choose another folder with -o for the {} protocol", name(self.protocol)),
+        ))
+    }
+
     /// The run directory, with what other programs need to measure on the same examples.
     fn create_directory(&self, prepared: &Prepared) -> Result<RunDirectory> {
         let Config { title, description, protocol, candidates, backbones, .. } = &prepared.config;
@@ -204,7 +232,7 @@ impl BenchPhotos {
     fn command(&self) -> String {
         let protocol = match self.protocol {
             ProtocolName::LowShot => "",
-            ProtocolName::FiveWay => " --protocol 5way",
+            ProtocolName::FiveWay => FIVE_WAY,
         };
         let untuned = if self.untuned { " --untuned" } else { "" };
         let option = |name: &str, value: String| match value.as_str() {

@@ -181,7 +181,7 @@ def test_bad_input_is_refused_by_name(sample):
             PrototypeClassifier().fit(X, y, **arguments)
     with pytest.raises(ValueError, match="y, row 4: expected a class, found None"):
         Cleaner().fit(X, [None if i == 4 else "a" for i in range(len(y))])
-    with pytest.raises(ValueError, match="epochs: expected at least 1, found 0"):
+    with pytest.raises(ValueError, match="epochs: expected 1 to 1000000, found 0"):
         CosineClassifier(epochs=0).fit(X, y)
     with pytest.raises(ValueError, match="scale: expected a positive number"):
         PrototypeClassifier(scale=-1).fit(X, y)

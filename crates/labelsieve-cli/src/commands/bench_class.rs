@@ -20,8 +20,8 @@ pub struct Class {
     file: PathBuf,
 
     /// Runs; the fastest counts
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    repeats: usize,
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    repeats: u32,
 
     /// Time all 5 shots × 5 episodes of the class as well
     #[arg(long)]
@@ -78,10 +78,10 @@ impl Class {
 
         let mut best: Option<Seconds> = None;
         let mut mean = vec![0f32; z];
-        for run in 0..self.repeats.max(1) {
+        for run in 0..self.repeats {
             let noisy = read(&mut npz, "noisy")?; // read anew, so that no second copy counts as our memory
-            let (seconds, relevance) = time_once(&clean, noisy, self.seed + run as u64)?;
-            mean.iter_mut().zip(&relevance).for_each(|(m, r)| *m += r / self.repeats.max(1) as f32);
+            let (seconds, relevance) = time_once(&clean, noisy, self.seed.wrapping_add(u64::from(run)))?;
+            mean.iter_mut().zip(&relevance).for_each(|(m, r)| *m += r / self.repeats as f32);
             if best.is_none_or(|best| seconds.total < best.total) {
                 best = Some(seconds);
             }

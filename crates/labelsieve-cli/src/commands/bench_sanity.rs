@@ -17,7 +17,7 @@ use crate::table;
 #[derive(Args)]
 pub struct Sanity {
     /// Clean examples per class
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 5], value_parser = parse_shots)]
     shots: Vec<usize>,
 
     /// λ of gcn and mlp [default: the paper's choice for the number of clean examples]
@@ -31,6 +31,11 @@ pub struct Sanity {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+}
+
+fn parse_shots(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|k| (1..=1000).contains(k));
+    number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
 }
 
 #[derive(Serialize)]
@@ -105,7 +110,8 @@ fn print(rows: &[Row], methods: &[Method], printer: &Printer) -> Result<()> {
         .map(|row| {
             let fixed =
                 [row.noise.to_owned(), format!("{:.0} %", 100.0 * row.noise_ratio), row.shots.to_string()];
-            let auc = row.auc.iter().map(|(_, auc)| format!("{:.3} ± {:.3}", auc.mean, auc.half_width));
+            let half = |auc: &Interval| auc.half_width.map_or(String::new(), |half| format!(" ± {half:.3}"));
+            let auc = row.auc.iter().map(|(_, auc)| format!("{:.3}{}", auc.mean, half(auc)));
             fixed.into_iter().chain(auc).collect()
         })
         .collect();

@@ -55,7 +55,7 @@ pub struct Embed {
     dtype: StoredAs,
 
     /// Images that go through the network together
-    #[arg(long, value_name = "N", default_value = "64")]
+    #[arg(long, value_name = "N", default_value = "64", value_parser = parse_batch)]
     batch: NonZeroUsize,
 
     #[command(flatten)]
@@ -326,6 +326,13 @@ fn beside(output: &Path, suffix: &str) -> PathBuf {
 }
 
 /// `224` or `80x60`, height first.
+/// More do not fit any memory, and make nothing faster.
+fn parse_batch(text: &str) -> std::result::Result<NonZeroUsize, String> {
+    const MOST: usize = 1 << 16;
+    let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= MOST);
+    number.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
+}
+
 fn parse_size(text: &str) -> std::result::Result<(usize, usize), String> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=4096).contains(n));
     let (height, width) = text.split_once('x').unwrap_or((text, text));

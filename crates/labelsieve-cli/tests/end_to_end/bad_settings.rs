@@ -22,7 +22,7 @@ fn settings_out_of_range_are_refused_by_name() {
         (clean, "--threads 0", "'0' for '--threads <N>'"),
         (clean, "--seed -1", "-1"),
         (clean, "--method magic", "'magic' for '--method <METHOD>'"),
-        (train, "--classifier cosine --epochs 0", "epochs: expected at least 1, found 0"),
+        (train, "--classifier cosine --epochs 0", "epochs: expected 1 to 1000000, found 0"),
         (train, "--classifier cosine --batch-size 0", "batch_size: expected at least 1, found 0"),
         (train, "--scale 0", "scale: expected a positive number, found 0"),
         (train, "--scale -3", "scale: expected a positive number, found -3"),

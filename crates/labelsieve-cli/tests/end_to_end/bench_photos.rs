@@ -18,7 +18,7 @@ const BASE: [&str; 7] = ["ant", "bell", "cup", "dish", "elk", "fan", "gate"];
 const N_TRAIN: usize = 24;
 const N_TEST: usize = 8;
 
-const CONFIG: &str = r#"
+pub const CONFIG: &str = r#"
 title = "made here"
 [photos]
 files = ["photos.parquet"]
@@ -56,7 +56,7 @@ fn text(values: impl Iterator<Item = String>) -> ArrayRef {
 }
 
 /// `photos.parquet`, `features.npz` (in the order of the photos), `pool.parquet` and `c.toml`.
-fn photo_folder() -> tempfile::TempDir {
+pub fn photo_folder() -> tempfile::TempDir {
     photo_folder_with(|_, _| b"not looked into".to_vec())
 }
 
@@ -133,7 +133,7 @@ fn write_pool(folder: &Path, third_class: &str, part: &str) {
     );
 }
 
-const BENCH: &str = "bench photos c.toml --features features.npz -o RUN";
+pub const BENCH: &str = "bench photos c.toml --features features.npz -o RUN";
 
 #[test]
 fn one_command_leads_from_photos_to_tables_and_figures_the_same_at_any_number_of_threads() {

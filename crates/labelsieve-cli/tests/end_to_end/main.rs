@@ -20,4 +20,5 @@ mod pipeline;
 mod release;
 mod report;
 mod resume;
+mod roworder;
 mod terminal;

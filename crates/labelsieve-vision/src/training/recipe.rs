@@ -52,6 +52,12 @@ impl Rates {
 /// More images than any device holds at once: a slip of the keyboard, not a wish.
 const LARGEST_BATCH: usize = 1 << 16;
 
+/// More epochs would take centuries.
+const MOST_EPOCHS: usize = 1_000_000;
+
+/// The images of an epoch are drawn before it begins; so many numbers take less than a gibibyte.
+const MOST_IMAGES: usize = 100_000_000;
+
 /// Recipes by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
@@ -125,11 +131,13 @@ impl Recipe {
         if self.batch > LARGEST_BATCH {
             return wrong("batch size", &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
         }
-        if self.epochs == 0 {
-            return wrong("epochs", "at least 1", "0".to_owned());
+        if !(1..=MOST_EPOCHS).contains(&self.epochs) {
+            return wrong("epochs", &format!("1 to {MOST_EPOCHS}"), self.epochs.to_string());
         }
-        if self.batches_per_epoch == Some(0) {
-            return wrong("batches per epoch", "at least 1", "0".to_owned());
+        let most_batches = MOST_IMAGES / self.batch;
+        if let Some(batches) = self.batches_per_epoch.filter(|n| !(1..=most_batches).contains(n)) {
+            let expected = format!("1 to {most_batches} of {} images", self.batch);
+            return wrong("batches per epoch", &expected, batches.to_string());
         }
         for epoch in 0..self.epochs {
             let rate = self.rates.at(epoch, self.epochs);

@@ -39,6 +39,9 @@ pub struct AttentionTraining {
     pub decay: f32,
 }
 
+/// The most of anything that is counted here.
+const MOST: usize = 1_000_000;
+
 impl Default for AttentionTraining {
     fn default() -> AttentionTraining {
         AttentionTraining {
@@ -71,11 +74,15 @@ pub(super) struct Posing {
 impl AttentionTraining {
     /// Refuses settings outside their range.
     pub fn checked(&self) -> Result<()> {
-        check(self.steps >= 1, "steps", "at least 1", self.steps)?;
-        check(self.episodes >= 1, "episodes", "at least 1", self.episodes)?;
-        check(self.posing >= 1, "posing", "at least 1", self.posing)?;
-        check(self.most_shots >= 1, "most_shots", "at least 1", self.most_shots)?;
-        check(self.queries >= 1, "queries", "at least 1", self.queries)?;
+        for (name, count) in [
+            ("steps", self.steps),
+            ("episodes", self.episodes),
+            ("posing", self.posing),
+            ("most_shots", self.most_shots),
+            ("queries", self.queries),
+        ] {
+            check((1..=MOST).contains(&count), name, "1 to 1000000", count)?;
+        }
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;

@@ -15,6 +15,9 @@ pub const BATCH_SIZES: [usize; 5] = [512, 1024, 2048, 4096, 8192];
 /// Numbers of epochs the paper chooses from on validation classes.
 pub const EPOCHS: [usize; 4] = [10, 20, 30, 50];
 
+/// More would take centuries.
+const MOST_EPOCHS: usize = 1_000_000;
+
 /// How the cosine classifier is learned: SGD with momentum on **eq. (6)** from the prototypes, the learning rate
 /// annealed by half a cosine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +54,7 @@ impl Cosine {
     /// Refuses settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)?;
-        check(self.epochs >= 1, "epochs", "at least 1", self.epochs)?;
+        check((1..=MOST_EPOCHS).contains(&self.epochs), "epochs", "1 to 1000000", self.epochs)?;
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
@@ -345,6 +348,6 @@ mod tests {
         let case = golden_case(&read("cosine_loss"));
         let error =
             Cosine { epochs: 0, ..Cosine::default() }.train(&case.classes(), case.dim, 0).unwrap_err();
-        assert_eq!(error.to_string(), "epochs: expected at least 1, found 0");
+        assert_eq!(error.to_string(), "epochs: expected 1 to 1000000, found 0");
     }
 }

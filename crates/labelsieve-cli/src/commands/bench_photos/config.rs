@@ -117,6 +117,11 @@ impl Default for Protocol {
     }
 }
 
+/// More are a slip of the finger: the clean examples of all episodes, and what each trial reached, are in memory at once.
+const MOST_EPISODES: usize = 1_000;
+const MOST_TRIALS: usize = 1_000_000;
+const MOST_WAYS: usize = 1_000_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum TuneBy {
     #[serde(rename = "top-1")]
@@ -205,14 +210,14 @@ impl Config {
                 return bad(name, "ascending numbers from 1 on", format!("{list:?}"));
             }
         }
-        for (name, value, least) in [
-            ("`protocol.episodes`", *episodes, 1),
-            ("`protocol.trials`", *trials, 1),
-            ("`protocol.ways`", *ways, 2),
-            ("`protocol.queries`", *queries, 1),
+        for (name, value, range) in [
+            ("`protocol.episodes`", *episodes, 1..=MOST_EPISODES),
+            ("`protocol.trials`", *trials, 1..=MOST_TRIALS),
+            ("`protocol.ways`", *ways, 2..=MOST_WAYS),
+            ("`protocol.queries`", *queries, 1..=MOST_WAYS),
         ] {
-            if value < least {
-                return bad(name, &format!("at least {least}"), value.to_string());
+            if !range.contains(&value) {
+                return bad(name, &format!("{} to {}", range.start(), range.end()), value.to_string());
             }
         }
         self.check_backbones(path)

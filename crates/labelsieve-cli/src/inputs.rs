@@ -21,7 +21,7 @@ pub struct Columns {
 
     /// Column of class names [default: class or label]
     #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
+    pub label_column: Option<String>,
 
     /// Column of ids [default: id, key, uid or image_path; else row numbers]
     #[arg(long, value_name = "NAME")]

@@ -15,6 +15,7 @@ mod leaks;
 mod network;
 mod printer;
 mod resume;
+mod spelling;
 mod table;
 
 use std::ffi::OsString;

@@ -81,7 +81,8 @@ impl Clean {
         let fingerprint = resume::fingerprint(&settings, &files)?;
         let mut journal_path = output.as_os_str().to_owned();
         journal_path.push(".partial");
-        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, "classes", printer)?;
+        let unit = format!("of {} classes", pools.classes.len());
+        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, &unit, printer)?;
 
         let mut done: HashMap<String, Scored> = HashMap::new();
         let by_name: HashMap<&str, &ClassRows> =

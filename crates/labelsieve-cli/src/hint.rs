@@ -115,7 +115,12 @@ fn for_system_error(action: Action, path: &Path, kind: ErrorKind) -> Option<Stri
         (Action::Write, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
             "make room, then run the same command again; finished work is kept where there is any"
         }
-        (Action::Write, ErrorKind::NotFound) => return Some(paths::missing_folder(path)),
+        (Action::Write, ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Some(paths::missing_folder(path));
+        }
+        (Action::Write, ErrorKind::AlreadyExists) => {
+            "a file of that name is in the way; choose another folder"
+        }
         (Action::Write, _) => "the output must be a file name in a folder that exists and is writable",
         _ => return None,
     };

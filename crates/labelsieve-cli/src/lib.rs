@@ -16,6 +16,7 @@ mod network;
 mod printer;
 mod resume;
 mod spelling;
+mod swapped;
 mod table;
 
 use std::ffi::OsString;

@@ -26,6 +26,7 @@ pub fn missing_folder(output: &Path) -> String {
             let name = output.file_name().unwrap_or_default();
             format!("{}; did you mean `{}`?", lost.said(), meant.join(name).display())
         }
+        _ if lost.is_blocked() => format!("{}; choose another output", lost.said()),
         _ => format!("{}; create it first: `mkdir -p {}`", lost.said(), shell_word(folder)),
     }
 }
@@ -66,12 +67,17 @@ impl<'a> Lost<'a> {
         Lost { known, name: OsStr::new(""), rest: PathBuf::new() }
     }
 
+    /// Whether a file stands where a folder should be.
+    fn is_blocked(&self) -> bool {
+        !self.known.as_os_str().is_empty() && !self.known.is_dir()
+    }
+
     fn said(&self) -> String {
         let (name, known) = (self.name.to_string_lossy(), self.known.display());
         match () {
             () if self.name.is_empty() => format!("`{known}` is a link to what does not exist"),
             () if self.known.as_os_str().is_empty() => format!("there is no `{name}` in the current folder"),
-            () if !self.known.is_dir() => format!("`{known}` is a file, not a folder"),
+            () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
             () => format!("there is no `{name}` in `{known}`"),
         }
     }
@@ -122,6 +128,8 @@ mod tests {
             hint.ends_with(&format!("create it first: `mkdir -p {}`", root.join("out").display())),
             "{hint}"
         );
+        let hint = missing_folder(&root.join("data/C.npz/r.html"));
+        assert!(hint.ends_with("C.npz` is a file, not a folder; choose another output"), "{hint}");
     }
 
     #[test]

@@ -10,12 +10,12 @@ use crate::common::{Finished, bytes, listing, refuses, run};
 use crate::embed::{encoded, table, write, write_model};
 use crate::resume::{kill, stopped_when};
 
-const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
+pub const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
                         --epochs 8 --batches 4 --batch-size 8 --rate 0.05 --device cpu";
 const CHECKPOINT: &str = "N.safetensors.checkpoint";
 
 /// What a class looks like, in a random place under a little noise.
-fn picture(class: &str, i: u32) -> Vec<u8> {
+pub fn picture(class: &str, i: u32) -> Vec<u8> {
     let drawn = RgbImage::from_fn(16, 16, |x, y| {
         let (across, down) = ((x + i) / 2 % 2, (y + i / 3) / 2 % 2);
         let light = match class {
@@ -30,7 +30,7 @@ fn picture(class: &str, i: u32) -> Vec<u8> {
 }
 
 /// `n` pictures of each class below a folder of its name; `first` makes them others than those of other folders.
-fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
+pub fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
     for class in classes {
         for i in first..first + n {
             write(folder, &format!("{name}/{class}/{i:03}.png"), &picture(class, i));
@@ -39,7 +39,7 @@ fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
 }
 
 /// Pictures of base classes to learn from and to check on.
-fn base_folder() -> tempfile::TempDir {
+pub fn base_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     draw(folder.path(), "base", &["columns", "rows"], 12, 0);
     draw(folder.path(), "checked", &["columns", "rows"], 10, 100);
@@ -314,7 +314,7 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, "predict --model N.safetensors --features clean.parquet", &kind);
     std::fs::create_dir(folder.join("junk")).expect("room");
     write(folder, "junk/a.png", b"junk");
-    let unreadable = ["skipped `a.png`: ", "error: there is no image that can be read", "hint: "];
+    let unreadable = ["skipped `a.png`: ", "error: no readable images", "hint: "];
     refuses(folder, "predict --model N.safetensors --images junk --device cpu", &unreadable);
     refuses(folder, "predict --model N.safetensors --images junk --device cpu -o P.parquet", &unreadable);
 }

@@ -25,13 +25,14 @@ pub fn train(
     let file = CheckpointFile { path: beside(output), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
         Some(checkpoint) => {
-            printer.note(&format!("going on after epoch {}", checkpoint.epochs.len()));
+            let (done, epochs) = (checkpoint.epochs.len(), training.recipe.epochs);
+            printer.note(&format!("resuming: {done} of {epochs} epochs done"));
             checkpoint
         }
         None => {
             if file.path.exists() {
                 printer.note(&format!(
-                    "`{}` belongs to a run with other settings or files; starting anew",
+                    "`{}` was made with different settings or files; starting over",
                     file.path.display()
                 ));
             }
@@ -81,8 +82,8 @@ impl CheckpointFile<'_> {
         }
         self.read(network, n_classes).map_err(|cause| {
             user_error(
-                format!("`{}` is no checkpoint that can be read: {cause:#}", self.path.display()),
-                "move it elsewhere to start anew",
+                format!("`{}` is not a readable checkpoint: {cause:#}", self.path.display()),
+                "move it elsewhere to start over",
             )
         })
     }

@@ -1,8 +1,14 @@
 //! What a user can do about an error.
 
-use std::io::ErrorKind;
+mod columns;
+mod kinds;
+mod paths;
 
-use labelsieve_data::DataError;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use labelsieve_data::{Action, DataError, FileKind};
+use labelsieve_vision::Setting;
 
 /// An error of the command line with its own hint.
 #[derive(Debug)]
@@ -30,60 +36,93 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
         if let Some(error) = cause.downcast_ref::<UserError>() {
             return Some(error.hint.clone());
         }
-        match cause.downcast_ref::<labelsieve::Error>() {
-            Some(labelsieve::Error::Width { .. }) => {
-                return Some("extract all features with the same backbone".to_owned());
-            }
-            Some(labelsieve::Error::Missing { method: "linear", .. }) => {
-                return Some("`linear` needs at least two classes; try `--method gcn`".to_owned());
-            }
-            _ => (),
+        if let Some(hint) = cause.downcast_ref().and_then(for_method_error) {
+            return Some(hint.to_owned());
         }
         if let Some(hint) = cause.downcast_ref().and_then(for_network_error) {
             return Some(hint.to_owned());
         }
-        cause.downcast_ref::<DataError>().and_then(for_data_error).map(str::to_owned)
+        cause.downcast_ref().and_then(for_data_error)
     })
+}
+
+fn for_method_error(error: &labelsieve::Error) -> Option<&'static str> {
+    match error {
+        labelsieve::Error::Width { .. } => Some("extract all features with the same backbone"),
+        labelsieve::Error::NoOtherClass => Some("`linear` needs at least two classes; try `--method gcn`"),
+        _ => None,
+    }
 }
 
 fn for_network_error(error: &labelsieve_vision::Error) -> Option<&'static str> {
     match error {
-        labelsieve_vision::Error::Setting { name, .. } => Some(match *name {
-            "batch size" => "choose it with --batch-size",
-            "batches per epoch" => "choose them with --batches",
-            "epochs" => "choose them with --epochs",
-            "image size" => "choose it with --size; in `labelsieve embed`, with --image-size",
-            "learning rate" => "choose it with --rate",
-            "share of an image in a crop" => "choose the smaller with --least-crop",
-            _ => return None,
+        labelsieve_vision::Error::Setting { name, .. } => Some(match name {
+            Setting::BatchSize => "choose it with --batch-size",
+            Setting::BatchesPerEpoch => "choose them with --batches",
+            Setting::Epochs => "choose them with --epochs",
+            Setting::ImageSize => "choose it with --size; in `labelsieve embed`, with --image-size",
+            Setting::LearningRate => "choose it with --rate",
+            Setting::CropShare => "choose the smaller with --least-crop",
+            Setting::PcaWidth => "choose it with --fit-pca",
+            Setting::Architecture
+            | Setting::Stem
+            | Setting::View
+            | Setting::Momentum
+            | Setting::WeightDecay => return None,
         }),
         labelsieve_vision::Error::Diverged { .. } => Some("try a lower --rate"),
         _ => None,
     }
 }
 
-fn for_data_error(error: &DataError) -> Option<&'static str> {
-    match error {
-        DataError::Io { action: "open" | "read", cause, .. } if cause.kind() == ErrorKind::NotFound => {
-            Some("check the spelling of the path")
+fn for_data_error(error: &DataError) -> Option<String> {
+    let hint = match error {
+        DataError::Io { action, path, cause } => return for_system_error(*action, path, cause.kind()),
+        DataError::WrongKind { path, wanted, found } => return kinds::for_kind(path, Some(*wanted), *found),
+        DataError::MissingColumn { path, role, asked, present, .. } => {
+            let missing = columns::Missing { path, role: *role, asked: asked.as_deref(), present };
+            return of_contents(path).or_else(|| Some(missing.hint()));
         }
-        DataError::Io { action: "write", cause, .. } => match cause.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Some("make room, then run the same command again; finished work is kept where there is any")
-            }
-            _ => Some("the output must be a file name in a folder that exists and is writable"),
-        },
-        DataError::Malformed { place, found, .. } if place == "journal" => Some(match found.as_str() {
-            "another file" => "it stands where the journal of the run should be; move it elsewhere",
-            _ => "wait for the other run to end, or choose another output",
-        }),
-        DataError::Malformed { place, .. } if place == "columns" => {
-            Some("choose them with --text-column and --id-column")
+        DataError::NotAJournal { .. } => {
+            "it stands where the journal of the run should be; move it elsewhere"
         }
-        DataError::Malformed { place, .. } if place == "format" => Some("say what it is with --format"),
-        DataError::Undecodable { .. } => {
-            Some("the file may be cut off or damaged; copy or download it again")
+        DataError::InUse { .. } => "wait for it to end, or choose another output",
+        DataError::UnknownFormat { path, .. } => {
+            return of_contents(path).or_else(|| Some("say what it is with --format".to_owned()));
         }
-        _ => None,
-    }
+        DataError::Undecodable { path, .. } => {
+            let damaged = "the file may be cut off or damaged; copy or download it again";
+            return of_contents(path).or_else(|| Some(damaged.to_owned()));
+        }
+        DataError::Malformed { path, .. } => return of_contents(path),
+    };
+    Some(hint.to_owned())
+}
+
+/// For files that hold nothing of any format, whatever is missing in them.
+fn of_contents(path: &Path) -> Option<String> {
+    kinds::for_kind(path, None, FileKind::of(path)?)
+}
+
+fn for_system_error(action: Action, path: &Path, kind: ErrorKind) -> Option<String> {
+    let hint = match (action, kind) {
+        (Action::Open | Action::Read, ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Some(paths::missing_input(path));
+        }
+        (Action::Open | Action::Read, ErrorKind::IsADirectory) => "it is a folder; give a file in it",
+        (Action::Open | Action::Read, ErrorKind::PermissionDenied) => "check who may read it",
+        (Action::Open | Action::Read, ErrorKind::InvalidData) => return of_contents(path),
+        (Action::Write, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
+            "make room, then run the same command again; finished work is kept where there is any"
+        }
+        (Action::Write, ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Some(paths::missing_folder(path));
+        }
+        (Action::Write, ErrorKind::AlreadyExists) => {
+            "a file of that name is in the way; choose another folder"
+        }
+        (Action::Write, _) => "the output must be a file name in a folder that exists and is writable",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }

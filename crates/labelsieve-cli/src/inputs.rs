@@ -10,6 +10,7 @@ use labelsieve_data::{
 };
 
 use crate::hint::user_error;
+use crate::swapped;
 
 /// Names of columns, for Parquet files that do not use the usual ones.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -21,7 +22,7 @@ pub struct Columns {
 
     /// Column of class names [default: class or label]
     #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
+    pub label_column: Option<String>,
 
     /// Column of ids [default: id, key, uid or image_path; else row numbers]
     #[arg(long, value_name = "NAME")]
@@ -134,12 +135,13 @@ impl Pools {
     /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id.
     pub fn open(files: &PoolFiles, columns: &Columns, candidates: Option<&Path>) -> Result<Pools> {
         let (clean, noisy) = files.open(columns)?;
+        let table = candidates.map(read_candidates).transpose()?;
+        swapped::check(&clean, &noisy, table.as_ref())?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()
             .map(|(name, clean)| ClassRows { name, clean, noisy: Vec::new(), candidates: None })
             .collect();
-        let table = candidates.map(read_candidates).transpose()?;
         let n_orphans = match &table {
             Some(table) => add_candidates(&mut classes, &noisy, table)?,
             None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
@@ -197,7 +199,8 @@ pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels
         user_error(
             format!("`{}` holds no classes", table.path.display()),
             format!(
-                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet"
+                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
+                 name with --label-column)"
             ),
         )
     })

@@ -16,6 +16,8 @@ mod lock;
 mod network;
 mod printer;
 mod resume;
+mod spelling;
+mod swapped;
 mod table;
 
 use std::ffi::OsString;

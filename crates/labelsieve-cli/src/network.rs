@@ -42,7 +42,7 @@ pub fn open_network(
     let file = NetworkFile::load(path).map_err(|error| match SavedClassifier::load(path) {
         Ok(_) => user_error(
             format!("`{}` is a classifier of features, not a network", path.display()),
-            "`labelsieve predict --features` uses it; networks come from `labelsieve pretrain` and `labelsieve train \
+            "`labelsieve predict --features` and `labelsieve evaluate --test` use it; networks come from `labelsieve pretrain` and `labelsieve train \
              --classifier finetune`",
         ),
         Err(_) => error.into(),

@@ -44,7 +44,7 @@ pub fn stamp(path: &Path) -> Result<String> {
     Ok(format!("{} {} {changed}", path.display(), metadata.len()))
 }
 
-/// Opens the journal of a run and says what it found.
+/// Opens the journal of a run and says what it found. `unit` says what its records are: `batches`, `of 40 classes`.
 pub fn open(
     path: &Path,
     fingerprint: &str,
@@ -54,15 +54,11 @@ pub fn open(
     let (journal, records) = Journal::open(path, fingerprint)?;
     match journal.start() {
         JournalStart::Resumed if !records.is_empty() => {
-            printer.note(&format!(
-                "going on after {} {unit} finished earlier (`{}`)",
-                records.len(),
-                path.display()
-            ));
+            printer.note(&format!("resuming: {} {unit} done (`{}`)", records.len(), path.display()));
         }
         JournalStart::Replaced => {
             printer.note(&format!(
-                "`{}` belongs to a run with other settings or files; starting anew",
+                "`{}` was made with different settings or files; starting over",
                 path.display()
             ));
         }

@@ -1,11 +1,11 @@
 //! One NumPy array lying in a file: a whole `.npy`, or a member of an `.npz`.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use half::f16;
 
 use crate::byte_source::ByteSource;
+use crate::file_kind::open_file;
 use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::{DataError, Result};
 
@@ -24,7 +24,7 @@ impl ArrayFile {
     /// Opens a `.npy` file and checks its header; no element is read yet.
     pub fn open(path: impl AsRef<Path>) -> Result<ArrayFile> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(DataError::io("open", path))?;
+        let file = open_file(path)?;
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
         ArrayFile::new(path.to_path_buf(), ByteSource::File { file, start: 0, len })
     }

@@ -1,6 +1,10 @@
 //! The one error type of this crate. Every message names the file, the place, what was expected and what came.
+//!
+//! What a caller may want to answer in its own way has a variant or a kind; the texts are for people alone.
 
 use std::path::{Path, PathBuf};
+
+use crate::{FileKind, Wanted};
 
 /// What can go wrong between a file and the method.
 #[derive(Debug, thiserror::Error)]
@@ -8,8 +12,8 @@ pub enum DataError {
     /// The operating system refused a read or a write.
     #[error("cannot {action} `{}`: {cause}", path.display())]
     Io {
-        /// What was attempted, e.g. `read`.
-        action: &'static str,
+        /// What was attempted.
+        action: Action,
         /// The file or folder.
         path: PathBuf,
         /// The system's answer; part of the message, and therefore no `source()` that would be printed once more.
@@ -37,12 +41,114 @@ pub enum DataError {
         /// The library's answer.
         message: String,
     },
+    /// A table lacks a column.
+    #[error("`{}`: columns: expected {expected}, found {}", path.display(), listed(present))]
+    MissingColumn {
+        /// The table.
+        path: PathBuf,
+        /// What the column is for.
+        role: ColumnRole,
+        /// The name that was asked for, where one was.
+        asked: Option<String>,
+        /// What would have done, in words.
+        expected: String,
+        /// The columns there are.
+        present: Vec<String>,
+    },
+    /// The file is something else.
+    #[error("`{}`: expected {wanted}, found {found}", path.display())]
+    WrongKind {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it should have been.
+        wanted: Wanted,
+        /// What it is.
+        found: FileKind,
+    },
+    /// Neither the name nor the first line of a file says how its texts are stored.
+    #[error("`{}`: format: expected {expected}, found another file", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What is understood.
+        expected: &'static str,
+    },
+    /// Two processes must not write to one file.
+    #[error("another process is using `{}`", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of somebody else's stands where a journal should be.
+    #[error("`{}` is not a journal of an earlier run", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// What was attempted when the system refused. Written as a word where it happens: `DataError::io("read", path)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// To open for reading.
+    Open,
+    /// To read.
+    Read,
+    /// To create or write.
+    Write,
+    /// To delete.
+    Remove,
+    /// Anything else, as a verb.
+    Other(&'static str),
+}
+
+impl From<&'static str> for Action {
+    fn from(verb: &'static str) -> Action {
+        match verb {
+            "open" => Action::Open,
+            "read" => Action::Read,
+            "write" => Action::Write,
+            "remove" => Action::Remove,
+            other => Action::Other(other),
+        }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Action::Open => "open",
+            Action::Read => "read",
+            Action::Write => "write",
+            Action::Remove => "remove",
+            Action::Other(verb) => verb,
+        })
+    }
+}
+
+/// What a column is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnRole {
+    /// Features.
+    Embedding,
+    /// Classes.
+    Label,
+    /// Names of examples.
+    Id,
+    /// Encoded images.
+    Image,
+    /// Texts to search.
+    Text,
+    /// Values to choose rows by.
+    Filter,
+    /// A column whose name is part of the format.
+    Fixed,
 }
 
 impl DataError {
     /// For `map_err` on the result of a system call: `.map_err(DataError::io("read", path))`.
-    pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> DataError {
-        let path = path.as_ref().to_path_buf();
+    pub fn io(action: impl Into<Action>, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> DataError {
+        let (action, path) = (action.into(), path.as_ref().to_path_buf());
         move |cause| DataError::Io { action, path, cause }
     }
 
@@ -69,6 +175,20 @@ impl DataError {
     ) -> DataError {
         DataError::Undecodable { path: path.as_ref().to_path_buf(), format, message: message.to_string() }
     }
+
+    /// For `map_err`: says what a missing column would have been for. Other errors pass.
+    pub fn for_column(role: ColumnRole) -> impl Fn(DataError) -> DataError {
+        move |error| match error {
+            DataError::MissingColumn { path, asked, expected, present, .. } => {
+                DataError::MissingColumn { path, role, asked, expected, present }
+            }
+            other => other,
+        }
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// The result of everything in this crate.

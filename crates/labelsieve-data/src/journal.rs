@@ -57,9 +57,7 @@ impl Journal {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(DataError::io("open", &path))?;
         file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => {
-                DataError::malformed(&path, "journal", "no other run at work on it", "one that is")
-            }
+            TryLockError::WouldBlock => DataError::InUse { path: path.clone() },
             TryLockError::Error(error) => DataError::io("lock", &path)(error),
         })?;
         let (mut records, end) = read_records(&path, &file)?;
@@ -146,7 +144,7 @@ fn read_records(path: &Path, file: &File) -> Result<(Vec<JournalRecord>, u64)> {
     let longest = OPENING.len() as u64;
     reader.by_ref().take(longest).read_to_end(&mut opening).map_err(DataError::io("read", path))?;
     if !OPENING.starts_with(&opening) {
-        return Err(DataError::malformed(path, "journal", "a journal of an earlier run", "another file"));
+        return Err(DataError::NotAJournal { path: path.to_path_buf() });
     }
     let (mut records, mut end) = (Vec::new(), opening.len() as u64);
     while let Some(record) = read_record(&mut reader, file_len - end).map_err(DataError::io("read", path))? {
@@ -269,10 +267,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "my thesis").unwrap();
         let error = Journal::open(file.path(), "run 1").unwrap_err().to_string();
-        assert!(
-            error.ends_with("journal: expected a journal of an earlier run, found another file"),
-            "{error}"
-        );
+        assert!(error.ends_with("` is not a journal of an earlier run"), "{error}");
         assert_eq!(std::fs::read(file.path()).unwrap(), b"my thesis");
     }
 
@@ -282,10 +277,7 @@ mod tests {
         let path = folder.path().join("j");
         let (_held, _) = Journal::open(&path, "run 1").unwrap();
         let error = Journal::open(&path, "run 1").unwrap_err().to_string();
-        assert!(
-            error.ends_with("journal: expected no other run at work on it, found one that is"),
-            "{error}"
-        );
+        assert_eq!(error, format!("another process is using `{}`", path.display()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::array_file::ArrayFile;
 use crate::byte_source::ByteSource;
+use crate::file_kind::open_file;
 use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
 use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
 use crate::{AtomicFile, DataError, Result};
@@ -30,7 +31,7 @@ impl Npz {
     /// Opens the archive and reads its list of members.
     pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
         let path = path.as_ref().to_path_buf();
-        let file = File::open(&path).map_err(DataError::io("open", &path))?;
+        let file = open_file(&path)?;
         let file_len = file.metadata().map_err(DataError::io("read", &path))?.len();
         let archive = ZipArchive::new(BufReader::new(file)).map_err(undecodable(&path))?;
         Ok(Npz { path, archive, file_len })
@@ -177,7 +178,7 @@ impl NpzWriter {
 fn undecodable(path: &Path) -> impl FnOnce(zip::result::ZipError) -> DataError {
     move |error| match error {
         zip::result::ZipError::Io(cause) if cause.kind() != std::io::ErrorKind::UnexpectedEof => {
-            DataError::Io { action: "access", path: path.to_path_buf(), cause }
+            DataError::io("access", path)(cause)
         }
         error => DataError::undecodable(path, "npz", error),
     }

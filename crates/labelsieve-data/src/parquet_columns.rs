@@ -16,7 +16,8 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::{DataError, Result};
+use crate::file_kind::open_file;
+use crate::{ColumnRole, DataError, Result, Wanted};
 
 /// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
 const BATCH_ROWS: usize = 4096;
@@ -25,7 +26,6 @@ const BATCH_ROWS: usize = 4096;
 pub(crate) struct ParquetFile {
     path: PathBuf,
     builder: ParquetRecordBatchReaderBuilder<File>,
-    batch_rows: usize,
 }
 
 /// One column of one batch, with what a message needs to say where it is.
@@ -38,14 +38,10 @@ pub(crate) struct Column<'a> {
 
 impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = File::open(path).map_err(DataError::io("open", path))?;
-        let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
-        Ok(ParquetFile { path: path.to_path_buf(), builder, batch_rows: BATCH_ROWS })
-    }
-
-    /// The same file in smaller batches, for columns with large values.
-    pub(crate) fn in_batches_of(self, batch_rows: usize) -> ParquetFile {
-        ParquetFile { batch_rows, ..self }
+        let file = open_file(path)?;
+        let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
+        let builder = builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))?;
+        Ok(ParquetFile { path: path.to_path_buf(), builder })
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -68,7 +64,7 @@ impl ParquetFile {
     pub(crate) fn find(&self, wanted: Option<&str>, defaults: &[&str]) -> Result<Option<String>> {
         match wanted {
             Some(name) if self.schema().index_of(name).is_ok() => Ok(Some(name.to_owned())),
-            Some(name) => Err(self.missing(&format!("a column `{name}`"))),
+            Some(name) => Err(self.without(name)),
             None => Ok(defaults
                 .iter()
                 .find(|name| self.schema().index_of(name).is_ok())
@@ -78,8 +74,23 @@ impl ParquetFile {
 
     /// The error for a column that is not there.
     pub(crate) fn missing(&self, expected: &str) -> DataError {
-        let present: Vec<&str> = self.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        DataError::malformed(&self.path, "schema", expected, format!("the columns {}", present.join(", ")))
+        DataError::MissingColumn {
+            path: self.path.clone(),
+            role: ColumnRole::Fixed,
+            asked: None,
+            expected: expected.to_owned(),
+            present: self.schema().fields().iter().map(|field| field.name().clone()).collect(),
+        }
+    }
+
+    /// The error for a column that was asked for by name.
+    fn without(&self, name: &str) -> DataError {
+        match self.missing(&format!("`{name}`")) {
+            DataError::MissingColumn { path, role, expected, present, .. } => {
+                DataError::MissingColumn { path, role, asked: Some(name.to_owned()), expected, present }
+            }
+            other => other,
+        }
     }
 
     /// Decodes only `names` and hands every batch to `visit`, one [`Column`] per name, in the order of `names`.
@@ -100,8 +111,7 @@ impl ParquetFile {
         names: &[&str],
         mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
     ) -> Result<()> {
-        let batch_rows = self.batch_rows;
-        let mut batches = self.batches(names, batch_rows)?;
+        let mut batches = self.batches(names, BATCH_ROWS)?;
         let mut first_row = 0;
         while let Some(batch) = batches.next()? {
             let columns: Result<Vec<_>> =
@@ -116,8 +126,7 @@ impl ParquetFile {
     pub(crate) fn batches(self, names: &[&str], batch_rows: usize) -> Result<Batches> {
         let mut roots = Vec::with_capacity(names.len());
         for name in names {
-            roots
-                .push(self.schema().index_of(name).map_err(|_| self.missing(&format!("a column `{name}`")))?);
+            roots.push(self.schema().index_of(name).map_err(|_| self.without(name))?);
         }
         let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
         let builder = self.builder.with_projection(mask).with_batch_size(batch_rows);
@@ -248,7 +257,7 @@ pub(crate) fn guarded<T, E: Display>(
     // Unwind safety: after a panic the reader is dropped with the error, so nobody sees it half changed.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| DataError::undecodable(path, "Parquet", error)),
-        Err(_) => Err(DataError::undecodable(path, "Parquet", "its parts contradict each other")),
+        Err(_) => Err(DataError::undecodable(path, "Parquet", "file is corrupt")),
     }
 }
 

@@ -10,11 +10,11 @@ use arrow_schema::DataType;
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::{Column, ParquetFile};
 use crate::table::{ExampleTable, TableColumns};
-use crate::{DataError, Labels, Matrix, Result};
+use crate::{ColumnRole, DataError, Labels, Matrix, Result};
 
 const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
-pub(crate) const ID_NAMES: [&str; 4] = ["id", "key", "uid", "image_path"];
+const ID_NAMES: [&str; 4] = ["id", "key", "uid", "image_path"];
 
 /// What a metadata file says about each row.
 pub(crate) struct RowNames {
@@ -26,7 +26,7 @@ pub(crate) struct RowNames {
 /// Opens a table whose embeddings lie in one column. They are decoded to memory; no other column but label and id is.
 pub(crate) fn open_parquet(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
     let file = ParquetFile::open(path)?;
-    let embedding = find_embedding(&file, columns)?;
+    let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
     let file_len = std::fs::metadata(path).map_err(DataError::io("read", path))?.len() as usize;
     let claimed_rows = file.claimed_rows();
     let mut features = Embeddings::default();
@@ -50,8 +50,9 @@ pub(crate) fn read_names(
     embedding: Option<&str>,
     mut visit: impl FnMut(&Column<'_>) -> Result<()>,
 ) -> Result<RowNames> {
-    let label = file.find(columns.label.as_deref(), &LABEL_NAMES)?;
-    let id = file.find(columns.id.as_deref(), &ID_NAMES)?;
+    let label = file.find(columns.label.as_deref(), &LABEL_NAMES);
+    let label = label.map_err(DataError::for_column(ColumnRole::Label))?;
+    let id = file.find(columns.id.as_deref(), &ID_NAMES).map_err(DataError::for_column(ColumnRole::Id))?;
     let mut names: Vec<&str> = embedding.into_iter().chain(label.as_deref()).chain(id.as_deref()).collect();
     if names.is_empty() {
         return Ok(RowNames { rows: file.claimed_rows(), labels: None, ids: None });

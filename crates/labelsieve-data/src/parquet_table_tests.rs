@@ -116,7 +116,7 @@ fn a_missing_column_is_answered_with_those_present() {
     assert!(error.ends_with("column `caption`: expected lists of floats, found Utf8"), "{error}");
     let columns = TableColumns { embedding: Some("clip".into()), ..TableColumns::default() };
     let error = ExampleTable::open(&path, &columns).unwrap_err().to_string();
-    assert!(error.ends_with("schema: expected a column `clip`, found the columns caption, url"), "{error}");
+    assert!(error.ends_with("columns: expected `clip`, found caption, url"), "{error}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::clip_retrieval::open_clip_retrieval;
 use crate::parquet_table::open_parquet;
-use crate::{DataError, Ids, Labels, Matrix, Npz, Result};
+use crate::{DataError, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
 
 /// The names under which features and labels are looked for in an `.npz`; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
@@ -41,13 +41,18 @@ impl ExampleTable {
         let path = path.as_ref();
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
         let mut table = match extension {
-            _ if path.is_dir() => open_clip_retrieval(path, columns)?,
-            "npz" => open_npz(path)?,
-            "npy" => ExampleTable::new(path, Matrix::open(path)?, None, None)?,
+            _ if path.join("img_emb").is_dir() => open_clip_retrieval(path, columns)?,
+            _ if path.is_dir() => return Err(not_features(path, "no ending")),
+            "npz" => open_npz(path).map_err(DataError::unless_other_kind(path, Wanted::Features))?,
+            "npy" => {
+                let matrix = Matrix::open(path);
+                let matrix = matrix.map_err(DataError::unless_other_kind(path, Wanted::Features))?;
+                ExampleTable::new(path, matrix, None, None)?
+            }
             "parquet" => open_parquet(path, columns)?,
             _ => {
-                let expected = ".npz, .npy, .parquet or a clip-retrieval folder";
-                return Err(DataError::malformed(path, "file name", expected, format!("`.{extension}`")));
+                std::fs::metadata(path).map_err(DataError::io("open", path))?;
+                return Err(not_features(path, extension));
             }
         };
         if let Some(labels_path) = &columns.labels {
@@ -83,6 +88,16 @@ impl ExampleTable {
     /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// The error for what has none of the endings of features.
+fn not_features(path: &Path, extension: &str) -> DataError {
+    match FileKind::of(path) {
+        Some(found) => DataError::WrongKind { path: path.to_path_buf(), wanted: Wanted::Features, found },
+        None => {
+            DataError::malformed(path, "file name", Wanted::Features.to_string(), format!("`.{extension}`"))
+        }
     }
 }
 
@@ -186,8 +201,15 @@ mod tests {
 
     #[test]
     fn an_unknown_extension_is_answered_with_the_known_ones() {
-        let error = open(Path::new("x.csv")).unwrap_err().to_string();
-        let message = "expected .npz, .npy, .parquet or a clip-retrieval folder, found `.csv`";
-        assert_eq!(error, format!("`x.csv`: file name: {message}"));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.csv");
+        assert!(matches!(open(&path), Err(DataError::Io { .. })), "there is no such file");
+        std::fs::write(&path, "1,2\n").unwrap();
+        let error = open(&path).unwrap_err().to_string();
+        let message =
+            "expected features (.npz, .npy, .parquet or a clip-retrieval folder), found a text file";
+        assert!(error.ends_with(message), "{error}");
+        std::fs::write(&path, [0, 1]).unwrap();
+        assert!(open(&path).unwrap_err().to_string().ends_with("clip-retrieval folder), found `.csv`"));
     }
 }

@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde::Deserialize;
 
-use crate::{AtomicFile, DataError, Result};
+use crate::{AtomicFile, DataError, Result, Wanted};
 
 /// The one key of the header's metadata. A single key, because several would be written in random order.
 pub(crate) const METADATA_KEY: &str = "labelsieve";
@@ -28,7 +28,7 @@ pub(crate) fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
 
 /// The tensors of a file, and the JSON that describes them where we wrote it.
 pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<(SafeTensors<'a>, Option<String>)> {
-    check_offsets(path, bytes)?;
+    check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, Wanted::Tensors))?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(undecodable(path))?;
     let json = metadata.metadata().as_ref().and_then(|pairs| pairs.get(METADATA_KEY)).cloned();
     Ok((SafeTensors::deserialize(bytes).map_err(undecodable(path))?, json))

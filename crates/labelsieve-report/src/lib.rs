@@ -15,10 +15,13 @@
 mod automatic;
 mod classes;
 mod figures;
+mod folder_files;
 mod html;
+mod pictures;
 mod report;
 mod statistics;
 mod svg;
 mod thumbnails;
 
+pub use pictures::Pictures;
 pub use report::{Progress, Report, Summary, write, write_figure};

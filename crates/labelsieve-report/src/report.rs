@@ -12,6 +12,7 @@ use crate::automatic;
 use crate::classes::{Classes, stretches};
 use crate::figures::{Layout, describe, draw};
 use crate::html;
+use crate::pictures::Pictures;
 use crate::thumbnails::Thumbnails;
 
 /// The sources of a report: a run directory, or a relevance file, perhaps with truth and pictures.
@@ -22,7 +23,7 @@ pub struct Report {
     figures: Vec<Figure>,
     relevance: Option<PathBuf>,
     truth: Option<PathBuf>,
-    images: Option<PathBuf>,
+    pictures: Pictures,
     per_class: usize,
 }
 
@@ -48,8 +49,16 @@ pub struct Summary {
     pub examples: usize,
     /// Examples shown with a picture.
     pub pictures: usize,
+    /// Examples shown with a caption.
+    pub captions: usize,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
+    /// Examples shown without a picture because there is none of them; empty without any source of pictures.
+    pub missing: Vec<String>,
+    /// How many of these are clean.
+    pub n_missing_clean: usize,
+    /// Examples with pictures in several places, of which one is shown.
+    pub ambiguous: Vec<String>,
 }
 
 impl Report {
@@ -62,7 +71,10 @@ impl Report {
             figures: run.figures()?,
             relevance: there(run.relevance_path()),
             truth: there(run.truth_path()),
-            images: there(run.thumbnails_path()),
+            pictures: Pictures {
+                images: there(run.thumbnails_path()).into_iter().collect(),
+                ..Pictures::default()
+            },
             per_class: 60,
         })
     }
@@ -84,7 +96,7 @@ impl Report {
             figures: Vec::new(),
             relevance: Some(path),
             truth: None,
-            images: None,
+            pictures: Pictures::default(),
             per_class: 60,
         })
     }
@@ -94,9 +106,14 @@ impl Report {
         Report { truth: Some(path.into()), ..self }
     }
 
-    /// Takes pictures from this folder or Parquet file.
+    /// Takes pictures, and the captions beside them, from this folder or file.
     pub fn with_images(self, path: impl Into<PathBuf>) -> Report {
-        Report { images: Some(path.into()), ..self }
+        self.with_pictures(Pictures { images: vec![path.into()], ..Pictures::default() })
+    }
+
+    /// Takes pictures and captions from here.
+    pub fn with_pictures(self, pictures: Pictures) -> Report {
+        Report { pictures, ..self }
     }
 
     /// Another heading.
@@ -121,9 +138,9 @@ impl Report {
         let class_table = classes.as_ref().map(automatic::class_table);
         tables
             .extend(class_table.iter().filter(|table| self.tables.iter().all(|given| given.id != table.id)));
-        let thumbnails = match (&classes, &self.images) {
-            (Some(classes), Some(images)) => self.thumbnails(classes, images, progress)?,
-            _ => Thumbnails::default(),
+        let thumbnails = match &classes {
+            Some(classes) => self.thumbnails(classes, progress)?,
+            None => Thumbnails::default(),
         };
         let mut summary = Summary { tables: tables.len(), figures: figures.len(), ..Summary::default() };
         let page =
@@ -132,6 +149,7 @@ impl Report {
         written(page.write_start(&mut file))?;
         if let (Some(classes), Some(relevance)) = (&classes, &self.relevance) {
             let shown = self.shown(classes);
+            self.count_missing(classes, &shown, &thumbnails, &mut summary);
             let reasons = classes.reasons(relevance, shown)?;
             let galleries = html::Galleries {
                 classes,
@@ -150,6 +168,7 @@ impl Report {
         written(page.write_end(&mut file))?;
         file.commit()?;
         summary.unreadable = thumbnails.unreadable;
+        summary.ambiguous = thumbnails.ambiguous.into_iter().collect();
         Ok(summary)
     }
 
@@ -195,17 +214,27 @@ impl Report {
         rows.collect()
     }
 
-    fn thumbnails(
-        &self,
-        classes: &Classes,
-        images: &Path,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Thumbnails> {
+    /// Counts the examples that have captions, and those that should have pictures.
+    fn count_missing(&self, classes: &Classes, shown: &[usize], found: &Thumbnails, summary: &mut Summary) {
+        let unreadable: HashSet<&str> = found.unreadable.iter().map(|(id, _)| id.as_str()).collect();
+        let mut seen = HashSet::new();
+        for &row in shown {
+            let id = classes.table.ids[row].as_str();
+            summary.captions += usize::from(found.captions.contains_key(id));
+            let is_missing = !found.by_id.contains_key(id) && !unreadable.contains(id);
+            if is_missing && !self.pictures.images.is_empty() && seen.insert(id) {
+                summary.missing.push(id.to_owned());
+                summary.n_missing_clean += usize::from(classes.table.is_clean[row]);
+            }
+        }
+    }
+
+    fn thumbnails(&self, classes: &Classes, progress: &mut dyn FnMut(Progress)) -> Result<Thumbnails> {
         let ids: HashSet<&str> =
             self.shown(classes).into_iter().map(|row| classes.table.ids[row].as_str()).collect();
         let wanted = ids.len();
         progress(Progress { found: 0, wanted });
-        Thumbnails::load(images, &ids, &mut |found| progress(Progress { found, wanted }))
+        self.pictures.load(&ids, &mut |found| progress(Progress { found, wanted }))
     }
 }
 

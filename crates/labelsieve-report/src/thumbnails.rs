@@ -1,14 +1,14 @@
-//! Small pictures of examples: found in a folder or a Parquet file, shrunk, ready for a page.
+//! Small pictures of examples: shrunk, ready for a page.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
-use labelsieve_data::{DataError, Result, for_each_image};
+use labelsieve_data::{DataError, Result};
 use rayon::prelude::*;
 
 /// Longest side of a thumbnail.
@@ -21,117 +21,52 @@ const LARGEST_FILE: u64 = 256 << 20;
 const BLOCK: usize = 256;
 const QUALITY: u8 = 80;
 
-/// A picture for a page.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Thumbnail {
-    /// `data:image/jpeg;base64,…`
-    pub(crate) uri: String,
-    pub(crate) title: Option<String>,
-}
-
 /// The pictures that were found, and those that could not be used.
 #[derive(Debug, Default)]
 pub(crate) struct Thumbnails {
-    pub(crate) by_id: HashMap<String, Thumbnail>,
+    /// Data URIs: `data:image/jpeg;base64,…`
+    pub(crate) by_id: HashMap<String, String>,
+    /// What is written under the pictures of examples, and in place of those that are missing.
+    pub(crate) captions: HashMap<String, String>,
+    /// Ids that name pictures in several places; one of them is shown.
+    pub(crate) ambiguous: BTreeSet<String>,
     /// Ids of files that are no readable pictures, with the reason.
     pub(crate) unreadable: Vec<(String, String)>,
 }
 
 impl Thumbnails {
-    /// Looks for the pictures of `wanted` in a folder or a Parquet file, and calls `progress` with their number as they are
-    /// found.
-    pub(crate) fn load(
-        source: &Path,
-        wanted: &HashSet<&str>,
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<Thumbnails> {
-        if source.is_dir() {
-            from_folder(source, wanted, progress)
-        } else {
-            from_parquet(source, wanted, progress)
-        }
-    }
-
     /// Shrinks a block of encoded pictures on all threads.
-    fn add(&mut self, block: Vec<(String, Vec<u8>, Option<String>)>) {
-        let shrunk: Vec<_> =
-            block.into_par_iter().map(|(id, bytes, title)| (id, shrink(&bytes), title)).collect();
-        for (id, uri, title) in shrunk {
+    pub(crate) fn add(&mut self, block: Vec<(String, Vec<u8>)>) {
+        let shrunk: Vec<_> = block.into_par_iter().map(|(id, bytes)| (id, shrink(&bytes))).collect();
+        for (id, uri) in shrunk {
             match uri {
-                Ok(uri) => drop(self.by_id.insert(id, Thumbnail { uri, title })),
+                Ok(uri) => drop(self.by_id.insert(id, uri)),
                 Err(reason) => self.unreadable.push((id, reason)),
             }
         }
     }
-}
 
-fn from_parquet(path: &Path, wanted: &HashSet<&str>, progress: &mut dyn FnMut(usize)) -> Result<Thumbnails> {
-    let (mut found, mut block) = (Thumbnails::default(), Vec::new());
-    for_each_image(path, |id, bytes, title| {
-        if wanted.contains(id) {
-            block.push((id.to_owned(), bytes.to_vec(), title.map(str::to_owned)));
-        }
-        if block.len() == BLOCK {
-            found.add(std::mem::take(&mut block));
-            progress(found.by_id.len());
+    /// Reads and shrinks the files of examples, and calls `progress` with the number of pictures.
+    pub(crate) fn read_files(
+        &mut self,
+        files: &[(String, PathBuf)],
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        for block in files.chunks(BLOCK) {
+            let mut read = Vec::with_capacity(block.len());
+            for (id, path) in block {
+                let length = std::fs::metadata(path).map_err(DataError::io("read", path))?.len();
+                if length > LARGEST_FILE {
+                    self.unreadable.push((id.clone(), format!("{length} bytes are too many")));
+                    continue;
+                }
+                read.push((id.clone(), std::fs::read(path).map_err(DataError::io("read", path))?));
+            }
+            self.add(read);
+            progress(self.by_id.len());
         }
         Ok(())
-    })?;
-    found.add(block);
-    progress(found.by_id.len());
-    Ok(found)
-}
-
-fn from_folder(folder: &Path, wanted: &HashSet<&str>, progress: &mut dyn FnMut(usize)) -> Result<Thumbnails> {
-    let mut files = HashMap::new();
-    find_files(folder, folder, wanted, &mut files)?;
-    let mut files: Vec<(String, PathBuf)> = files.into_iter().collect();
-    files.sort();
-    let mut found = Thumbnails::default();
-    for block in files.chunks(BLOCK) {
-        let mut read = Vec::with_capacity(block.len());
-        for (id, path) in block {
-            let length = std::fs::metadata(path).map_err(DataError::io("read", path))?.len();
-            if length > LARGEST_FILE {
-                found.unreadable.push((id.clone(), format!("{length} bytes are too many")));
-                continue;
-            }
-            read.push((id.clone(), std::fs::read(path).map_err(DataError::io("read", path))?, None));
-        }
-        found.add(read);
-        progress(found.by_id.len());
     }
-    Ok(found)
-}
-
-/// An example is called by its path below the folder or by its file name, either with or without extension.
-fn find_files(
-    root: &Path,
-    folder: &Path,
-    wanted: &HashSet<&str>,
-    files: &mut HashMap<String, PathBuf>,
-) -> Result<()> {
-    let entries = std::fs::read_dir(folder).map_err(DataError::io("read", folder))?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry.map_err(DataError::io("read", folder))?.path());
-    }
-    paths.sort(); // so that of two files that fit, it is always the same one
-    for path in paths {
-        let kind = std::fs::symlink_metadata(&path).map_err(DataError::io("read", &path))?.file_type();
-        if kind.is_dir() {
-            find_files(root, &path, wanted, files)?;
-        } else if path.is_file() {
-            let below = path.strip_prefix(root).unwrap_or(&path);
-            let names = [below.to_path_buf(), below.with_extension("")];
-            let bare = [path.file_name(), path.file_stem()].into_iter().flatten().map(PathBuf::from);
-            let id = names.into_iter().chain(bare).find_map(|name| wanted.get(name.to_str()?).copied());
-            if let Some(id) = id {
-                files.entry(id.to_owned()).or_insert(path);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A data URI of at most [`SIDE`] pixels a side, or why there is none.
@@ -221,24 +156,5 @@ mod tests {
         let mut bomb = whole.clone();
         bomb[16..24].copy_from_slice(&[0, 0, 255, 255, 0, 0, 255, 255]);
         assert!(shrink(&bomb).is_err());
-    }
-
-    #[test]
-    fn files_are_found_by_path_and_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("owl")).unwrap();
-        let picture = encoded(RgbImage::new(9, 9), ImageFormat::Png);
-        for name in ["owl/1.png", "owl/2.png", "3.png", "4.png"] {
-            std::fs::write(folder.path().join(name), &picture).unwrap();
-        }
-        std::fs::write(folder.path().join("5.jpg"), "no picture").unwrap();
-        let wanted = HashSet::from(["owl/1.png", "2", "3.png", "5", "6"]);
-        let mut counts = Vec::new();
-        let found = Thumbnails::load(folder.path(), &wanted, &mut |count| counts.push(count)).unwrap();
-        let mut ids: Vec<&str> = found.by_id.keys().map(String::as_str).collect();
-        ids.sort_unstable();
-        assert_eq!(ids, ["2", "3.png", "owl/1.png"]);
-        assert_eq!(counts, [3]);
-        assert_eq!(found.unreadable, [("5".to_owned(), "neither JPEG, PNG, WebP nor GIF".to_owned())]);
     }
 }

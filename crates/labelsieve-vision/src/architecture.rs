@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::network::{Network, Value};
 
 /// A network by name.
@@ -55,7 +55,11 @@ impl FromStr for Stem {
 
     fn from_str(text: &str) -> Result<Stem> {
         [Stem::Photo, Stem::Small].into_iter().find(|stem| stem.to_string() == text).ok_or_else(|| {
-            Error::Setting { name: "stem", expected: "photo or small".to_owned(), found: text.to_owned() }
+            Error::Setting {
+                name: Setting::Stem,
+                expected: "photo or small".to_owned(),
+                found: text.to_owned(),
+            }
         })
     }
 }
@@ -68,7 +72,7 @@ impl Architecture {
     /// The network for images of `height` × `width`; `stem` matters to residual networks only.
     pub fn network(self, height: usize, width: usize, stem: Stem) -> Result<Network> {
         let wrong = |expected| {
-            Err(Error::Setting { name: "image size", expected, found: format!("{height}×{width}") })
+            Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
         };
         if height.max(width) > LARGEST_SIDE {
             return wrong(format!("at most {LARGEST_SIDE} pixels a side"));
@@ -111,7 +115,7 @@ impl FromStr for Architecture {
 
     fn from_str(text: &str) -> Result<Architecture> {
         Architecture::ALL.into_iter().find(|a| a.to_string() == text).ok_or_else(|| Error::Setting {
-            name: "architecture",
+            name: Setting::Architecture,
             expected: "resnet10, resnet18, resnet50 or convnet128".to_owned(),
             found: text.to_owned(),
         })

@@ -1,5 +1,7 @@
 //! What can go wrong with a network.
 
+use std::fmt;
+
 use thiserror::Error;
 
 /// What can go wrong with a network.
@@ -18,8 +20,8 @@ pub enum Error {
     /// A setting out of range.
     #[error("{name}: expected {expected}, found {found}")]
     Setting {
-        /// Its name.
-        name: &'static str,
+        /// Which one.
+        name: Setting,
         /// What it may be.
         expected: String,
         /// What it is.
@@ -40,6 +42,54 @@ pub enum Error {
     /// The device could not do it.
     #[error("{0}")]
     Device(String),
+}
+
+/// A setting that can be out of range; its text is what messages call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Which network.
+    Architecture,
+    /// How a residual network begins.
+    Stem,
+    /// What a network sees of an image.
+    View,
+    /// Height and width of what a network sees.
+    ImageSize,
+    /// Images per batch.
+    BatchSize,
+    /// Batches per epoch.
+    BatchesPerEpoch,
+    /// Epochs.
+    Epochs,
+    /// Learning rate.
+    LearningRate,
+    /// The share of an image that a random crop keeps.
+    CropShare,
+    /// Momentum.
+    Momentum,
+    /// Weight decay.
+    WeightDecay,
+    /// Components of a PCA.
+    PcaWidth,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Setting::Architecture => "architecture",
+            Setting::Stem => "stem",
+            Setting::View => "view",
+            Setting::ImageSize => "image size",
+            Setting::BatchSize => "batch size",
+            Setting::BatchesPerEpoch => "batches per epoch",
+            Setting::Epochs => "epochs",
+            Setting::LearningRate => "learning rate",
+            Setting::CropShare => "share of an image in a crop",
+            Setting::Momentum => "momentum",
+            Setting::WeightDecay => "weight decay",
+            Setting::PcaWidth => "width of the PCA",
+        })
+    }
 }
 
 /// The result of anything here.

@@ -25,7 +25,7 @@ pub use cosine::{CosineLoss, cosine_loss};
 pub use covariance::Covariance;
 pub use cpu::Cpu;
 pub use embed::{Preparation, Prepared, dataset_features, prepare, unit_features};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Setting};
 pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
 pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::covariance::Covariance;
 use crate::eigen::leading;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::weights::NamedTensor;
 
 /// A projection of features on the directions in which they vary most. Without whitening: directions keep their
@@ -28,7 +28,7 @@ impl Pca {
         let d = mean.len();
         if width == 0 || width > d {
             let expected = format!("1 to {d}, the width of the features");
-            return Err(Error::Setting { name: "width of the PCA", expected, found: width.to_string() });
+            return Err(Error::Setting { name: Setting::PcaWidth, expected, found: width.to_string() });
         }
         let total: f64 = (0..d).map(|i| matrix[i * d + i]).sum();
         let eigen = leading(matrix, d, width);

@@ -48,14 +48,9 @@ pub enum Error {
         /// The value given.
         found: String,
     },
-    /// A method that needs what the problem does not hold.
-    #[error("{method} needs {needs}")]
-    Missing {
-        /// The method.
-        method: &'static str,
-        /// What it needs, in words.
-        needs: &'static str,
-    },
+    /// A linear classifier tells a class from others, and there are none.
+    #[error("linear needs examples of other classes, found none")]
+    NoOtherClass,
     /// A list of classes that cannot be looked for.
     #[error("{place}: expected {expected}, found {found}")]
     ClassList {

@@ -19,7 +19,7 @@ use super::scored::Scored;
 use crate::device::DeviceArguments;
 use crate::inputs::{ClassRows, Columns, PoolFiles, Pools, check_output, load};
 use crate::printer::Printer;
-use crate::{estimate, resume};
+use crate::{estimate, resume, swapped};
 
 /// Score the relevance of every candidate to its class
 #[derive(Args)]
@@ -64,6 +64,9 @@ impl Clean {
             return estimate::print(printer, &method, pools.clean.features.cols(), &sizes);
         }
         let output = self.output.as_deref().context("no output file")?;
+        if let Some(warning) = swapped::suspicion(&pools) {
+            printer.warning(&warning);
+        }
         if pools.n_orphans > 0 {
             printer.warning(&format!(
                 "{} candidates are left out: their class has no clean example, or they have no features",
@@ -81,7 +84,8 @@ impl Clean {
         let fingerprint = resume::fingerprint(&settings, &files)?;
         let mut journal_path = output.as_os_str().to_owned();
         journal_path.push(".partial");
-        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, "classes", printer)?;
+        let unit = format!("of {} classes", pools.classes.len());
+        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, &unit, printer)?;
 
         let mut done: HashMap<String, Scored> = HashMap::new();
         let by_name: HashMap<&str, &ClassRows> =

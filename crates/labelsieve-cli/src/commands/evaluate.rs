@@ -8,9 +8,12 @@ use clap::Args;
 use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup, accuracy, group_by_pool_size};
+use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{ExampleTable, NetworkFile, SavedClassifier, read_relevance, read_truth};
 use serde::Serialize;
 
+use super::evaluate_images::measure_images;
+use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
 use crate::printer::Printer;
@@ -19,16 +22,30 @@ use crate::table::{layout, percent};
 /// Measure a classifier on labelled examples, or relevance against known truth
 #[derive(Args)]
 pub struct Evaluate {
-    /// Classifier, as `labelsieve train` writes it
-    #[arg(long, value_name = "FILE", requires = "test")]
+    /// Classifier, as `labelsieve train` writes it; for --images, a network with one, as `train --classifier finetune`
+    /// and `pretrain` write it
+    #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
 
     /// Test examples with their true classes
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE", requires = "model", conflicts_with = "images")]
     test: Option<PathBuf>,
 
+    /// Test images with their true classes instead: folders (one per class, or with a metadata file), .parquet files
+    /// with image bytes, .tar files
+    #[arg(long, value_name = "SOURCE", num_args = 1.., requires = "model")]
+    images: Vec<PathBuf>,
+
+    /// Column of the image bytes [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME", requires = "images")]
+    image_column: Option<String>,
+
+    /// Only images whose column has this value, e.g. split=test; may be repeated
+    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
+    filters: Vec<RowFilter>,
+
     /// Classes of the test examples, for .npy
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "test")]
     test_labels: Option<PathBuf>,
 
     /// Another classifier to compare with, class by class; with --relevance, grouped by number of candidates
@@ -36,7 +53,7 @@ pub struct Evaluate {
     baseline: Option<PathBuf>,
 
     /// Relevance, as `labelsieve clean` writes it
-    #[arg(long, value_name = "FILE", required_unless_present = "model")]
+    #[arg(long, value_name = "FILE")]
     relevance: Option<PathBuf>,
 
     /// Which candidates are really relevant: Parquet with `id`, `class` and `relevant`
@@ -45,6 +62,9 @@ pub struct Evaluate {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    device: DeviceArguments,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -106,65 +126,121 @@ struct RelevanceReport {
 
 impl Evaluate {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        self.check_request()?;
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
-        if let (Some(model), Some(test)) = (&self.model, &self.test) {
-            let table = self.columns.open(test, self.test_labels.as_deref())?;
-            if table.is_empty() {
-                return Err(user_error(
-                    format!("`{}` holds no examples", table.path.display()),
-                    "accuracy needs at least one test example",
-                ));
-            }
-            let (saved, found) = self.measure(model, &table)?;
-            let mut accuracy_report = accuracy_report(&saved, &found);
-            if saved.n_base > 0 {
-                accuracy_report.novel = novel_accuracy(&saved, &table)?.as_ref().map(Shares::from);
-            }
+        if let Some(model) = &self.model {
+            let examples = self.open_examples(model)?;
+            let found = self.measure(model, &examples, printer)?;
+            let mut accuracy_report = accuracy_report(&found);
+            accuracy_report.novel = found.novel.as_ref().map(Shares::from);
             if let Some(baseline) = &self.baseline {
-                let (other, before) = self.measure(baseline, &table)?;
-                accuracy_report.baseline = Some(Shares::from(&before));
+                let before = self.measure(baseline, &examples, printer)?;
+                accuracy_report.baseline = Some(Shares::from(&before.accuracy));
                 if let Some(relevance) = &relevance {
                     let mut sizes: HashMap<&str, usize> = HashMap::new();
                     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
                         *sizes.entry(relevance.classes.get(i)).or_default() += 1;
                     }
-                    report.gain_by_pool_size =
-                        Some(gain_by_pool_size(&sizes, (&saved, &found), (&other, &before)));
+                    report.gain_by_pool_size = Some(gain_by_pool_size(&sizes, &found, &before));
                 }
             }
             report.accuracy = Some(accuracy_report);
         }
         if let (Some(relevance), Some(truth)) = (&relevance, &self.truth) {
             report.relevance = Some(analyse(relevance, truth)?);
-        } else if self.model.is_none() {
-            return Err(user_error(
-                "nothing to measure: no classifier and no truth",
-                "give --model with --test, or --relevance with --truth",
-            ));
         }
         if self.json { printer.json(&report) } else { report.print(printer) }
     }
 
-    fn measure(&self, model: &Path, table: &ExampleTable) -> Result<(SavedClassifier, Accuracy)> {
-        let (saved, classifier) = load_classifier(model)?;
-        if table.features.cols() != saved.dim {
+    /// Two different things can be measured; what belongs to neither is answered with both.
+    fn check_request(&self) -> Result<()> {
+        let has_examples = self.test.is_some() || !self.images.is_empty();
+        match (&self.model, &self.relevance) {
+            (Some(_), _) if !has_examples => Err(user_error(
+                "--model needs examples to be measured on",
+                "give --test FEATURES for a classifier of `labelsieve train`, or --images SOURCE… for a network of \
+                 `labelsieve train --classifier finetune` or `labelsieve pretrain`",
+            )),
+            (None, Some(_)) if self.truth.is_none() => Err(user_error(
+                "--relevance needs the truth to be compared with",
+                "give --truth FILE: Parquet with `id`, `class` and `relevant`",
+            )),
+            (None, None) => Err(user_error(
+                "nothing to evaluate: give a classifier, or relevance",
+                "for accuracy, `--model CLASSIFIER --test FEATURES` or `--model NETWORK --images SOURCE…`; for relevance, \
+                 `--relevance FILE --truth FILE`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens what to measure on. A model that does not go with it is named first.
+    fn open_examples(&self, model: &Path) -> Result<TestExamples> {
+        let Some(test) = &self.test else {
+            let columns = ImageColumns {
+                image: self.image_column.clone(),
+                id: self.columns.id_column.clone(),
+                label: self.columns.label_column.clone(),
+                filters: self.filters.clone(),
+            };
+            return Ok(TestExamples::Images(ImageSource::open(&self.images, &columns)?));
+        };
+        load_classifier(model)?;
+        let table = self.columns.open(test, self.test_labels.as_deref())?;
+        if table.is_empty() {
             return Err(user_error(
-                format!(
-                    "`{}` has {} columns, but the classifier in `{}` has {}",
-                    table.path.display(),
-                    table.features.cols(),
-                    model.display(),
-                    saved.dim
-                ),
-                "extract all features with the same backbone",
+                format!("`{}` holds no examples", table.path.display()),
+                "accuracy needs at least one test example",
             ));
         }
-        let rows: Vec<usize> = (0..table.len()).collect();
-        let labels = positions(table, &saved, &rows)?;
-        let found = accuracy(&classifier, &load(table, &rows)?, &labels)?;
-        Ok((saved, found))
+        Ok(TestExamples::Features(Box::new(table)))
     }
+
+    fn measure(&self, model: &Path, examples: &TestExamples, printer: &Printer) -> Result<Measured> {
+        match examples {
+            TestExamples::Features(table) => measure_features(model, table),
+            TestExamples::Images(source) => {
+                let (classes, accuracy) = measure_images(model, source, &self.device, printer)?;
+                Ok(Measured { classes, accuracy, novel: None })
+            }
+        }
+    }
+}
+
+/// What a classifier is measured on.
+enum TestExamples {
+    Features(Box<ExampleTable>),
+    Images(ImageSource),
+}
+
+/// How well a classifier does.
+struct Measured {
+    classes: Vec<String>,
+    accuracy: Accuracy,
+    /// The new classes by themselves, where there are base classes.
+    novel: Option<Accuracy>,
+}
+
+fn measure_features(model: &Path, table: &ExampleTable) -> Result<Measured> {
+    let (saved, classifier) = load_classifier(model)?;
+    if table.features.cols() != saved.dim {
+        return Err(user_error(
+            format!(
+                "`{}` has {} columns, but the classifier in `{}` has {}",
+                table.path.display(),
+                table.features.cols(),
+                model.display(),
+                saved.dim
+            ),
+            "extract all features with the same backbone",
+        ));
+    }
+    let rows: Vec<usize> = (0..table.len()).collect();
+    let labels = positions(table, &saved, &rows)?;
+    let accuracy = accuracy(&classifier, &load(table, &rows)?, &labels)?;
+    let novel = if saved.n_base > 0 { novel_accuracy(&saved, table)? } else { None };
+    Ok(Measured { classes: saved.classes, accuracy, novel })
 }
 
 /// Reads a classifier from disk.
@@ -172,7 +248,8 @@ pub fn load_classifier(path: &Path) -> Result<(SavedClassifier, WeightMatrix)> {
     let saved = SavedClassifier::load(path).map_err(|error| match NetworkFile::load(path) {
         Ok(NetworkFile { metadata: Some(metadata), .. }) if !metadata.architecture.is_empty() => user_error(
             format!("`{}` is a network, not a classifier of features", path.display()),
-            "`labelsieve predict --images` uses it; classifiers come from `labelsieve train`",
+            "give it images: `labelsieve predict --images` and `labelsieve evaluate --images` use it; classifiers of \
+             features come from `labelsieve train`",
         ),
         _ => error.into(),
     })?;
@@ -217,9 +294,9 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
     Ok(Some(accuracy(&classifier, &load(table, &rows)?, &novel)?))
 }
 
-fn accuracy_report(saved: &SavedClassifier, found: &Accuracy) -> AccuracyReport {
+fn accuracy_report(Measured { classes, accuracy: found, .. }: &Measured) -> AccuracyReport {
     let share = |right: usize, n: usize| right as f64 / n.max(1) as f64;
-    let classes = saved.classes.iter().zip(&found.classes).filter(|(_, counts)| counts.n > 0);
+    let classes = classes.iter().zip(&found.classes).filter(|(_, counts)| counts.n > 0);
     AccuracyReport {
         n_test: found.classes.iter().map(|counts| counts.n).sum(),
         top_1: found.top_1,
@@ -239,20 +316,16 @@ fn accuracy_report(saved: &SavedClassifier, found: &Accuracy) -> AccuracyReport 
 }
 
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
-fn gain_by_pool_size(
-    sizes: &HashMap<&str, usize>,
-    (saved, found): (&SavedClassifier, &Accuracy),
-    (other, before): (&SavedClassifier, &Accuracy),
-) -> Vec<SizeGroup> {
+fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<SizeGroup> {
     let top_1 = |counts: &labelsieve::evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
-    let earlier: HashMap<&str, f64> = other
+    let earlier: HashMap<&str, f64> = before
         .classes
         .iter()
-        .zip(&before.classes)
+        .zip(&before.accuracy.classes)
         .filter(|(_, counts)| counts.n > 0)
         .map(|(name, counts)| (name.as_str(), top_1(counts)))
         .collect();
-    let tested = saved.classes.iter().zip(&found.classes).filter(|(_, counts)| counts.n > 0);
+    let tested = found.classes.iter().zip(&found.accuracy.classes).filter(|(_, counts)| counts.n > 0);
     let (pool_sizes, gains): (Vec<usize>, Vec<f64>) = tested
         .filter_map(|(name, counts)| {
             let gain = top_1(counts) - earlier.get(name.as_str())?;

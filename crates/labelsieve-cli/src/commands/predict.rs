@@ -1,27 +1,25 @@
 //! `labelsieve predict`: the classes of new examples.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
-use labelsieve::classifier::WeightMatrix;
-use labelsieve::{Classifier, Features, Scores};
+use clap::{ArgGroup, Args};
+use labelsieve::{Classifier, Scores};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{PredictionRow, PredictionWriter};
-use labelsieve_vision::images::DecodeLimits;
-use labelsieve_vision::{Preparation, prepare, unit_features};
 
 use super::evaluate::load_classifier;
+use super::image_scores::ImageScorer;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::image_inputs::encoded;
 use crate::inputs::{Columns, check_output, load};
-use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
 
 /// Name the classes of new examples
 #[derive(Args)]
+#[command(group = ArgGroup::new("examples").required(true))]
 pub struct Predict {
     /// Classifier, as `labelsieve train` writes it; for --images, a network with one, as `train --classifier finetune`
     /// and `pretrain` write it
@@ -29,11 +27,11 @@ pub struct Predict {
     model: PathBuf,
 
     /// Examples: .npz, .npy, .parquet or a clip-retrieval folder
-    #[arg(long, value_name = "FILE", required_unless_present = "images", conflicts_with = "images")]
+    #[arg(long, value_name = "FILE", group = "examples")]
     features: Option<PathBuf>,
 
     /// Images instead: folders, .parquet files with image bytes, .tar files, image files
-    #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    #[arg(long, value_name = "SOURCE", num_args = 1.., group = "examples")]
     images: Vec<PathBuf>,
 
     /// Column of the image bytes [default: image, img, jpg or bytes]
@@ -61,9 +59,6 @@ pub struct Predict {
 
 /// Examples in memory at a time.
 const BLOCK: usize = 8192;
-
-/// Images that go through the network together.
-const IMAGES: usize = 64;
 
 impl Predict {
     pub fn run(&self, printer: &Printer) -> Result<()> {
@@ -111,12 +106,7 @@ impl Predict {
     }
 
     fn predict_images(&self, sink: &mut Sink, printer: &Printer) -> Result<()> {
-        let opened = open_network(&self.model, Wanted::Classifier, None)?;
-        let networks = self.device.open_networks(printer)?;
-        let mut learner = networks.networks().learner(&opened.network, &opened.snapshot)?;
-        let dim = opened.network.dim();
-        let weights = Features::new(opened.snapshot.class_weights(&opened.network)?.to_vec(), dim)?;
-        let classifier = WeightMatrix::new(weights, opened.scale)?;
+        let scorer = ImageScorer::open(&self.model)?;
         let columns = ImageColumns {
             image: self.image_column.clone(),
             id: self.columns.id_column.clone(),
@@ -124,34 +114,10 @@ impl Predict {
             filters: self.filters.clone(),
         };
         let source = ImageSource::open(&self.images, &columns)?;
-        let preparation = Preparation {
-            size: opened.metadata.image_size,
-            view: opened.view,
-            limits: DecodeLimits::default(),
-            batch: IMAGES,
-        };
-        let progress = printer.progress(source.len_hint().unwrap_or(0) as u64, "images");
-        let mut n_named = 0;
-        for prepared in prepare(source.images()?.map(encoded), preparation)? {
-            let prepared = prepared?;
-            for skipped in &prepared.skipped {
-                printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
-            }
-            if let Some(batch) = &prepared.batch {
-                n_named += prepared.ids.len();
-                let features = Features::new(unit_features(learner.as_mut(), batch)?, dim)?;
-                sink.write(prepared.ids, &classifier.scores(&features), &opened.metadata.classes)?;
-            }
-            progress.inc(prepared.n_read as u64);
-        }
-        progress.finish_and_clear();
-        if n_named == 0 {
-            return Err(user_error(
-                "there is no image that can be read",
-                "check --images and --where; formats are JPEG, PNG, WebP, GIF, BMP and TIFF",
-            ));
-        }
-        Ok(())
+        scorer.score(&source, &self.device, printer, |images| {
+            sink.write(images.ids, &images.scores, scorer.classes())?;
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }
 

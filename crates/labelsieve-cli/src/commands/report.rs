@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve_data::RunDirectory;
-use labelsieve_report::{Progress, Report as Contents, Summary};
+use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
 
 use crate::hint::user_error;
 use crate::inputs::check_output;
@@ -27,10 +27,27 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 
-    /// Pictures of the examples: a folder of files named by id, or Parquet with `id` and `image` [default: the run's
-    /// own]
-    #[arg(long, value_name = "DIR_OR_FILE")]
-    images: Option<PathBuf>,
+    /// Pictures of the examples, clean ones and candidates: folders, .parquet files with image bytes, .tar files, image
+    /// files [default: the run's own]
+    #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    images: Vec<PathBuf>,
+
+    /// Column of the image bytes [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME", requires = "images")]
+    image_column: Option<String>,
+
+    /// Column of the ids in tables of images and of texts [default: id, key, uid, image_path or file_name]
+    #[arg(long, value_name = "NAME", requires = "images")]
+    id_column: Option<String>,
+
+    /// Captions of the examples: the files that `labelsieve match` takes [default: metadata.csv, .jsonl or .parquet in a
+    /// folder of images, text columns of Parquet files, .txt and .json in tars]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "images")]
+    text: Vec<PathBuf>,
+
+    /// Column of the captions; may be repeated [default: caption, title, text or description]
+    #[arg(long, value_name = "NAME", requires = "images")]
+    text_column: Vec<String>,
 
     /// Folder for the figures as SVG files
     #[arg(long, value_name = "DIR")]
@@ -45,7 +62,7 @@ pub struct Report {
     per_class: usize,
 }
 
-/// Unreadable pictures that are named.
+/// Examples that are named in a warning.
 const MOST_NAMED: usize = 3;
 
 impl Report {
@@ -74,9 +91,9 @@ impl Report {
             "truth.parquet",
             "thumbnails.parquet",
         ];
-        let given = [Some(&self.source), self.truth.as_ref(), self.images.as_ref()];
+        let given = [&self.source].into_iter().chain(&self.truth).chain(&self.images).chain(&self.text);
         let of_run = FILES.iter().map(|name| self.source.join(name));
-        given.into_iter().flatten().cloned().chain(of_run).collect()
+        given.cloned().chain(of_run).collect()
     }
 
     fn contents(&self) -> Result<Contents> {
@@ -95,8 +112,14 @@ impl Report {
         if let Some(truth) = &self.truth {
             contents = contents.with_truth(truth);
         }
-        if let Some(images) = &self.images {
-            contents = contents.with_images(images);
+        if !self.images.is_empty() {
+            contents = contents.with_pictures(Pictures {
+                images: self.images.clone(),
+                image_column: self.image_column.clone(),
+                id_column: self.id_column.clone(),
+                texts: self.text.clone(),
+                text_columns: self.text_column.clone(),
+            });
         }
         if let Some(title) = &self.title {
             contents = contents.with_title(title);
@@ -114,27 +137,49 @@ impl Report {
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
         printer.note(&format!(
-            "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture; {:.1} MB",
+            "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture and {} with a \
+             caption; {:.1} MB",
             output.display(),
             summary.tables,
             summary.figures,
             summary.classes,
             summary.examples,
             summary.pictures,
+            summary.captions,
             bytes as f64 / 1e6
         ));
         Ok(())
     }
 }
 
-/// Pictures that are missing or broken.
+/// Pictures that are missing, broken or not the only one.
 fn warn(summary: &Summary, printer: &Printer) {
     if !summary.unreadable.is_empty() {
-        let named =
-            summary.unreadable.iter().take(MOST_NAMED).map(|(id, reason)| format!("`{id}` ({reason})"));
-        let more = summary.unreadable.len().saturating_sub(MOST_NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let named = named.collect::<Vec<_>>().join(", ");
-        printer.warning(&format!("pictures that cannot be read are left out: {named}{more}"));
+        let named = summary.unreadable.iter().map(|(id, reason)| format!("`{id}` ({reason})"));
+        printer.warning(&format!("pictures that cannot be read are left out: {}", some(named)));
     }
+    if !summary.missing.is_empty() {
+        let clean = match summary.n_missing_clean {
+            0 => String::new(),
+            n => format!(", {n} of them clean"),
+        };
+        let n = summary.missing.len();
+        let named = summary.missing.iter().map(|id| format!("`{id}`"));
+        printer.warning(&format!("{n} examples have no picture{clean}: {}", some(named)));
+        printer.hint("give --images all that the relevance comes from, e.g. `--images clean photos`");
+    }
+    if !summary.ambiguous.is_empty() {
+        let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
+        printer.warning(&format!(
+            "{n} ids are those of several pictures, of which one is shown: {}",
+            some(named)
+        ));
+    }
+}
+
+/// The first few, and how many more.
+fn some(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let named = names.take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }

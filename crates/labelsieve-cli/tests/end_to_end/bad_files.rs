@@ -247,7 +247,7 @@ fn missing_files_and_unknown_formats_are_named() {
     let (folder, _) = trained();
     let folder = folder.path();
     let missing =
-        |line: String| refuses(folder, &line, &["`none.", "No such file", "hint: check the spelling"]);
+        |line: String| refuses(folder, &line, &["`none.", "No such file", "hint: there is no `none."]);
     for name in ["C.npz", "N.npz"] {
         for extension in ["npz", "npy", "parquet"] {
             missing(CLEAN.replace(name, &format!("none.{extension}")).replace("R.p", "S.p"));
@@ -261,7 +261,7 @@ fn missing_files_and_unknown_formats_are_named() {
     missing(PREDICT.replace("T.npz", "none.npz"));
     std::fs::write(folder.join("N.csv"), "1,2\n").expect("room");
     let message =
-        ["`N.csv`: file name: expected .npz, .npy, .parquet or a clip-retrieval folder, found `.csv`"];
+        ["`N.csv`: expected features (.npz, .npy, .parquet or a clip-retrieval folder), found a text file"];
     refuses(folder, &CLEAN.replace("N.npz", "N.csv").replace("R.p", "S.p"), &message);
     std::fs::create_dir(folder.join("empty")).expect("room");
     refuses(folder, &CLEAN.replace("N.npz", "empty").replace("R.p", "S.p"), &["`empty", "img_emb"]);

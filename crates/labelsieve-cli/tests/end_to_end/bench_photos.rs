@@ -177,12 +177,12 @@ fn a_run_goes_on_where_it_stopped_and_starts_anew_when_the_features_change() {
     std::fs::write(folder.join("RUN/cells-features.journal"), &journal[..journal.len() / 2]).expect("a file");
     std::fs::remove_file(folder.join("RUN/results.json")).expect("a file");
     let resumed = run(folder, BENCH).ok();
-    assert!(resumed.err.contains("going on after "), "{resumed:?}");
+    assert!(resumed.err.contains("resuming: "), "{resumed:?}");
     assert_eq!(bytes(folder, "RUN/results.json"), results);
     std::fs::copy(folder.join("features.npz"), folder.join("copy.npz")).expect("a copy");
     std::fs::rename(folder.join("copy.npz"), folder.join("features.npz")).expect("a new time of change");
     let anew = run(folder, BENCH).ok();
-    assert!(anew.err.contains("other settings or files; starting anew"), "{anew:?}");
+    assert!(anew.err.contains("different settings or files; starting over"), "{anew:?}");
 }
 
 #[test]
@@ -234,11 +234,7 @@ fn a_set_of_another_layout_is_refused_by_the_place_that_does_not_fit() {
         std::fs::write(folder.join("c.toml"), CONFIG.replacen(from, to, 1)).expect("a file");
     };
     for (from, to, parts) in [
-        (
-            "class = \"kind\"",
-            "class = \"species\"",
-            ["photos.parquet`: schema: expected a column `species`", "kind"],
-        ),
+        ("class = \"kind\"", "class = \"species\"", ["photos.parquet`: columns: expected `species`", "kind"]),
         (
             "train = \"learn\"",
             "train = \"teach\"",

@@ -182,7 +182,7 @@ pub fn write_truth(task: &SyntheticTask, path: PathBuf) {
     );
 }
 
-pub fn write_parquet<const N: usize>(path: PathBuf, columns: [(&str, ArrayRef); N]) {
+pub fn write_parquet<'a>(path: PathBuf, columns: impl IntoIterator<Item = (&'a str, ArrayRef)>) {
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let file = File::create(path).expect("a writable folder");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a schema");

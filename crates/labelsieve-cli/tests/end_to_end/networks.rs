@@ -10,12 +10,12 @@ use crate::common::{Finished, bytes, listing, refuses, run};
 use crate::embed::{encoded, table, write, write_model};
 use crate::resume::{kill, stopped_when};
 
-const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
+pub const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
                         --epochs 8 --batches 4 --batch-size 8 --rate 0.05 --device cpu";
 const CHECKPOINT: &str = "N.safetensors.checkpoint";
 
 /// What a class looks like, in a random place under a little noise.
-fn picture(class: &str, i: u32) -> Vec<u8> {
+pub fn picture(class: &str, i: u32) -> Vec<u8> {
     let drawn = RgbImage::from_fn(16, 16, |x, y| {
         let (across, down) = ((x + i) / 2 % 2, (y + i / 3) / 2 % 2);
         let light = match class {
@@ -30,7 +30,7 @@ fn picture(class: &str, i: u32) -> Vec<u8> {
 }
 
 /// `n` pictures of each class below a folder of its name; `first` makes them others than those of other folders.
-fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
+pub fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
     for class in classes {
         for i in first..first + n {
             write(folder, &format!("{name}/{class}/{i:03}.png"), &picture(class, i));
@@ -39,7 +39,7 @@ fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
 }
 
 /// Pictures of base classes to learn from and to check on.
-fn base_folder() -> tempfile::TempDir {
+pub fn base_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     draw(folder.path(), "base", &["columns", "rows"], 12, 0);
     draw(folder.path(), "checked", &["columns", "rows"], 10, 100);
@@ -84,7 +84,7 @@ fn a_killed_training_goes_on_and_ends_with_the_bytes_of_an_unbroken_one() {
     kill(stopped());
     let checkpoint = bytes(folder, CHECKPOINT);
     let again = run(folder, &line).ok();
-    assert!(again.err.contains("going on after epoch "), "{again:?}");
+    assert!(again.err.contains("resuming: "), "{again:?}");
     assert!(!again.err.contains("epoch   1/12"), "{again:?}");
     let resumed = ["N.safetensors", "N.accuracy.svg", "N.loss.svg"].map(|name| bytes(folder, name));
     assert!(!folder.join(CHECKPOINT).exists());
@@ -92,7 +92,7 @@ fn a_killed_training_goes_on_and_ends_with_the_bytes_of_an_unbroken_one() {
     assert!(unbroken.err.contains("epoch   1/12"), "{unbroken:?}");
     assert_eq!(resumed, ["N.safetensors", "N.accuracy.svg", "N.loss.svg"].map(|name| bytes(folder, name)));
 
-    let anew = "N.safetensors.checkpoint` belongs to a run with other settings or files; starting anew";
+    let anew = "N.safetensors.checkpoint` was made with different settings or files; starting over";
     let other = line.replace("--rate 0.05", "--rate 0.02").replace("--epochs 12", "--epochs 1");
     run(folder, &other.replace("N.safetensors", "expected.safetensors")).ok();
     write(folder, CHECKPOINT, &checkpoint);
@@ -102,7 +102,8 @@ fn a_killed_training_goes_on_and_ends_with_the_bytes_of_an_unbroken_one() {
     write(folder, "checked/rows/100.png", &picture("columns", 3)); // what is measured is in the file too
     assert!(run(folder, &line.replace("--epochs 12", "--epochs 1")).ok().err.contains(anew));
 
-    let refused = ["`N.safetensors.checkpoint` is no checkpoint", "hint: move it elsewhere to start anew"];
+    let refused =
+        ["`N.safetensors.checkpoint` is not a readable checkpoint", "hint: move it elsewhere to start over"];
     write(folder, CHECKPOINT, &checkpoint[..checkpoint.len() / 2]);
     refuses(folder, &line, &refused);
     std::fs::copy(folder.join("N.safetensors"), folder.join(CHECKPOINT)).expect("room");
@@ -128,8 +129,8 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
         ("--batch-size 999999999999", &["batch size: expected at most 65536", "hint: "]),
         ("--epochs 0", &["epochs: expected 1 to 1000000, found 0", "hint: "]),
         ("--batches 0", &["batches per epoch: expected 1 to ", "found 0", "hint: "]),
-        ("--rate NaN", &["learning rate: expected a number from 0, found NaN", "hint: ", "--rate"]),
-        ("--rate -0.1", &["learning rate: expected a number from 0, found -0.1", "hint: "]),
+        ("--rate NaN", &["learning rate: expected a non-negative number, found NaN", "hint: ", "--rate"]),
+        ("--rate -0.1", &["learning rate: expected a non-negative number, found -0.1", "hint: "]),
         ("--least-crop 0", &["share of an image in a crop", "found 0 to 1", "hint: ", "--least-crop"]),
         ("--least-crop 2", &["share of an image in a crop", "found 2 to 1", "hint: "]),
         ("--least-crop -1", &["share of an image in a crop", "found -1 to 1", "hint: "]),
@@ -283,7 +284,7 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let line = |options: &str| format!("{FINETUNE} {options} -o F.safetensors");
     refuses(folder, &line("--base N.safetensors"), &["finetune does not use --base", "hint: "]);
     for option in ["--rate", "--final-rate"] {
-        let parts = ["learning rate: expected a number from 0, found NaN", "hint: "];
+        let parts = ["learning rate: expected a non-negative number, found NaN", "hint: "];
         refuses(folder, &line(&format!("{option} NaN")), &parts);
     }
     refuses(folder, &line("--softmax separate"), &["--base-images"]);
@@ -313,7 +314,7 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, "predict --model N.safetensors --features clean.parquet", &kind);
     std::fs::create_dir(folder.join("junk")).expect("room");
     write(folder, "junk/a.png", b"junk");
-    let unreadable = ["skipped `a.png`: ", "error: there is no image that can be read", "hint: "];
+    let unreadable = ["skipped `a.png`: ", "error: no readable images", "hint: "];
     refuses(folder, "predict --model N.safetensors --images junk --device cpu", &unreadable);
     refuses(folder, "predict --model N.safetensors --images junk --device cpu -o P.parquet", &unreadable);
 }

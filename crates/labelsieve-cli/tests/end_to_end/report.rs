@@ -139,8 +139,12 @@ fn what_is_no_run_is_refused() {
         "report empty -o r.html",
         &["`empty` is no run directory: it holds no run.json", "hint: "],
     );
-    refuses(folder, "report none -o r.html", &["cannot open `none`", "hint: check the spelling"]);
-    refuses(folder, "report C.npz -o r.html", &["`C.npz` is not a readable Parquet file"]);
+    refuses(
+        folder,
+        "report none -o r.html",
+        &["cannot open `none`", "hint: there is no `none` in the current folder"],
+    );
+    refuses(folder, "report C.npz -o r.html", &["`C.npz`: expected a Parquet file, found a NumPy archive"]);
     refuses(folder, "report run", &["--output"]);
     refuses(folder, "report run -o none/r.html", &["cannot write `none/r.html`"]);
     refuses(
@@ -148,7 +152,7 @@ fn what_is_no_run_is_refused() {
         "report run -o run/relevance.parquet",
         &["would replace the input `run/relevance.parquet`"],
     );
-    refuses(folder, "report run --images C.npz -o r.html", &["`C.npz` is not a readable Parquet file"]);
+    refuses(folder, "report run --images C.npz -o r.html", &["`C.npz`: file name: expected a folder"]);
     run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
     let message =
         ["rows: expected candidates of `R.parquet`, with `id` and `class` spelled alike, found none of them"];

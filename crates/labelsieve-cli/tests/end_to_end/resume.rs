@@ -83,10 +83,10 @@ pub fn kill(mut child: Child) {
 
 /// How many pieces of work a run said it found.
 fn went_on_after(finished: &Finished, unit: &str) -> usize {
-    let line = finished.err.lines().find(|line| line.starts_with("going on after "));
+    let line = finished.err.lines().find(|line| line.starts_with("resuming: "));
     let line = line.unwrap_or_else(|| panic!("{finished:?}"));
-    assert!(line.contains(&format!(" {unit} finished earlier")), "{line}");
-    line.split_whitespace().nth(3).and_then(|n| n.parse().ok()).expect("a number")
+    assert!(line.contains(&format!(" {unit} done (")), "{line}");
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn other_settings_or_files_start_anew() {
     std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
     kill(stopped_midway(folder, CLEAN, JOURNAL));
     let anew = run(folder, &other).ok();
-    assert!(anew.err.contains("belongs to a run with other settings or files; starting anew"), "{anew:?}");
+    assert!(anew.err.contains("was made with different settings or files; starting over"), "{anew:?}");
     assert_eq!(bytes(folder, "R.parquet"), expected);
     std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
 
     kill(stopped_midway(folder, &other, JOURNAL));
     let same_bytes = bytes(folder, "C.npz");
     std::fs::write(folder.join("C.npz"), same_bytes).expect("room"); // written anew: nobody knows what changed
-    assert!(run(folder, &other).ok().err.contains("starting anew"));
+    assert!(run(folder, &other).ok().err.contains("starting over"));
     assert_eq!(bytes(folder, "R.parquet"), expected);
 }
 
@@ -146,8 +146,7 @@ fn two_runs_do_not_work_on_one_output() {
     let folder = slow_folder();
     let folder = folder.path();
     let first = stopped_midway(folder, CLEAN, JOURNAL);
-    let message =
-        ["`R.parquet.partial`: journal: expected no other run at work on it, found one that is", "hint: "];
+    let message = ["another process is using `R.parquet.partial`", "hint: "];
     refuses(folder, CLEAN, &message);
     signal(&first, "-CONT");
     Finished::from(first.wait_with_output().expect("it ends")).ok();
@@ -186,7 +185,7 @@ fn other_episodes_start_the_benchmark_anew() {
     let first = run(folder, &line).ok();
     release::write_episode(folder, 1, |class, i| release::clean_row(4, class, i));
     let second = run(folder, &line).ok();
-    assert!(second.err.contains("starting anew"), "the clean examples are others now: {second:?}");
+    assert!(second.err.contains("starting over"), "the clean examples are others now: {second:?}");
     assert_ne!(first.out, second.out);
 }
 
@@ -195,7 +194,7 @@ fn two_benchmarks_do_not_share_a_run_file() {
     let folder = tempfile::tempdir().expect("a folder");
     release::write(folder.path());
     let first = stopped_midway(folder.path(), &format!("{BENCH} --threads 1"), "bench.run");
-    refuses(folder.path(), BENCH, &["`bench.run`: journal: expected no other run at work on it", "hint: "]);
+    refuses(folder.path(), BENCH, &["another process is using `bench.run`", "hint: "]);
     kill(first);
 }
 

@@ -6,7 +6,7 @@ use labelsieve::matching::TextEncoding;
 
 use super::{ImageColumns, LABEL_NAMES, RowFilter};
 use crate::text::{OnBadRow, RowSink, TextColumns, TextSource, column_names, scan};
-use crate::{DataError, Result};
+use crate::{ColumnRole, DataError, Result};
 
 /// What the table says about one image.
 pub(super) struct MetadataRow {
@@ -15,7 +15,8 @@ pub(super) struct MetadataRow {
     pub(super) label: Option<String>,
 }
 
-pub(super) fn find_metadata(folder: &Path) -> Option<PathBuf> {
+/// The table beside the images of a folder, if there is one.
+pub fn find_metadata(folder: &Path) -> Option<PathBuf> {
     let names = ["metadata.csv", "metadata.jsonl", "metadata.parquet"];
     names.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
@@ -36,8 +37,19 @@ pub(super) fn read_metadata(table: &Path, columns: &ImageColumns) -> Result<Vec<
     if let Some(missing) =
         ["file_name"].into_iter().chain(texts.iter().map(String::as_str)).find(|name| !has(name))
     {
-        let found = format!("the columns {}", names.join(", "));
-        return Err(DataError::malformed(table, "header", format!("a column `{missing}`"), found));
+        let role = match missing {
+            "file_name" => ColumnRole::Fixed,
+            name if columns.id.as_deref() == Some(name) => ColumnRole::Id,
+            name if label.as_deref() == Some(name) => ColumnRole::Label,
+            _ => ColumnRole::Filter,
+        };
+        return Err(DataError::MissingColumn {
+            path: table.to_path_buf(),
+            role,
+            asked: Some(missing.to_owned()),
+            expected: format!("`{missing}`"),
+            present: names,
+        });
     }
     if texts.is_empty() {
         texts.push("file_name".to_owned()); // something has to be read

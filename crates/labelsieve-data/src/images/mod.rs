@@ -13,11 +13,14 @@ mod folder_metadata;
 mod parquet_images;
 mod source;
 mod stream;
+mod tar_captions;
 mod tars;
 
 pub use filter::RowFilter;
+pub use folder_metadata::find_metadata;
 pub use source::ImageSource;
 pub use stream::ImageStream;
+pub use tar_captions::read_tar_captions;
 
 use crate::DataError;
 
@@ -69,6 +72,6 @@ const LABEL_NAMES: [&str; 2] = ["class", "label"];
 /// memory.
 const MOST_BYTES: u64 = 128 << 20;
 
-fn is_image_name(extension: &str) -> bool {
+pub(crate) fn is_image_name(extension: &str) -> bool {
     EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }

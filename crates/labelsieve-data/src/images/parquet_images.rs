@@ -11,7 +11,7 @@ use super::stream::{Sink, deliver};
 use super::{ImageColumns, ImageError, LABEL_NAMES, RowFilter};
 use crate::parquet_columns::ParquetFile;
 use crate::text::{for_each_text, is_textual};
-use crate::{DataError, Result};
+use crate::{ColumnRole, DataError, Result};
 
 const IMAGE_NAMES: [&str; 4] = ["image", "img", "jpg", "bytes"];
 const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
@@ -35,11 +35,14 @@ pub(super) struct ParquetImages {
 impl ParquetImages {
     pub(super) fn open(path: &Path, columns: &ImageColumns) -> Result<ParquetImages> {
         let file = ParquetFile::open(path)?;
-        let image = find_image(&file, path, columns)?;
-        let id = file.find(columns.id.as_deref(), &ID_NAMES)?;
-        let label = file.find(columns.label.as_deref(), &LABEL_NAMES)?;
+        let image = find_image(&file, path, columns).map_err(DataError::for_column(ColumnRole::Image))?;
+        let id =
+            file.find(columns.id.as_deref(), &ID_NAMES).map_err(DataError::for_column(ColumnRole::Id))?;
+        let label = file.find(columns.label.as_deref(), &LABEL_NAMES);
+        let label = label.map_err(DataError::for_column(ColumnRole::Label))?;
         for filter in &columns.filters {
-            file.find(Some(&filter.column), &[])?;
+            let found = file.find(Some(&filter.column), &[]);
+            found.map_err(DataError::for_column(ColumnRole::Filter))?;
         }
         let filtered = columns.filters.iter().map(|filter| &filter.column);
         for name in filtered.chain(&id).chain(&label) {

@@ -112,11 +112,7 @@ impl ImageSource {
             }
             parts.remove(0);
         }
-        ImageStream::start(parts, skip).map_err(|cause| DataError::Io {
-            action: "start a thread for",
-            path: PathBuf::from("images"),
-            cause,
-        })
+        ImageStream::start(parts, skip).map_err(DataError::io("start a thread for", "images"))
     }
 }
 

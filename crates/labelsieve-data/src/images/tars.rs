@@ -215,7 +215,7 @@ fn read_whole<R: Read>(entry: &mut tar::Entry<'_, R>) -> std::io::Result<Vec<u8>
 }
 
 /// `a/b/000.seg.png` is key `a/b/000` and ending `seg.png`: webdataset splits at the first dot of the file's own name.
-fn split_name(name: &str) -> (&str, &str) {
+pub(super) fn split_name(name: &str) -> (&str, &str) {
     let start = name.rfind('/').map_or(0, |slash| slash + 1);
     match name[start..].find('.') {
         Some(dot) => (&name[..start + dot], &name[start + dot + 1..]),

@@ -8,6 +8,7 @@
 //! [`TextSource`] finds out what the files are and which columns to read, before anything is read; [`scan`] drives the
 //! pipeline. Class files live here too ([`read_class_file`]), since they are written by the same people.
 
+mod captions;
 mod class_file;
 mod compression;
 mod content_hashes;
@@ -21,9 +22,11 @@ mod source;
 mod synset_list;
 mod yfcc;
 
+pub(crate) use captions::CAPTION_NAMES;
 pub(crate) use parquet_rows::{for_each_text, is_textual};
 pub(crate) use source::{column_names, expand_pattern};
 
+pub use captions::{has_captions, read_captions};
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
 pub use rows::{BadRow, RowSink};

@@ -14,8 +14,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::rows::{BadRow, RowSink, Tally};
+use crate::file_kind::open_file;
 use crate::parquet_columns::guarded;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Wanted};
 
 /// What is read of each row, as column names.
 #[derive(Clone, Debug)]
@@ -81,8 +82,9 @@ impl Batches {
 }
 
 fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let file = File::open(path).map_err(DataError::io("open", path))?;
-    guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))
+    let file = open_file(path)?;
+    let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
+    builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))
 }
 
 /// Reads every row of `batch`. A null text is absent; a null id makes the row bad.

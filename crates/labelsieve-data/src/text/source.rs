@@ -7,7 +7,7 @@ use labelsieve::matching::TextEncoding;
 use super::delimited::{self, Dialect};
 use super::line_blocks::{LineBlocks, RowEnd};
 use super::{json_lines, parquet_rows, rows, yfcc};
-use crate::{DataError, Result};
+use crate::{ColumnRole, DataError, Result};
 
 /// How a file stores its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) enum Layout {
     Parquet(parquet_rows::Columns),
 }
 
-const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
+pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags", "user_tags"];
 
 impl TextSource {
@@ -175,7 +175,7 @@ fn guess(path: &Path) -> Result<TextFormat> {
         false => {
             let expected =
                 ".csv, .tsv, .jsonl, .parquet, or lines of 23 or 25 tab-separated fields (YFCC100M)";
-            Err(DataError::malformed(path, "format", expected, "another file"))
+            Err(DataError::UnknownFormat { path: path.to_path_buf(), expected })
         }
     }
 }
@@ -274,23 +274,28 @@ struct Chosen {
 /// The asked-for columns, or the usual ones among those that exist.
 fn choose(path: &Path, columns: &TextColumns, names: &[String]) -> Result<Chosen> {
     let has = |name: &str| names.iter().any(|present| present == name);
-    let missing = |expected: String| {
-        let found = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-        DataError::malformed(path, "columns", expected, found)
+    let missing = |role: ColumnRole, asked: Option<&String>, expected: String| DataError::MissingColumn {
+        path: path.to_path_buf(),
+        role,
+        asked: asked.cloned(),
+        expected,
+        present: names.to_vec(),
     };
-    for name in columns.texts.iter().chain(&columns.id) {
+    let texts = columns.texts.iter().map(|name| (ColumnRole::Text, name));
+    for (role, name) in texts.chain(columns.id.iter().map(|name| (ColumnRole::Id, name))) {
         if !has(name) {
-            return Err(missing(format!("`{name}`")));
+            return Err(missing(role, Some(name), format!("`{name}`")));
         }
     }
     let id = columns.id.clone().or_else(|| ID_NAMES.into_iter().find(|name| has(name)).map(String::from));
-    let id = id.ok_or_else(|| missing(format!("an id under {}", ID_NAMES.join(", "))))?;
+    let id =
+        id.ok_or_else(|| missing(ColumnRole::Id, None, format!("an id under {}", ID_NAMES.join(", "))))?;
     let mut texts = columns.texts.clone();
     if texts.is_empty() {
         texts = TEXT_NAMES.into_iter().filter(|name| has(name)).map(String::from).collect();
     }
     if texts.is_empty() {
-        return Err(missing(format!("a text under {}", TEXT_NAMES.join(", "))));
+        return Err(missing(ColumnRole::Text, None, format!("a text under {}", TEXT_NAMES.join(", "))));
     }
     Ok(Chosen { id, texts })
 }

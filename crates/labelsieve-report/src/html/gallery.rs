@@ -147,19 +147,18 @@ impl Galleries<'_> {
 
     fn item(&self, row: usize, rank: Option<usize>) -> Item<'_> {
         let id = self.classes.table.ids[row].as_str();
-        let thumbnail = self.thumbnails.by_id.get(id);
         let reasons = self.reasons.get(&row);
         Item {
             id,
             r: rank.map(|_| format!("{:.2}", self.classes.table.relevance[row])),
             k: rank,
             t: rank.and(self.classes.truth[row]),
-            title: thumbnail.and_then(|thumbnail| thumbnail.title.as_deref()),
+            title: self.thumbnails.captions.get(id).map(String::as_str),
             name: reasons.and_then(|reasons| reasons.matched_name.as_deref()),
             best: reasons.and_then(|reasons| reasons.best_clean.as_deref()),
             sim: reasons.and_then(|reasons| reasons.best_clean_similarity).map(|s| format!("{s:.2}")),
             nn: reasons.and_then(|reasons| reasons.reciprocal_neighbours),
-            p: thumbnail.map(|thumbnail| thumbnail.uri.as_str()),
+            p: self.thumbnails.by_id.get(id).map(String::as_str),
         }
     }
 }

@@ -100,6 +100,7 @@ const thumb = (item, position) => {
   const button = make("button", { type: "button", class: `thumb ${truthText(item)}`, "aria-label": labelOf(item) }, later(picture(item), item.p));
   button.tabIndex = position === 0 ? 0 : -1;
   if (item.t !== undefined) button.append(mark(item));
+  if (item.title) button.append(make("span", { class: "caption" }, item.title));
   if (item.r !== undefined) {
     const level = make("i");
     level.style.width = `${100 * Number(item.r)}%`;
@@ -168,7 +169,7 @@ const show = (button) => {
   fact("relevance", item.r ?? "1 (clean example)");
   fact("rank", item.k?.toLocaleString("en"));
   fact("truth", truthText(item));
-  fact("title", item.title);
+  fact("caption", item.title);
   fact("found by", item.name);
   fact("id", item.id);
   fact("reciprocal neighbours", item.nn?.toString());

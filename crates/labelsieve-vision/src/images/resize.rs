@@ -6,7 +6,7 @@ use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use serde::{Deserialize, Serialize};
 
 use super::rgb::RgbImage;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 
 /// What a network sees of an image when nothing is random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,11 @@ impl std::str::FromStr for View {
 
     fn from_str(text: &str) -> Result<View> {
         [View::Whole, View::Centre].into_iter().find(|view| view.to_string() == text).ok_or_else(|| {
-            Error::Setting { name: "view", expected: "whole or centre".to_owned(), found: text.to_owned() }
+            Error::Setting {
+                name: Setting::View,
+                expected: "whole or centre".to_owned(),
+                found: text.to_owned(),
+            }
         })
     }
 }

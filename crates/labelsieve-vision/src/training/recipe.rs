@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
 use crate::images::{Augmentation, Crop};
 
 /// How a network is trained.
@@ -126,38 +126,38 @@ impl Recipe {
             Err(Error::Setting { name, expected: expected.to_owned(), found })
         };
         if self.batch < 2 {
-            return wrong("batch size", "at least 2, which a normalisation needs", self.batch.to_string());
+            return wrong(
+                Setting::BatchSize,
+                "at least 2, which a normalisation needs",
+                self.batch.to_string(),
+            );
         }
         if self.batch > LARGEST_BATCH {
-            return wrong("batch size", &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
+            return wrong(Setting::BatchSize, &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
         }
         if !(1..=MOST_EPOCHS).contains(&self.epochs) {
-            return wrong("epochs", &format!("1 to {MOST_EPOCHS}"), self.epochs.to_string());
+            return wrong(Setting::Epochs, &format!("1 to {MOST_EPOCHS}"), self.epochs.to_string());
         }
         let most_batches = MOST_IMAGES / self.batch;
         if let Some(batches) = self.batches_per_epoch.filter(|n| !(1..=most_batches).contains(n)) {
             let expected = format!("1 to {most_batches} of {} images", self.batch);
-            return wrong("batches per epoch", &expected, batches.to_string());
+            return wrong(Setting::BatchesPerEpoch, &expected, batches.to_string());
         }
         for epoch in 0..self.epochs {
             let rate = self.rates.at(epoch, self.epochs);
             if !(rate >= 0.0 && rate.is_finite()) {
-                return wrong("learning rate", "a number from 0", rate.to_string());
+                return wrong(Setting::LearningRate, "a non-negative number", rate.to_string());
             }
         }
         if let Crop::Random(crop) = self.augmentation.crop
             && !(crop.area.0 > 0.0 && crop.area.0 <= crop.area.1 && crop.area.1 <= 1.0)
         {
             let found = format!("{} to {}", crop.area.0, crop.area.1);
-            return wrong(
-                "share of an image in a crop",
-                "numbers above 0 and up to 1, the smaller first",
-                found,
-            );
+            return wrong(Setting::CropShare, "numbers above 0 and up to 1, the smaller first", found);
         }
-        for (name, value) in [("momentum", self.momentum), ("weight decay", self.decay)] {
+        for (name, value) in [(Setting::Momentum, self.momentum), (Setting::WeightDecay, self.decay)] {
             if !(0.0..1.0).contains(&value) {
-                return wrong(name, "a number from 0 to below 1", value.to_string());
+                return wrong(name, "a number in [0, 1)", value.to_string());
             }
         }
         Ok(())

@@ -50,14 +50,21 @@ pub fn accuracy(classifier: &dyn Classifier, features: &Features, labels: &[usiz
         let rows: Vec<usize> = (block * BLOCK..block * BLOCK + labels.len()).collect();
         let scores = classifier.scores(&features.select(&rows));
         for (scores, &label) in scores.rows().zip(labels) {
-            let rank = rank_of(scores, label);
-            let counts = &mut classes[label];
-            counts.n += 1;
-            counts.top_1 += usize::from(rank < 1);
-            counts.top_5 += usize::from(rank < 5);
+            classes[label].add(scores, label);
         }
     }
     Ok(Accuracy::from_counts(classes))
+}
+
+impl ClassCounts {
+    /// Counts an example of class `label`, this one, by its scores for all classes. Equal scores are ranked by lower
+    /// class.
+    pub fn add(&mut self, scores: &[f32], label: usize) {
+        let rank = rank_of(scores, label);
+        self.n += 1;
+        self.top_1 += usize::from(rank < 1);
+        self.top_5 += usize::from(rank < 5);
+    }
 }
 
 impl Accuracy {

@@ -18,6 +18,16 @@ pub enum TextEncoding {
     Percent,
 }
 
+impl TextEncoding {
+    /// The text as it reads.
+    pub fn decode(self, text: &str) -> Cow<'_, str> {
+        match self {
+            TextEncoding::Plain => Cow::Borrowed(text),
+            TextEncoding::Percent => Cow::Owned(percent_decode(text)),
+        }
+    }
+}
+
 /// Ends one text inside a [`WordBuffer`]. No name contains it, so no match runs from one text into the next.
 const TEXT_END: u8 = b'\n';
 
@@ -47,10 +57,7 @@ impl WordBuffer {
         if push_simple(&mut self.bytes, text.as_bytes(), encoding) {
             return;
         }
-        let decoded = match encoding {
-            TextEncoding::Plain => Cow::Borrowed(text),
-            TextEncoding::Percent => Cow::Owned(percent_decode(text)),
-        };
+        let decoded = encoding.decode(text);
         html::strip(&decoded, &mut self.stripped);
         folding::push_words(&mut self.bytes, &self.stripped);
     }

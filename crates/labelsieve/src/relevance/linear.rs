@@ -39,7 +39,7 @@ impl Linear {
 impl RelevanceModel for Linear {
     fn relevance(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance> {
         let Some(others) = problem.others.filter(|others| !others.is_empty()) else {
-            return Err(Error::Missing { method: "linear", needs: "examples of other classes, found none" });
+            return Err(Error::NoOtherClass);
         };
         let negatives = draw(others.rows(), others.dim(), self.negatives, Stream::new(seed));
         let (weights, bias) = fit(problem.clean, &negatives, self.decay);

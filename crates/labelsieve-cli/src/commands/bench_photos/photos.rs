@@ -8,6 +8,7 @@ use labelsieve_data::{DataError, read_text_columns};
 
 use super::config::PhotoColumns;
 use crate::hint::user_error;
+use crate::spelling::nearest;
 
 /// All photos. A photo is known by its position here.
 pub struct Photos {
@@ -73,7 +74,7 @@ impl Photos {
         let title = columns.title.as_deref().unwrap_or(&columns.id);
         let names = [&columns.id, &columns.class, &columns.role, &columns.split].map(String::as_str);
         let names: Vec<&str> = names.into_iter().chain([class_names, title]).collect();
-        let read = read_text_columns(file, &names)?;
+        let read = read_text_columns(file, &names).map_err(in_configuration)?;
         let [ids, classes, roles, splits, names, titles] = &read[..] else {
             unreachable!("as many columns as names")
         };
@@ -180,4 +181,11 @@ fn distinct_names(classes: &mut [ClassPhotos]) {
             _ => format!("{} ({})", class.names[0], class.class),
         };
     }
+}
+/// Columns have their names from the configuration; no option changes them.
+fn in_configuration(error: DataError) -> anyhow::Error {
+    let DataError::MissingColumn { asked: Some(asked), present, .. } = &error else { return error.into() };
+    let meant = nearest(asked, present.iter().map(String::as_str));
+    let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
+    user_error(error.to_string(), format!("{meant}the configuration names the columns"))
 }

@@ -1,0 +1,94 @@
+//! Images through a network and its classifier: what `predict --images` and `evaluate --images` have in common.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::Result;
+use labelsieve::classifier::WeightMatrix;
+use labelsieve::{Classifier, Features, Scores};
+use labelsieve_data::images::ImageSource;
+use labelsieve_vision::images::DecodeLimits;
+use labelsieve_vision::{Preparation, prepare, unit_features};
+
+use crate::device::DeviceArguments;
+use crate::hint::user_error;
+use crate::image_inputs::encoded;
+use crate::network::{OpenedNetwork, Wanted, open_network};
+use crate::printer::Printer;
+
+/// Images that go through the network together.
+const IMAGES: usize = 64;
+
+/// A network with a classifier.
+pub struct ImageScorer {
+    opened: OpenedNetwork,
+    classifier: WeightMatrix,
+}
+
+/// Some images with a row of scores each, one score per class of the network.
+pub struct ScoredImages {
+    pub ids: Vec<String>,
+    /// Their classes, where the source says so.
+    pub labels: Vec<Option<String>>,
+    pub scores: Scores,
+}
+
+impl ImageScorer {
+    pub fn open(model: &Path) -> Result<ImageScorer> {
+        let opened = open_network(model, Wanted::Classifier, None)?;
+        let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
+        let weights = Features::new(weights, opened.network.dim())?;
+        let classifier = WeightMatrix::new(weights, opened.scale)?;
+        Ok(ImageScorer { opened, classifier })
+    }
+
+    /// The classes that scores are for.
+    pub fn classes(&self) -> &[String] {
+        &self.opened.metadata.classes
+    }
+
+    /// Hands all readable images to `visit`, in order and a few at a time, until it breaks; warns of the others.
+    pub fn score(
+        &self,
+        source: &ImageSource,
+        device: &DeviceArguments,
+        printer: &Printer,
+        mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let networks = device.open_networks(printer)?;
+        let mut learner = networks.networks().learner(&self.opened.network, &self.opened.snapshot)?;
+        let preparation = Preparation {
+            size: self.opened.metadata.image_size,
+            view: self.opened.view,
+            limits: DecodeLimits::default(),
+            batch: IMAGES,
+        };
+        let progress = printer.progress(source.len_hint().unwrap_or(0) as u64, "images");
+        let mut n_scored = 0;
+        for prepared in prepare(source.images()?.map(encoded), preparation)? {
+            let prepared = prepared?;
+            for skipped in &prepared.skipped {
+                printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
+            }
+            if let Some(batch) = &prepared.batch {
+                n_scored += prepared.ids.len();
+                let features = unit_features(learner.as_mut(), batch)?;
+                let features = Features::new(features, self.opened.network.dim())?;
+                let scores = self.classifier.scores(&features);
+                let scored = ScoredImages { ids: prepared.ids, labels: prepared.labels, scores };
+                if visit(scored)?.is_break() {
+                    break;
+                }
+            }
+            progress.inc(prepared.n_read as u64);
+        }
+        progress.finish_and_clear();
+        match n_scored {
+            0 => Err(user_error(
+                "no readable images",
+                "check --images and --where; formats are JPEG, PNG, WebP, GIF, BMP and TIFF",
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Files that are something else: how to get from what they are to what is wanted.
+
+use std::path::Path;
+
+use labelsieve_data::{FileKind, Wanted};
+
+use super::paths::shell_word;
+
+/// What to do with a file that is `found` where something else is wanted; `None` when it may just be damaged.
+pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<String> {
+    Some(match (found, wanted) {
+        (FileKind::Empty, _) => "the file is empty; write or download it again".to_owned(),
+        (FileKind::Html, _) => {
+            "it is a web page, perhaps the error page of a download; download the file itself".to_owned()
+        }
+        (FileKind::GitLfsPointer, _) => {
+            "the file itself was not downloaded; run `git lfs pull` in its repository".to_owned()
+        }
+        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Features)) => embed_first(path),
+        (FileKind::PyTorch, Some(Wanted::Tensors)) => convert_network(path),
+        (FileKind::PyTorch, Some(Wanted::Features)) => convert_features(path),
+        (FileKind::Hdf5 | FileKind::Onnx, Some(Wanted::Tensors)) => {
+            "networks are read from .safetensors files with torchvision's names for a ResNet; export the weights from \
+             PyTorch, or make a network with `labelsieve pretrain`"
+                .to_owned()
+        }
+        (FileKind::Gzip, Some(_)) => format!("unpack it first: `gunzip {}`", shell_word(path)),
+        (FileKind::Npy | FileKind::Npz | FileKind::Parquet, Some(Wanted::Features)) => rename(path, found),
+        (FileKind::Safetensors, Some(Wanted::Tensors)) => return None,
+        (FileKind::Folder, Some(Wanted::Features)) => {
+            "give a file of features, as `labelsieve embed` writes it".to_owned()
+        }
+        (FileKind::Text, Some(Wanted::Features)) => {
+            "save features with `numpy.save`, or make them from images with `labelsieve embed`".to_owned()
+        }
+        (FileKind::Safetensors, Some(_)) => {
+            "it holds a network or a classifier, which goes to --model; this option takes a table".to_owned()
+        }
+        (FileKind::Parquet, Some(Wanted::Tensors)) | (FileKind::Npy | FileKind::Npz, Some(Wanted::Tensors)) => {
+            "it holds a table; networks and classifiers are .safetensors files, as `labelsieve pretrain` and \
+             `labelsieve train` write them"
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// How to get features of images.
+pub fn embed_first(images: &Path) -> String {
+    let name = images.file_stem().unwrap_or_default();
+    format!(
+        "compute features of the images first: `labelsieve embed --model NETWORK.safetensors --images {} -o {}`, then \
+         give that file",
+        shell_word(images),
+        shell_word(&Path::new(name).with_extension("parquet"))
+    )
+}
+
+/// Weights in a nested `state_dict`, of a network wrapped for several GPUs, sharing memory or not contiguous: all of
+/// these are common, and safetensors refuses the last two.
+fn convert_network(path: &Path) -> String {
+    format!(
+        "convert it: `python -c \"import sys, torch, safetensors.torch as s; w = torch.load(sys.argv[1], \
+         map_location='cpu', weights_only=True); w = w.get('state_dict', w.get('model', w)); \
+         s.save_file({{k.removeprefix('module.'): v.clone(memory_format=torch.contiguous_format) for k, v in w.items() \
+         if torch.is_tensor(v)}}, sys.argv[2])\" {} {}`",
+        shell_word(path),
+        shell_word(&path.with_extension("safetensors"))
+    )
+}
+
+fn convert_features(path: &Path) -> String {
+    format!(
+        "convert it: `python -c \"import sys, torch, numpy; numpy.save(sys.argv[2], torch.load(sys.argv[1], \
+         map_location='cpu', weights_only=True).float().numpy())\" {} {}`",
+        shell_word(path),
+        shell_word(&path.with_extension("npy"))
+    )
+}
+
+/// For what is read by its ending.
+fn rename(path: &Path, found: FileKind) -> String {
+    let ending = match found {
+        FileKind::Npy => "npy",
+        FileKind::Npz => "npz",
+        _ => "parquet",
+    };
+    format!("it is {found}; rename it to `{}`", path.with_extension(ending).display())
+}

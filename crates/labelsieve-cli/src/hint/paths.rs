@@ -1,0 +1,140 @@
+//! Paths that lead nowhere: where they end, and what was perhaps meant.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use crate::spelling::nearest;
+
+/// Entries of a folder among which a near name is looked for.
+const MOST_ENTRIES: usize = 10_000;
+
+/// What to do about a file or folder to read that is not there.
+pub fn missing_input(path: &Path) -> String {
+    let lost = Lost::of(path);
+    match lost.meant() {
+        Some(meant) => format!("{}; did you mean `{}`?", lost.said(), meant.display()),
+        None => format!("{}; check the spelling of the path", lost.said()),
+    }
+}
+
+/// What to do about an output whose folder is not there.
+pub fn missing_folder(output: &Path) -> String {
+    let folder = output.parent().unwrap_or(output);
+    let lost = Lost::of(folder);
+    match lost.meant() {
+        Some(meant) if meant.is_dir() => {
+            let name = output.file_name().unwrap_or_default();
+            format!("{}; did you mean `{}`?", lost.said(), meant.join(name).display())
+        }
+        _ if lost.is_blocked() => format!("{}; choose another output", lost.said()),
+        _ => format!("{}; create it first: `mkdir -p {}`", lost.said(), shell_word(folder)),
+    }
+}
+
+/// A path as one word of a command line.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Where a path leaves what exists.
+struct Lost<'a> {
+    /// What exists; empty for the current folder.
+    known: PathBuf,
+    /// The first part that does not.
+    name: &'a OsStr,
+    /// What follows it.
+    rest: PathBuf,
+}
+
+impl<'a> Lost<'a> {
+    fn of(path: &'a Path) -> Lost<'a> {
+        let mut known = PathBuf::new();
+        let mut parts = path.components();
+        while let Some(part) = parts.next() {
+            let next = known.join(part);
+            if let Component::Normal(name) = part
+                && std::fs::symlink_metadata(&next).is_err()
+            {
+                return Lost { known, name, rest: parts.as_path().to_path_buf() };
+            }
+            known = next;
+        }
+        Lost { known, name: OsStr::new(""), rest: PathBuf::new() }
+    }
+
+    /// Whether a file stands where a folder should be.
+    fn is_blocked(&self) -> bool {
+        !self.known.as_os_str().is_empty() && !self.known.is_dir()
+    }
+
+    fn said(&self) -> String {
+        let (name, known) = (self.name.to_string_lossy(), self.known.display());
+        match () {
+            () if self.name.is_empty() => format!("`{known}` is a link to what does not exist"),
+            () if self.known.as_os_str().is_empty() => format!("there is no `{name}` in the current folder"),
+            () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
+            () => format!("there is no `{name}` in `{known}`"),
+        }
+    }
+
+    /// The path with its lost part replaced by its nearest neighbour: a name spelled much like it, or the same name with
+    /// another ending.
+    fn meant(&self) -> Option<PathBuf> {
+        let here = if self.known.as_os_str().is_empty() { Path::new(".") } else { &self.known };
+        let entries = std::fs::read_dir(here).ok()?.take(MOST_ENTRIES).flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        let stem = Path::new(self.name).file_stem();
+        let same_stem = |name: &&String| stem.is_some() && Path::new(name).file_stem() == stem;
+        let name = nearest(self.name.to_str()?, names.iter().map(String::as_str));
+        let name = name.or_else(|| names.iter().find(same_stem).map(String::as_str))?;
+        let meant = self.known.join(name);
+        let whole = if self.rest.as_os_str().is_empty() { meant.clone() } else { meant.join(&self.rest) };
+        Some(if whole.exists() { whole } else { meant })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_that_is_wrong_is_named_with_what_was_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("data/photos")).unwrap();
+        std::fs::write(root.join("data/C.npz"), "").unwrap();
+        let check = |path: &str, said: &str, meant: &str| {
+            let hint = missing_input(&root.join(path));
+            let at = root.display();
+            assert_eq!(
+                hint,
+                format!("{}; {}", said.replace('@', &at.to_string()), meant.replace('@', &at.to_string()))
+            );
+        };
+        check("data/phtos", "there is no `phtos` in `@/data`", "did you mean `@/data/photos`?");
+        check("dta/photos", "there is no `dta` in `@`", "did you mean `@/data/photos`?");
+        check("data/C.parquet", "there is no `C.parquet` in `@/data`", "did you mean `@/data/C.npz`?");
+        check("data/C.npz/x", "`@/data/C.npz` is a file, not a folder", "check the spelling of the path");
+        check("data/xyz", "there is no `xyz` in `@/data`", "check the spelling of the path");
+        let hint = missing_folder(&root.join("out/r.html"));
+        assert!(
+            hint.ends_with(&format!("create it first: `mkdir -p {}`", root.join("out").display())),
+            "{hint}"
+        );
+        let hint = missing_folder(&root.join("data/C.npz/r.html"));
+        assert!(hint.ends_with("C.npz` is a file, not a folder; choose another output"), "{hint}");
+    }
+
+    #[test]
+    fn odd_paths_become_one_word() {
+        assert_eq!(shell_word(Path::new("a/b-1.pth")), "a/b-1.pth");
+        assert_eq!(shell_word(Path::new("my net's.pth")), r"'my net'\''s.pth'");
+    }
+}

@@ -32,7 +32,8 @@ from ._files import (
     write_relevance,
 )
 from ._graph import knn_graph
-from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone, to_label_studio
+from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
+from ._label_studio import read_label_studio, to_label_studio
 from ._labelsieve import __version__, get_num_threads
 from ._matching import match
 from ._relevance import describe_device, normalize, paper_lambda, relevance, set_num_threads
@@ -63,6 +64,7 @@ __all__ = [
     "read_candidates",
     "read_classifier",
     "read_features",
+    "read_label_studio",
     "read_relevance",
     "read_run",
     "read_truth",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._choice import Method
 from ._demo import DemoData, demo_data
 from ._files import (
     Examples,
@@ -49,6 +50,7 @@ __all__ = [
     "CosineClassifier",
     "DemoData",
     "Examples",
+    "Method",
     "PrototypeClassifier",
     "Run",
     "SavedClassifier",

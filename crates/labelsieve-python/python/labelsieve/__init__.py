@@ -43,8 +43,10 @@ from ._table import Table
 
 if TYPE_CHECKING:
     from ._estimators import Cleaner, CosineClassifier, PrototypeClassifier
+    from ._folds import CleanKFold
 
 __all__ = [
+    "CleanKFold",
     "Cleaner",
     "CleanlabInputs",
     "CosineClassifier",
@@ -88,6 +90,10 @@ def __getattr__(name: str) -> Any:
         from . import _estimators
 
         return getattr(_estimators, name)
+    if name == "CleanKFold":
+        from ._folds import CleanKFold
+
+        return CleanKFold
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import Rows, as_numpy, as_rows, check_columns, is_tensor
+from ._is_clean import IN_FOLDS
 
 if TYPE_CHECKING:
 
@@ -42,10 +45,15 @@ if TYPE_CHECKING:
 else:
     try:
         from sklearn.base import BaseEstimator, ClassifierMixin
+        from sklearn.exceptions import FitFailedWarning
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         has_sklearn = True
+        # A fold that leaves a class without a clean row cannot be fitted. scikit-learn only warns: the mean score of every
+        # setting becomes NaN, and the first is called the best. Appended, so that filters of the user come first.
+        lost = "(?s).*will be set to nan.*" + re.escape(IN_FOLDS)
+        warnings.filterwarnings("error", lost, FitFailedWarning, append=True)
     except ImportError:
         has_sklearn = False
 

@@ -91,7 +91,7 @@ else:
         "labelsieve.relevance(rows[:5], rows[5:], progress=progress)",
         "labelsieve.Cleaner(progress=progress).fit(rows, y, is_clean=np.arange(len(rows)) < 5)",
         "labelsieve.knn_graph(rows, progress=progress)",
-        "labelsieve.CosineClassifier(epochs=100_000, progress=progress).fit(rows[:999], np.arange(999) % 9)",
+        "labelsieve.CosineClassifier(epochs=100_000, progress=progress).fit(rows[:999], np.arange(999) % 9, is_clean=True)",
     ],
 )
 def test_control_c_stops_in_the_middle_with_keyboard_interrupt(work):
@@ -116,7 +116,7 @@ def test_progress_takes_bars_of_tqdm(sample):
         labelsieve.Cleaner(progress=bar).fit(sample.X, sample.y, is_clean=sample.is_clean)
         assert bar.n == bar.total > 0
     labelsieve.relevance(sample.X[:2], sample.X[2:], progress=True)
-    with pytest.raises(TypeError, match="progress: expected a function"):
+    with pytest.raises(TypeError, match="progress: expected True, a function"):
         labelsieve.relevance(sample.X[:2], sample.X[2:], progress=3)
 
 

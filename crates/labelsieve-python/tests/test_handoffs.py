@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -24,14 +25,69 @@ def test_label_studio_accepts_the_tasks(tmp_path):
     tasks = json.loads((tmp_path / "tasks.json").read_text())
     assert [task["predictions"][0]["score"] for task in tasks] == [0.25, 1.0, 0.5]
     assert tasks[0]["data"]["image"] == "https://example.org/a/b.c.jpg"
+    choices = [choice.get("value") for choice in ElementTree.fromstring(interface).iter("Choice")]
+    assert choices == ["black & widow", "owl", "None of these"], "a person can reject them all"
     sdk = pytest.importorskip("label_studio_sdk.label_interface", reason="label-studio-sdk is not installed")
     loaded = sdk.LabelInterface(interface)
     loaded.validate()
     for task in tasks:
         assert loaded.validate_task({"data": task["data"]})
         assert loaded.validate_prediction(task["predictions"][0], return_errors=True) == []
+    tasks[0]["predictions"][0]["result"][0]["value"]["choices"] = ["None of these"]
+    assert loaded.validate_prediction(tasks[0]["predictions"][0], return_errors=True) == []
     tasks[0]["predictions"][0]["result"][0]["value"]["choices"] = ["no such class"]
     assert loaded.validate_prediction(tasks[0]["predictions"][0], return_errors=True) != [], "or it checks nothing"
+
+
+def answer(choices, **more):
+    result = {"from_name": "class", "to_name": "image", "type": "choices", "value": {"choices": choices}}
+    return {"result": [result] if choices else [], "was_cancelled": False, **more}
+
+
+def exported(path, *answers, none_of_these="None of these"):
+    """The tasks as Label Studio exports them once people have answered."""
+    labelsieve.to_label_studio(TABLE, path, none_of_these=none_of_these)
+    tasks = [{"id": number, **task} for number, task in enumerate(json.loads(path.read_text()), 700)]
+    for task, given in zip(tasks, answers):
+        task["annotations"] = given
+    path.write_text(json.dumps(tasks))
+    return path
+
+
+def test_answers_come_back_from_label_studio(tmp_path):
+    path = exported(tmp_path / "e.json", [answer(["owl"])], [answer(["None of these"])], [answer(["owl"])])
+    table = labelsieve.read_label_studio(path)
+    assert table["id"].tolist() == TABLE["id"] and table["class"].tolist() == TABLE["class"]
+    assert table["chosen"].tolist() == ["owl", None, "owl"]
+    assert table["relevant"].tolist() == [True, False, False]
+    path = exported(tmp_path / "e.json", [answer(["keine"])], [], [], none_of_these="keine")
+    assert labelsieve.read_label_studio(path, none_of_these="keine")["chosen"].tolist() == [None]
+
+
+def test_tasks_without_an_agreed_answer_are_left_out(tmp_path):
+    disputed = [answer(["owl"]), answer(["None of these"])]
+    agreed = [answer(["owl"]), answer(["None of these"], was_cancelled=True), answer(["owl"]), answer([])]
+    path = exported(tmp_path / "e.json", disputed, agreed, [])
+    with pytest.warns(UserWarning, match="left out 1 tasks on which people disagree"):
+        table = labelsieve.read_label_studio(path)
+    assert (table["id"].tolist(), table["relevant"].tolist()) == (["d"], [True])
+
+
+def test_what_is_no_export_of_these_tasks_is_refused(tmp_path):
+    path = tmp_path / "e.json"
+    for text, message in [
+        ("no json", "expected JSON"),
+        ('[{"image": "x", "class": "owl", "id": 3}]', "task 0: expected `annotations` and `data`.*\nhint: export as JSON"),
+        ('{"detail": "not found"}', "task 0: expected `annotations`"),
+        (json.dumps([{"data": {"id": "a", "class": "b"}, "annotations": [answer(["b", "c"])]}]), "expected one choice, found b, c"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            labelsieve.read_label_studio(path)
+    clash = {"id": ["a"], "class": ["None of these"], "relevance": [1.0]}
+    with pytest.raises(ValueError, match="none_of_these: expected a text that is no class, found a class: `None of these`"):
+        labelsieve.to_label_studio(clash, path)
+    labelsieve.to_label_studio(clash, path, none_of_these="Reject")
 
 
 def test_cleanlab_finds_issues_with_what_it_is_given(tmp_path, sample):
@@ -55,7 +111,7 @@ def test_cleanlab_finds_issues_with_what_it_is_given(tmp_path, sample):
 
 
 def test_classes_unknown_to_the_classifier_are_refused(sample):
-    classifier = labelsieve.PrototypeClassifier().fit(sample.X, sample.y)
+    classifier = labelsieve.PrototypeClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
     with pytest.raises(ValueError, match="y, row 0: expected a class of the classifier, found 99"):
         labelsieve.to_cleanlab(sample.X, sample.y * 0 + 99, classifier)
 
@@ -76,7 +132,7 @@ print(json.dumps(found))
 
 
 def test_fiftyone_reads_the_folder(tmp_path):
-    labelsieve.to_fiftyone(TABLE, tmp_path / "f", image="/photos/{id}")
+    labelsieve.to_fiftyone(TABLE, tmp_path / "f", image="/photos/{id}", missing="keep")
     if importlib.util.find_spec("fiftyone") is None:
         pytest.skip("fiftyone is not installed")
     environment = {**os.environ, "HOME": str(tmp_path)}
@@ -86,6 +142,28 @@ def test_fiftyone_reads_the_folder(tmp_path):
         ["/photos/a/b.c.jpg", [["owl", 0.25, False]]],
         ["/photos/d", [["owl", 1.0, True], ["black & widow", 0.5, False]]],
     ]
+
+
+def test_images_that_do_not_exist_are_refused_left_out_or_kept(tmp_path):
+    table = {"id": [f"{i}.jpg" for i in range(6)], "class": ["owl"] * 6, "relevance": [0.5] * 6}
+    for name in ("1.jpg", "4.jpg"):
+        (tmp_path / name).write_bytes(b"")
+    image, folder = str(tmp_path / "{id}"), tmp_path / "f"
+    with pytest.raises(FileNotFoundError, match="4 of 6 images do not exist: `.*0.jpg`, `.*2.jpg`, `.*3.jpg`, …\nhint: image="):
+        labelsieve.to_fiftyone(table, folder, image=image)
+    assert not folder.exists(), "refused before anything is written"
+    with pytest.warns(UserWarning, match="left out: 4 of 6 images do not exist") as told:
+        labelsieve.to_fiftyone(table, folder, image=image, missing="skip")
+    assert told[0].filename == __file__
+    places = json.loads((folder / "data.json").read_text())
+    labels = json.loads((folder / "labels.json").read_text())["labels"]
+    assert [os.path.basename(path) for path in places.values()] == ["1.jpg", "4.jpg"]
+    assert [label["attributes"]["example"] for label in labels.values()] == ["1.jpg", "4.jpg"]
+    labelsieve.to_fiftyone(table, folder, image=image, missing="keep")
+    assert len(json.loads((folder / "data.json").read_text())) == 6
+    for image in ("https://example.org/{id}", "nowhere/{id}"):
+        with pytest.raises(FileNotFoundError, match="6 of 6 images do not exist"):
+            labelsieve.to_fiftyone(table, folder, image=image, missing="skip")
 
 
 def test_tables_of_every_kind_are_taken_and_wrong_ones_refused(tmp_path):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._choice import Method
 from ._demo import DemoData, demo_data
 from ._files import (
     Examples,
@@ -32,7 +33,8 @@ from ._files import (
     write_relevance,
 )
 from ._graph import knn_graph
-from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone, to_label_studio
+from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
+from ._label_studio import read_label_studio, to_label_studio
 from ._labelsieve import __version__, get_num_threads
 from ._matching import match
 from ._relevance import describe_device, normalize, paper_lambda, relevance, set_num_threads
@@ -41,13 +43,16 @@ from ._table import Table
 
 if TYPE_CHECKING:
     from ._estimators import Cleaner, CosineClassifier, PrototypeClassifier
+    from ._folds import CleanKFold
 
 __all__ = [
+    "CleanKFold",
     "Cleaner",
     "CleanlabInputs",
     "CosineClassifier",
     "DemoData",
     "Examples",
+    "Method",
     "PrototypeClassifier",
     "Run",
     "SavedClassifier",
@@ -63,6 +68,7 @@ __all__ = [
     "read_candidates",
     "read_classifier",
     "read_features",
+    "read_label_studio",
     "read_relevance",
     "read_run",
     "read_truth",
@@ -84,6 +90,10 @@ def __getattr__(name: str) -> Any:
         from . import _estimators
 
         return getattr(_estimators, name)
+    if name == "CleanKFold":
+        from ._folds import CleanKFold
+
+        return CleanKFold
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,33 +2,79 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, Callable, Optional, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.float32]
-Progress = Union[bool, Callable[[int, int], object], Any, None]
 
 
 def as_rows(values: Any, name: str = "X") -> Rows:
     """Rows of float32 in C order: the same memory if it is that already, else a copy."""
+    check_columns(values, name)
     array = as_numpy(values, name)
+    if array.ndim == 0:
+        hint = "\nhint: labelsieve.read_features reads files" if isinstance(values, (str, os.PathLike)) else ""
+        found = "None" if values is None else f"{type(values).__name__} {values!r:.60}"
+        raise ValueError(f"{name}: expected rows of numbers, found {found}{hint}")
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
         try:
             array = np.stack([np.asarray(row) for row in array])  # a column of vectors in a data frame
         except ValueError:
             raise ValueError(f"{name}: expected rows of equal length, found several lengths") from None
     if array.ndim != 2:
-        hint = "\nhint: Reshape your data: one example is X.reshape(1, -1)" if array.ndim == 1 else ""
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), found {array.ndim}{hint}")
+        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), found {array.ndim}{_shape_hint(array, name)}")
+    if array.dtype == object:
+        array = _numbers(array, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name}: expected numbers, found values of type {array.dtype}")
     if array.shape[1] == 0:
         raise ValueError(f"{name}: expected at least 1 column, found none")
     with np.errstate(over="ignore"):  # what overflows float32 is refused as infinite, with its place
         return np.require(array, np.float32, ["C", "A"])
+
+
+def check_columns(values: Any, name: str = "X") -> None:
+    """Refuses columns of a data frame that hold no numbers, by name."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(values, pandas.DataFrame):
+        return
+    wrong = [position for position in range(values.shape[1]) if not _is_numeric(values.iloc[:, position])]
+    if not wrong:
+        return
+    columns = [values.columns[position] for position in wrong]
+    first: Any = values.iloc[0, wrong[0]] if len(values) else ""
+    found = ", ".join(f"`{column}`" for column in columns[:5]) + (" and more" if len(columns) > 5 else "")
+    is_vector = np.ndim(first) == 1
+    what = "vectors" if is_vector else f"e.g. {first!r}"
+    hint = f"{name}[{columns[0]!r}]" if is_vector else f"{name}.drop(columns={columns[:5]!r})"
+    raise ValueError(f"{name}: expected columns of numbers, found {what} in {found}\nhint: use {hint}")
+
+
+def _is_numeric(column: Any) -> bool:
+    if column.dtype != object:
+        numeric: bool = sys.modules["pandas"].api.types.is_numeric_dtype(column.dtype)
+        return numeric
+    return all(isinstance(value, (int, float, np.number, np.bool_)) or value is None for value in column)
+
+
+def _shape_hint(array: npt.NDArray[Any], name: str) -> str:
+    if array.ndim == 1 and array.size == 0:
+        return f"\nhint: {name} is empty"
+    if array.ndim == 1:
+        return f"\nhint: Reshape your data: one example is {name}.reshape(1, -1)"
+    return f"\nhint: one row per example: {name}.reshape(len({name}), -1)" if array.ndim > 2 else ""
+
+
+def _numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+    """Python numbers of several types, as one type; anything else is refused with its place."""
+    for (row, column), value in np.ndenumerate(array):
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise ValueError(f"{name}, row {row}, column {column}: expected a number, found {value!r}")
+    return array.astype(np.float64)
 
 
 def as_numpy(values: Any, name: str) -> npt.NDArray[Any]:
@@ -80,48 +126,6 @@ def _from_arrow(values: Any, name: str) -> npt.NDArray[Any]:
         return flat.reshape(len(values), values.type.list_size)
     array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
     return array
-
-
-def as_flags(values: Any, name: str, n_rows: int) -> npt.NDArray[np.bool_]:
-    """One true or false per row."""
-    flags = as_numpy(values, name)
-    if flags.shape != (n_rows,):
-        raise ValueError(f"{name}: expected one flag per row, {n_rows}, found an array of shape {flags.shape}")
-    if flags.dtype == object and all(isinstance(flag, (bool, np.bool_)) for flag in flags):
-        flags = flags.astype(bool)
-    if flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all():
-        flags = flags.astype(bool)
-    if flags.dtype != bool:
-        raise ValueError(f"{name}: expected true or false (or 1 and 0), found values of type {flags.dtype}")
-    return np.ascontiguousarray(flags)
-
-
-def as_progress(progress: Progress) -> Optional[Callable[[int, int], object]]:
-    """A function of (done, total) from such a function, a bar of tqdm, or True for a new bar."""
-    if progress is None or progress is False:
-        return None
-    if progress is True:
-        from tqdm.auto import tqdm
-
-        progress = tqdm(unit="rows", unit_scale=True)
-    if hasattr(progress, "update") and hasattr(progress, "total"):
-        return _Bar(progress)
-    if not callable(progress):
-        raise TypeError(f"progress: expected a function of (done, total) or a tqdm bar, found {type(progress).__name__}")
-    return progress
-
-
-class _Bar:
-    """Moves a bar of tqdm."""
-
-    def __init__(self, bar: Any) -> None:
-        self.bar = bar
-
-    def __call__(self, done: int, total: int) -> None:
-        self.bar.total = total
-        self.bar.update(done - self.bar.n)
-        if done == total:
-            self.bar.refresh()
 
 
 def as_seed(random_state: Any) -> int:

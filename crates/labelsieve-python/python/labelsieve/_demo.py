@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from . import _labelsieve
 from ._arrays import Rows, as_seed
+from ._relevance import _count, _number
 
 
 class DemoData(NamedTuple):
@@ -49,11 +50,11 @@ def demo_data(
     >>> data.X.shape, int(data.is_clean.sum())
     ((856, 64), 6)
     """
-    counts = {"n_classes": n_classes, "n_clean": n_clean, "dim": dim}
-    for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name}: expected at least 1, found {count}")
-    if not 0 <= noise_ratio <= 1:
+    for name, count in {"n_classes": n_classes, "n_clean": n_clean, "dim": dim}.items():
+        _count(name, count)
+    for name, count in {"largest_pool": largest_pool, "clusters": clusters, "n_test": n_test}.items():
+        _count(name, count, least=0)
+    if not 0 <= _number("noise_ratio", noise_ratio) <= 1:
         raise ValueError(f"noise_ratio: expected a number from 0 to 1, found {noise_ratio}")
     generated = _labelsieve.synthetic(
         n_classes, n_clean, largest_pool, noise_ratio, clusters, dim, n_test, as_seed(seed)

@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _labelsieve
-from ._arrays import Progress, Rows, as_flags, as_numpy, as_progress, as_seed
+from ._arrays import Rows, as_numpy, as_seed
+from ._choice import Method
 from ._files import save_classifier
-from ._relevance import _number, method_json
+from ._is_clean import as_is_clean, check_classes
+from ._progress import Progress, as_progress
+from ._relevance import _count, _number, as_device, method_json
 from ._sklearn import BaseEstimator, ClassifierMixin, check_fitted, check_rows, check_rows_and_classes
 from ._table import Table
 
@@ -29,7 +32,7 @@ class _Labelled(NamedTuple):
 class _CleaningEstimator(BaseEstimator):
     """What all estimators share: candidates are scored before anything is learned from them."""
 
-    method: str
+    method: Method
     lam: Optional[float]
     neighbours: int
     beta: float
@@ -43,12 +46,12 @@ class _CleaningEstimator(BaseEstimator):
         method = method_json(self.method, self.lam, self.neighbours, self.beta, self.settings)
         seed = as_seed(self.random_state)
         X, y = check_rows_and_classes(self, X, y)
-        n = len(X)
-        flags = np.ones(n, bool) if is_clean is None else as_flags(is_clean, "is_clean", n)
+        flags = as_is_clean(is_clean, len(X), type(self).__name__)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._codes = codes.reshape(-1).astype(np.int64)
+        check_classes(self.classes_, self._codes, flags)
         self.is_clean_ = flags
-        self.device_ = _labelsieve.describe_device(self.device)
+        self.device_ = _labelsieve.describe_device(as_device(self.device))
         if relevance is None:
             progress = as_progress(self.progress)
             found = _labelsieve.clean(X, self._labels(), method, seed, self.device, progress)
@@ -131,7 +134,7 @@ class Cleaner(_CleaningEstimator):
 
     def __init__(
         self,
-        method: str = "gcn",
+        method: Method = "gcn",
         *,
         lam: Optional[float] = None,
         neighbours: int = _labelsieve.NEIGHBOURS,
@@ -160,8 +163,9 @@ class Cleaner(_CleaningEstimator):
         y : array of shape (N,)
             The class of each, as its text or its folder says: strings or numbers. An example that is a candidate of two
             classes appears twice.
-        is_clean : array of shape (N,), optional
-            Which labels are verified; every class needs at least one. By default all are, and there is nothing to clean.
+        is_clean : array of shape (N,), or True
+            Which labels are verified: true or false (or 1 and 0) for every row, not row numbers. Every class needs at
+            least one. True alone says that all are, and there is nothing to clean.
         """
         self._clean(X, y, is_clean)
         return self
@@ -244,7 +248,7 @@ class PrototypeClassifier(_CosineScores):
         self,
         *,
         scale: float = 10.0,
-        method: str = "gcn",
+        method: Method = "gcn",
         lam: Optional[float] = None,
         neighbours: int = _labelsieve.NEIGHBOURS,
         beta: float = 1.0,
@@ -309,7 +313,7 @@ class CosineClassifier(_CosineScores):
         final_learning_rate: float = 0.001,
         momentum: float = 0.9,
         scale: float = 10.0,
-        method: str = "gcn",
+        method: Method = "gcn",
         lam: Optional[float] = None,
         neighbours: int = _labelsieve.NEIGHBOURS,
         beta: float = 1.0,
@@ -335,8 +339,9 @@ class CosineClassifier(_CosineScores):
 
     def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> CosineClassifier:
         """As :meth:`PrototypeClassifier.fit`."""
-        names = ("epochs", "batch_size", "learning_rate", "final_learning_rate", "momentum", "scale")
-        self._learn(X, y, is_clean, relevance, _plain({name: getattr(self, name) for name in names}))
+        counts = {name: _count(name, getattr(self, name)) for name in ("epochs", "batch_size")}
+        rates = ("learning_rate", "final_learning_rate", "momentum", "scale")
+        self._learn(X, y, is_clean, relevance, {**counts, **{name: _number(name, getattr(self, name)) for name in rates}})
         return self
 
 
@@ -360,6 +365,8 @@ def _as_relevance(relevance: Any, is_clean: npt.NDArray[np.bool_]) -> npt.NDArra
         raise ValueError(
             f"relevance: expected one number per example, {len(is_clean)}, found an array of shape {given.shape}"
         )
+    if given.dtype.kind not in "fiubO":
+        raise ValueError(f"relevance: expected numbers, found values of type {given.dtype}")
     found = np.where(is_clean, np.float32(1), given.astype(np.float32))
     wrong = ~((found >= 0) & (found <= 1))
     if wrong.any():

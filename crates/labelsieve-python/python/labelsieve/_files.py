@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from . import _labelsieve
 from ._arrays import Rows, as_rows
-from ._table import Table, as_columns, is_missing
+from ._is_clean import as_flags
+from ._table import Table, as_columns, as_relevance, is_missing, required
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -48,10 +49,7 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
     ``is_clean``, and optionally ``matched_name``, ``best_clean``, ``best_clean_similarity`` and
     ``reciprocal_neighbours``; e.g. ``Cleaner.to_table()``.
     """
-    columns = as_columns(table)
-    for name in ("id", "class", "relevance", "is_clean"):
-        if name not in columns:
-            raise ValueError(f"table: expected a column `{name}`, found {', '.join(columns) or 'none'}")
+    columns = required(table, "id", "class", "relevance", "is_clean")
     n = len(columns["id"])
     optional = (("matched_name", str), ("best_clean", str), ("best_clean_similarity", float), ("reciprocal_neighbours", int))
     reasons = [_optional(columns.get(name, [None] * n), kind) for name, kind in optional]
@@ -59,8 +57,8 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
         path,
         [str(value) for value in columns["id"]],
         [str(value) for value in columns["class"]],
-        np.asarray(columns["relevance"], np.float32),
-        np.asarray(columns["is_clean"], bool),
+        np.array(as_relevance(columns["relevance"]), np.float32),
+        as_flags(columns["is_clean"], n),
         list(zip(*reasons)),
         list((metadata or getattr(table, "metadata", None) or {}).items()),
     )

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from . import _labelsieve
-from ._arrays import Progress, as_progress, as_rows
-from ._relevance import _count
+from ._arrays import as_rows
+from ._choice import GraphMode, as_choice
+from ._progress import Progress, as_progress
+from ._relevance import _count, as_device
 
 
 def knn_graph(
     X: Any,
     k: int = _labelsieve.NEIGHBOURS,
-    mode: str = "similarity",
+    mode: GraphMode = "similarity",
     device: str = "auto",
     progress: Progress = None,
 ) -> Any:
@@ -43,13 +45,12 @@ def knn_graph(
            [0.8, 0. , 0. ],
            [0. , 0.6, 0. ]], dtype=float32)
     """
-    if mode not in ("similarity", "distance", "affinity"):
-        raise ValueError(f"mode: expected similarity, distance or affinity, found `{mode}`")
+    as_choice("mode", mode, GraphMode)
     try:
         from scipy.sparse import csr_matrix
     except ImportError:
         raise ImportError("knn_graph needs scipy\nhint: pip install scipy") from None
-    rows, k, progress = as_rows(X), _count("k", k), as_progress(progress)
+    rows, k, device, progress = as_rows(X), _count("k", k), as_device(device), as_progress(progress)
     shape = (len(rows), len(rows))
     if mode == "affinity":
         offsets, columns, values = _labelsieve.affinity(rows, k, device, progress)

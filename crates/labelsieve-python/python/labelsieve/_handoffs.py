@@ -1,73 +1,31 @@
-"""What FiftyOne, Label Studio and cleanlab read."""
+"""What FiftyOne and cleanlab read; Label Studio has a file of its own."""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
+import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, Optional, Union
-from xml.sax.saxutils import quoteattr
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import Rows, as_numpy, as_rows
+from ._choice import as_choice
 from ._graph import knn_graph
-from ._labelsieve import __version__
-from ._table import as_columns
+from ._is_clean import as_flags
+from ._table import as_columns, as_relevance, required
 
 Path = Union[str, "os.PathLike[str]"]
 #: From an id to a place: a pattern such as ``"https://host/{id}.jpg"``, or a function.
 Place = Union[str, Callable[[str], str]]
+#: What to do about images that do not exist.
+Missing = Literal["raise", "skip", "keep"]
 
 
-def to_label_studio(table: Any, path: Path, image: Place = "/data/local-files/?d={id}") -> str:
-    """Writes tasks that Label Studio imports, each with its class and relevance as a prediction.
-
-    Sort by prediction score in the data manager to see the doubtful ones first.
-
-    Parameters
-    ----------
-    table : Table, data frame, Arrow table or mapping
-        ``id``, ``class`` and ``relevance``; e.g. ``read_relevance(…)`` or ``Cleaner.to_table(ids)``.
-    path : path
-        The JSON file to write.
-    image : str or callable
-        The address of an example's image, from its id. The default is Label Studio's local storage.
-
-    Returns
-    -------
-    str
-        The labelling interface (XML) for the project's settings.
-
-    Examples
-    --------
-    >>> import labelsieve, tempfile, os, json
-    >>> path = os.path.join(tempfile.mkdtemp(), "tasks.json")
-    >>> table = {"id": ["a.jpg"], "class": ["owl"], "relevance": [0.25]}
-    >>> interface = labelsieve.to_label_studio(table, path, image="https://example.org/{id}")
-    >>> with open(path) as file:
-    ...     task = json.load(file)[0]
-    >>> task["data"]["image"], task["predictions"][0]["score"]
-    ('https://example.org/a.jpg', 0.25)
-    """
-    ids, classes, relevance = _judged(table)
-    place = _placed(image)
-    tasks = []
-    for name, label, score in zip(ids, classes, relevance):
-        choice = {"from_name": "class", "to_name": "image", "type": "choices", "value": {"choices": [label]}}
-        prediction = {"model_version": f"labelsieve {__version__}", "score": score, "result": [choice]}
-        tasks.append({"data": {"image": place(name), "id": name, "class": label}, "predictions": [prediction]})
-    _write_json(path, tasks)
-    choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in sorted(set(classes)))
-    return (
-        '<View>\n  <Image name="image" value="$image"/>\n'
-        f'  <Choices name="class" toName="image" choice="single">\n{choices}\n  </Choices>\n</View>\n'
-    )
-
-
-def to_fiftyone(table: Any, folder: Path, image: Place = "{id}") -> None:
+def to_fiftyone(table: Any, folder: Path, image: Place = "{id}", missing: Missing = "raise") -> None:
     """Writes a folder that FiftyOne loads, with ``Classification(label, confidence=relevance)`` on every image.
 
     Load it with ``fiftyone.Dataset.from_dir(folder, dataset_type=fiftyone.types.FiftyOneImageClassificationDataset,
@@ -82,29 +40,36 @@ def to_fiftyone(table: Any, folder: Path, image: Place = "{id}") -> None:
         The folder to write; made if need be.
     image : str or callable
         The path of an example's image, from its id; relative ones become absolute.
+    missing : {"raise", "skip", "keep"}
+        What to do about images that do not exist: refuse them; leave their examples out, with a warning; or write their
+        paths all the same, for a machine that has them.
 
     Examples
     --------
     >>> import labelsieve, tempfile, os
     >>> folder = tempfile.mkdtemp()
     >>> table = {"id": ["a", "b"], "class": ["owl", "owl"], "relevance": [0.25, 1.0]}
-    >>> labelsieve.to_fiftyone(table, folder, image="photos/{id}.jpg")
+    >>> labelsieve.to_fiftyone(table, folder, image="/photos/{id}.jpg", missing="keep")
     >>> sorted(os.listdir(folder))
     ['data.json', 'labels.json']
     """
-    ids, classes, relevance = _judged(table)
-    is_clean = as_columns(table).get("is_clean")
-    place = _placed(image)
+    as_choice("missing", missing, Missing)
+    ids, classes, relevance = judged(table)
+    flags = as_columns(table).get("is_clean")
+    is_clean = None if flags is None else as_flags(flags, len(ids))
+    places = _find_images(ids, placed(image), missing)
     labels: dict[str, list[dict[str, Any]]] = {}
     for row, (name, label, score) in enumerate(zip(ids, classes, relevance)):
+        if name not in places:
+            continue
         attributes = {"example": name} if is_clean is None else {"example": name, "is_clean": bool(is_clean[row])}
         labels.setdefault(name, []).append({"label": label, "confidence": score, "attributes": attributes})
     # Names of files may hold dots and slashes, which FiftyOne reads as extensions and folders; numbers hold none.
     keys = {name: f"{position:09}" for position, name in enumerate(labels)}
     os.makedirs(folder, exist_ok=True)
-    _write_json(os.path.join(folder, "data.json"), {keys[name]: os.path.abspath(place(name)) for name in labels})
+    write_json(os.path.join(folder, "data.json"), {keys[name]: places[name] for name in labels})
     targets = {keys[name]: found[0] if len(found) == 1 else found for name, found in labels.items()}
-    _write_json(os.path.join(folder, "labels.json"), {"classes": sorted(set(classes)), "labels": targets})
+    write_json(os.path.join(folder, "labels.json"), {"classes": sorted(set(classes)), "labels": targets})
 
 
 class CleanlabInputs(NamedTuple):
@@ -150,6 +115,10 @@ def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Pat
     knn_graph=inputs.knn_graph)`` goes on from here.
     """
     rows, y = as_rows(X), as_numpy(y, "y")
+    if not hasattr(classifier, "classes_") or not hasattr(classifier, "predict_proba"):
+        raise ValueError(
+            f"classifier: expected a fitted one with predict_proba, found {type(classifier).__name__}\nhint: call fit first"
+        )
     names = as_numpy(classifier.classes_, "classes_")
     positions = {str(name): position for position, name in enumerate(names.tolist())}
     if y.shape != (len(rows),):
@@ -174,19 +143,32 @@ def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Pat
     return inputs
 
 
-def _judged(table: Any) -> tuple[list[str], list[str], list[float]]:
-    columns = as_columns(table)
-    for name in ("id", "class", "relevance"):
-        if name not in columns:
-            raise ValueError(f"table: expected a column `{name}`, found {', '.join(columns) or 'none'}")
-    relevance = [round(float(score), 6) for score in columns["relevance"]]
-    wrong = next((row for row, score in enumerate(relevance) if not 0 <= score <= 1), None)
-    if wrong is not None:
-        raise ValueError(f"relevance, row {wrong}: expected a number from 0 to 1, found {relevance[wrong]}")
+def _find_images(ids: list[str], place: Callable[[str], str], missing: Missing) -> dict[str, str]:
+    """The absolute path of every image, less those that are to be left out."""
+    places = {name: os.path.abspath(place(name)) for name in ids}
+    lost = [] if missing == "keep" else [name for name, path in places.items() if not os.path.isfile(path)]
+    if not lost:
+        return places
+    some = ", ".join(f"`{places[name]}`" for name in lost[:3]) + (", …" if len(lost) > 3 else "")
+    found = f"{len(lost)} of {len(places)} images do not exist: {some}"
+    if missing == "raise" or len(lost) == len(places):
+        raise FileNotFoundError(
+            f"{found}\nhint: image= says where an image is, from its id, on this machine and not on the web; "
+            'missing="skip" leaves such examples out, missing="keep" writes them all the same'
+        )
+    warnings.warn(f"left out: {found}", UserWarning, stacklevel=3)
+    return {name: places[name] for name in places.keys() - set(lost)}
+
+
+def judged(table: Any) -> tuple[list[str], list[str], list[float]]:
+    """Ids, classes and relevance of a table."""
+    columns = required(table, "id", "class", "relevance")
+    relevance = [round(score, 6) for score in as_relevance(columns["relevance"])]
     return [str(name) for name in columns["id"]], [str(name) for name in columns["class"]], relevance
 
 
-def _placed(image: Place) -> Callable[[str], str]:
+def placed(image: Place) -> Callable[[str], str]:
+    """From an id to its image."""
     if callable(image):
         return image
     if "{id}" not in image:
@@ -194,7 +176,8 @@ def _placed(image: Place) -> Callable[[str], str]:
     return lambda name: image.replace("{id}", name)
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
+    """Writes JSON, whole or not at all."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     _write(path, lambda file: file.write(text.encode()))
 

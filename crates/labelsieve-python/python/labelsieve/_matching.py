@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from . import _labelsieve
-from ._arrays import Progress, as_progress
+from ._choice import Rule, as_choice
 from ._files import texts
+from ._progress import Progress, as_progress
 from ._table import Table, as_columns, is_missing
 
 #: Columns that are searched by default, in order of trust, and that name an example: those of `labelsieve match`.
@@ -22,7 +23,7 @@ ClassTuple = tuple[str, str, list[str], list[str]]
 def match(
     captions: Any,
     classes: Any,
-    rule: str = "phrase",
+    rule: Rule = "phrase",
     *,
     text_columns: Optional[Iterable[str]] = None,
     id_column: Optional[str] = None,
@@ -63,6 +64,7 @@ def match(
     >>> match({"title": ["a crane fly", "two cranes"]}, [crane], rule="plural")["row"].tolist()
     [1]
     """
+    rule_name = as_choice("rule", rule, Rule)
     entries = _as_classes(classes)
     columns, ids = _as_texts(captions, text_columns, id_column)
     fields = list(columns)
@@ -72,7 +74,7 @@ def match(
         for row, value in enumerate(values):
             rows[row].extend((position, text) for text in _texts_of(value, name, row))
     found_rows, found_classes, names, found_columns, odd = _labelsieve.find_names(
-        rows, entries, str(rule).replace("_", "-"), as_progress(progress)
+        rows, entries, rule_name, as_progress(progress)
     )
     for warning in odd:
         warnings.warn(warning, UserWarning, stacklevel=2)
@@ -93,6 +95,8 @@ def _as_classes(classes: Any) -> list[ClassTuple]:
         return _labelsieve.read_class_file(classes)
     if isinstance(classes, Mapping):
         return [_as_class({"id": key, **(v if isinstance(v, Mapping) else {"names": v})}) for key, v in classes.items()]
+    if not isinstance(classes, Iterable):
+        raise TypeError(f"classes: expected names, a mapping or a class file, found {type(classes).__name__}")
     return [_as_class(entry if isinstance(entry, Mapping) else {"id": entry}) for entry in classes]
 
 

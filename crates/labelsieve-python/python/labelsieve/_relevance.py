@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _labelsieve
-from ._arrays import Progress, Rows, as_progress, as_rows, as_seed
-
-METHODS = ("gcn", "mlp", "label-propagation", "similarity", "linear", "beta")
+from ._arrays import Rows, as_rows, as_seed
+from ._choice import Method, as_choice
+from ._progress import Progress, as_progress
 
 
 def relevance(
     clean: Any,
     noisy: Any,
-    method: str = "gcn",
+    method: Method = "gcn",
     lam: Optional[float] = None,
     seed: Any = 0,
     device: str = "auto",
@@ -57,7 +57,8 @@ def relevance(
         Further settings of the method by name, e.g. ``{"training": {"iterations": 200, "dropout": 0.0}}``.
     progress : callable, tqdm bar or True, optional
         ``progress(done, total)`` is called about twenty times a second, in rows; each counts once for the graph and
-        once for the training. An exception in it stops the work.
+        once for the training. An exception in it stops the work. True shows a bar of tqdm, or without tqdm a plain
+        percentage on stderr.
 
     Returns
     -------
@@ -84,19 +85,17 @@ def relevance(
         None if others is None else as_rows(others, "others"),
         method_json(method, lam, neighbours, beta, settings),
         as_seed(seed),
-        device,
+        as_device(device),
         as_progress(progress),
     )
     return found
 
 
 def method_json(
-    method: str, lam: Optional[float], neighbours: int, beta: float, settings: Optional[Mapping[str, Any]]
+    method: Method, lam: Optional[float], neighbours: int, beta: float, settings: Optional[Mapping[str, Any]]
 ) -> str:
     """A method and its settings in the form that every front end of Labelsieve uses."""
-    name = str(method).replace("_", "-")
-    if name not in METHODS:
-        raise ValueError(f"method: expected {', '.join(METHODS[:-1])} or {METHODS[-1]}, found `{method}`")
+    name = as_choice("method", method, Method)
     described: dict[str, Any] = {"method": name}
     if name in ("gcn", "mlp"):
         described["lambda"] = None if lam is None else _number("lam", lam)
@@ -104,8 +103,20 @@ def method_json(
         described["neighbours"] = _count("neighbours", neighbours)
     if name == "beta":
         described["beta"] = _number("beta", beta)
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"settings: expected a mapping of names to values, found {settings!r}")
     described.update(settings or {})
-    return json.dumps(described)
+    try:
+        return json.dumps(described)
+    except TypeError as error:
+        raise ValueError(f"settings: expected numbers, texts and mappings of them: {error}") from None
+
+
+def as_device(device: Any) -> str:
+    """The name of a device; the compiled half says which there are."""
+    if not isinstance(device, str):
+        raise ValueError(f"device: expected auto, cpu, cuda or cuda:0, cuda:1, …, found {device!r}")
+    return device
 
 
 def _number(name: str, value: Any) -> float:
@@ -118,9 +129,9 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}: expected a whole number from 1 on, found {value!r}")
+def _count(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}: expected a whole number from {least} on, found {value!r}")
     return int(value)
 
 
@@ -155,9 +166,7 @@ def set_num_threads(n_threads: int) -> None:
     2
     >>> labelsieve.set_num_threads(0)
     """
-    if isinstance(n_threads, bool) or not isinstance(n_threads, (int, np.integer)) or n_threads < 0:
-        raise ValueError(f"n_threads: expected a whole number from 0 on, found {n_threads!r}")
-    _labelsieve.set_num_threads(int(n_threads))
+    _labelsieve.set_num_threads(_count("n_threads", n_threads, least=0))
 
 
 def describe_device(device: str = "auto") -> str:
@@ -167,4 +176,4 @@ def describe_device(device: str = "auto") -> str:
     >>> labelsieve.describe_device("cpu")
     'cpu (asked for)'
     """
-    return _labelsieve.describe_device(device)
+    return _labelsieve.describe_device(as_device(device))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Rows, as_numpy, as_rows, is_tensor
+from ._arrays import Rows, as_numpy, as_rows, check_columns, is_tensor
+from ._is_clean import IN_FOLDS
 
 if TYPE_CHECKING:
 
@@ -41,10 +45,15 @@ if TYPE_CHECKING:
 else:
     try:
         from sklearn.base import BaseEstimator, ClassifierMixin
+        from sklearn.exceptions import FitFailedWarning
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         has_sklearn = True
+        # A fold that leaves a class without a clean row cannot be fitted. scikit-learn only warns: the mean score of every
+        # setting becomes NaN, and the first is called the best. Appended, so that filters of the user come first.
+        lost = "(?s).*will be set to nan.*" + re.escape(IN_FOLDS)
+        warnings.filterwarnings("error", lost, FitFailedWarning, append=True)
     except ImportError:
         has_sklearn = False
 
@@ -85,13 +94,14 @@ def check_rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, npt.ND
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
     X, y = _familiar(X), as_numpy(y, "y")
+    check_columns(X)
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.ravel()):
         row = next(i for i, value in enumerate(y.ravel()) if value is None or value != value)
         raise ValueError(f"y, row {row}: expected a class, found {y.ravel()[row]}")
     if y.dtype.kind == "O" and all(isinstance(value, str) for value in y.ravel()):
         y = y.astype(str)  # a column of a data frame
     if has_sklearn:
-        X, y = validate_data(estimator, X, y, dtype=np.float32, order="C", multi_output=False)
+        X, y = validate_data(estimator, X, y, dtype=np.float32, order="C", multi_output=False, ensure_all_finite=False)
         check_classification_targets(y)
         return as_rows(X), y
     X = as_rows(X)
@@ -106,8 +116,9 @@ def check_rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, npt.ND
 def check_rows(estimator: Any, X: Any) -> Rows:
     """The examples to be judged by what was fitted."""
     X = _familiar(X)
+    check_columns(X)
     if has_sklearn:
-        return as_rows(validate_data(estimator, X, dtype=np.float32, order="C", reset=False))
+        return as_rows(validate_data(estimator, X, dtype=np.float32, order="C", reset=False, ensure_all_finite=False))
     rows = as_rows(X)
     if rows.shape[1] != estimator.n_features_in_:
         name, expected = type(estimator).__name__, estimator.n_features_in_
@@ -127,4 +138,6 @@ def _familiar(X: Any) -> Any:
     """What scikit-learn does not know how to read, as an array it does."""
     is_arrow = type(X).__module__.split(".")[0] == "pyarrow"
     is_vectors = getattr(X, "dtype", None) == object and getattr(X, "ndim", 0) == 1
-    return as_rows(X) if is_arrow or is_vectors or is_tensor(X) else X
+    is_text = isinstance(X, np.ndarray) and X.dtype.kind in "US"  # refused here, parsed as numbers there
+    is_path = isinstance(X, (str, os.PathLike))
+    return as_rows(X) if is_arrow or is_vectors or is_text or is_path or is_tensor(X) else X

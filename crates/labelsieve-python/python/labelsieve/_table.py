@@ -74,6 +74,34 @@ def as_columns(table: Any, name: str = "table") -> dict[str, list[Any]]:
     raise TypeError(f"{name}: expected a data frame, an Arrow table or a mapping, found {type(table).__name__}")
 
 
+def required(table: Any, *names: str) -> dict[str, list[Any]]:
+    """The columns of a table that has these, of equal length, with nothing missing in ids and classes."""
+    columns = as_columns(table)
+    for name in names:
+        if name not in columns:
+            raise ValueError(f"table: expected a column `{name}`, found {', '.join(columns) or 'none'}")
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns: expected equal lengths, found {lengths}")
+    for name in ("id", "class"):
+        row = next((row for row, value in enumerate(columns[name]) if is_missing(value)), None)
+        if row is not None:
+            raise ValueError(f"{name}, row {row}: expected a name, found {columns[name][row]}")
+    return columns
+
+
+def as_relevance(values: list[Any]) -> list[float]:
+    """Numbers from 0 to 1; anything else is refused with its row."""
+    for row, value in enumerate(values):
+        try:
+            right = 0 <= float(value) <= 1
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise ValueError(f"relevance, row {row}: expected a number from 0 to 1, found {value!r}")
+    return [float(value) for value in values]
+
+
 def is_missing(value: Any) -> bool:
     """None, NaN, or what pandas puts in their place."""
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)

@@ -1,0 +1,29 @@
+"""Names of methods, modes and rules: typed for editors, and refused with the nearest spelling."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal, get_args
+
+#: How candidates are scored.
+Method = Literal["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"]
+#: What :func:`labelsieve.knn_graph` stores.
+GraphMode = Literal["similarity", "distance", "affinity"]
+#: When a text contains a name.
+Rule = Literal["phrase", "plural", "any-word", "substring"]
+
+
+def as_choice(name: str, value: Any, kind: Any) -> str:
+    """One of the names of a ``Literal``; underscores may stand for hyphens."""
+    choices = get_args(kind)
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: expected {_listed(choices)}, found {value!r}")
+    if value.replace("_", "-") in choices:
+        return value.replace("_", "-")
+    near = difflib.get_close_matches(value.strip().lower().replace("_", "-"), choices, 1)
+    hint = f"\nhint: did you mean `{near[0]}`?" if near else ""
+    raise ValueError(f"{name}: expected {_listed(choices)}, found `{value}`{hint}")
+
+
+def _listed(choices: tuple[str, ...]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"

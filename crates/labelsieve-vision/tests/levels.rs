@@ -93,8 +93,7 @@ fn gradients_of_all_parameters_agree_to_rounding() {
 #[test]
 fn principal_components_agree_to_rounding() {
     let (stream, dim) = (Stream::new(2), 70);
-    let rows: Vec<f32> =
-        (0..300 * dim).map(|i| stream.normal(i as u64) / (1.0 + (i % dim) as f32)).collect();
+    let rows: Vec<f32> = (0..300 * dim).map(|i| stream.normal(i as u64) / (1.0 + (i % dim) as f32)).collect();
     let results = at_every_level(|| {
         let mut covariance = Covariance::new(dim);
         covariance.add(&rows).unwrap();

@@ -191,7 +191,10 @@ mod tests {
     fn an_unknown_level_is_refused_with_those_there_are() {
         for wish in ["avx3", "AVX2", " plain", "best"] {
             let message = Level::named(wish).unwrap_err().to_string();
-            assert!(message.starts_with("LABELSIEVE_CPU: expected a level that this machine has (plain"), "{message}");
+            assert!(
+                message.starts_with("LABELSIEVE_CPU: expected a level that this machine has (plain"),
+                "{message}"
+            );
             assert!(message.ends_with(&format!("found `{wish}`")), "{message}");
         }
     }

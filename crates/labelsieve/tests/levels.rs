@@ -68,7 +68,14 @@ fn awkward(n: usize, dim: usize) -> Features {
 }
 
 fn task() -> SyntheticTask {
-    let recipe = Recipe { dim: 67, n_classes: 4, n_clean: 3, largest_pool: 500, noise: Noise::Clusters(3), ..Recipe::default() };
+    let recipe = Recipe {
+        dim: 67,
+        n_classes: 4,
+        n_clean: 3,
+        largest_pool: 500,
+        noise: Noise::Clusters(3),
+        ..Recipe::default()
+    };
     recipe.generate(5)
 }
 
@@ -91,7 +98,9 @@ fn neighbours_and_graphs_are_the_same_bits_at_every_level() {
 #[test]
 fn leaks_are_the_same_at_every_level() {
     let (guarded, candidates) = (awkward(300, 65), awkward(900, 65));
-    assert_same_at_every_level("leaks", || LeakGuard::new(&guarded, &[], 0.97).leaks(&candidates, &[]).unwrap());
+    assert_same_at_every_level("leaks", || {
+        LeakGuard::new(&guarded, &[], 0.97).leaks(&candidates, &[]).unwrap()
+    });
 }
 
 #[test]

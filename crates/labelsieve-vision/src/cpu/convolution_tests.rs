@@ -58,9 +58,8 @@ fn naive(
                 all.output[at] += value * f64::from(weights[weight]);
                 all.by_weights[weight] += value * slope;
                 if (0..from.height as isize).contains(&iy) && (0..from.width as isize).contains(&ix) {
-                    let place = ((image * from.height + iy as usize) * from.width + ix as usize)
-                        * from.channels
-                        + i;
+                    let place =
+                        ((image * from.height + iy as usize) * from.width + ix as usize) * from.channels + i;
                     all.by_input[place] += slope * f64::from(weights[weight]);
                 }
             }

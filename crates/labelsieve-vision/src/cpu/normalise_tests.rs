@@ -36,7 +36,10 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 #[track_caller]
 fn near(found: f64, expected: f64, what: &str) {
-    assert!((found - expected).abs() < 2e-5 * expected.abs().max(1.0), "{what}: {found} instead of {expected}");
+    assert!(
+        (found - expected).abs() < 2e-5 * expected.abs().max(1.0),
+        "{what}: {found} instead of {expected}"
+    );
 }
 
 /// One channel of a batch and what the definition makes of it.
@@ -60,7 +63,8 @@ impl Naive {
 
 fn affine() -> (Vec<f32>, Vec<f32>) {
     let stream = Stream::new(50);
-    let draw = |label: u64| (0..SHAPE.channels as u64).map(move |c| 1.0 + 0.5 * stream.branch(label).normal(c));
+    let draw =
+        |label: u64| (0..SHAPE.channels as u64).map(move |c| 1.0 + 0.5 * stream.branch(label).normal(c));
     (draw(0).collect(), draw(1).map(|shift| shift - 1.0).collect())
 }
 
@@ -94,14 +98,12 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
     let (passed, before) = (channels(&output), channels(&there));
     for level in Level::available() {
         let statistics = Statistics::of(level, &input);
-        for (relu, accumulate) in [(false, Accumulate::Replace), (true, Accumulate::Replace), (true, Accumulate::Add)] {
+        for (relu, accumulate) in
+            [(false, Accumulate::Replace), (true, Accumulate::Replace), (true, Accumulate::Add)]
+        {
             let affine = Affine { scale: &scale, shift: &shift };
-            let saved = Saved {
-                input: &input,
-                output: relu.then_some(&output),
-                statistics: &statistics,
-                affine,
-            };
+            let saved =
+                Saved { input: &input, output: relu.then_some(&output), statistics: &statistics, affine };
             let (mut by_input, mut by_shortcut) = (slopes.clone(), there.clone());
             let found = backward(level, &saved, &mut by_input, Some((&mut by_shortcut, accumulate)));
             let (by_input, by_shortcut) = (channels(&by_input), channels(&by_shortcut));

@@ -1,9 +1,9 @@
 //! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
 
-use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
-use fast_image_resize::pixels::U8x3;
 #[cfg(target_arch = "x86_64")]
 use fast_image_resize::CpuExtensions;
+use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use labelsieve::level::Level;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,10 @@ impl Default for Scaler {
 
 impl Scaler {
     /// A scaler that uses the instructions of `level`; all levels give the same bytes.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "other machines have one level"))]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "other machines have one level")
+    )]
     fn at(level: Level) -> Scaler {
         #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "as above"))]
         let mut resizer = Resizer::new();

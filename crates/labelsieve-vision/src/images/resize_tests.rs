@@ -77,7 +77,9 @@ proptest! {
 
 #[test]
 fn every_level_gives_the_same_bytes() {
-    for ((height, width), size) in [((40, 61), (17, 23)), ((9, 7), (30, 50)), ((300, 200), (64, 64)), ((5, 129), (5, 32))] {
+    for ((height, width), size) in
+        [((40, 61), (17, 23)), ((9, 7), (30, 50)), ((300, 200), (64, 64)), ((5, 129), (5, 32))]
+    {
         let image = pattern(height, width);
         let scaled = |level| {
             let mut out = vec![0; 3 * size.0 * size.1];

@@ -57,7 +57,9 @@ fn screen_all_pairs(level: Level, features: &Features, width: usize, watch: &Wat
     let n_rows = rows_per_panel(n, features.dim());
     let pools: Vec<Mutex<Pool>> = (0..n)
         .step_by(n_rows)
-        .map(|start| Mutex::new(Pool::new(level, (start, n_rows.min(n - start)), width, screen.error_bound())))
+        .map(|start| {
+            Mutex::new(Pool::new(level, (start, n_rows.min(n - start)), width, screen.error_bound()))
+        })
         .collect();
     // The diagonal first, then ever farther from it: floors rise early, and neighbours in time share no pool.
     let p = pools.len();

@@ -50,7 +50,18 @@ mod tests {
 
     #[test]
     fn infinities_and_zeros_come_out_as_the_instruction_gives_them() {
-        let odd = [0.0, -0.0, 1.0, -1.5, f32::MAX, f32::MIN_POSITIVE, 1e-45, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let odd = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.5,
+            f32::MAX,
+            f32::MIN_POSITIVE,
+            1e-45,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+        ];
         for a in odd {
             for b in odd {
                 for c in odd {

@@ -141,7 +141,8 @@ mod private {
     macro_rules! call {
         ($arguments:expr, $type:ty, $simd:expr, $lanes:expr, $kernels:path) => {{
             use $kernels as kernels;
-            let Arguments { sizes: (m, n, k), out, out_strides, sum, a, a_strides, b, b_strides } = *$arguments;
+            let Arguments { sizes: (m, n, k), out, out_strides, sum, a, a_strides, b, b_strides } =
+                *$arguments;
             gemm_common::gemm::gemm_basic_generic::<
                 _,
                 $type,
@@ -191,12 +192,24 @@ mod private {
                         if level.instructions() == Instructions::Avx512
                             && let Some(simd) = <V4 as MixedSimd<Wide, Wide, Wide, Wide>>::try_new()
                         {
-                            return call!(arguments, $type, simd, $avx512, $crate_name::microkernel::avx512f::$type);
+                            return call!(
+                                arguments,
+                                $type,
+                                simd,
+                                $avx512,
+                                $crate_name::microkernel::avx512f::$type
+                            );
                         }
                         if level.instructions() >= Instructions::Avx2
                             && let Some(simd) = <V3 as MixedSimd<Wide, Wide, Wide, Wide>>::try_new()
                         {
-                            return call!(arguments, $type, simd, $avx2, $crate_name::microkernel::fma::$type);
+                            return call!(
+                                arguments,
+                                $type,
+                                simd,
+                                $avx2,
+                                $crate_name::microkernel::fma::$type
+                            );
                         }
                         call!(arguments, $type, Scalar, 1, $crate_name::microkernel::scalar::$type)
                     }
@@ -257,8 +270,16 @@ mod tests {
     #[test]
     fn products_of_every_shape_and_layout_equal_the_three_loops_at_every_level() {
         let stream = Stream::new(3);
-        let shapes =
-            [(1, 1, 1), (1, 40, 1), (5, 2, 7), (1, 33, 20), (20, 33, 1), (13, 64, 17), (70, 130, 65), (129, 600, 90)];
+        let shapes = [
+            (1, 1, 1),
+            (1, 40, 1),
+            (5, 2, 7),
+            (1, 33, 20),
+            (20, 33, 1),
+            (13, 64, 17),
+            (70, 130, 65),
+            (129, 600, 90),
+        ];
         for (m, k, n) in shapes {
             let draw = |label: u64, count: usize| -> Vec<f32> {
                 (0..count).map(|i| stream.branch(label).normal(i as u64)).collect()
@@ -275,7 +296,9 @@ mod tests {
                 (transpose(&b, k, n), Layout::by_rows(n, k).transposed()),
             ];
             for level in Level::available() {
-                for ((a, a_layout), (b, b_layout)) in sides.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
+                for ((a, a_layout), (b, b_layout)) in
+                    sides.iter().flat_map(|a| others.iter().map(move |b| (a, b)))
+                {
                     for sum in [Sum::Replace, Sum::Add] {
                         let there = if sum == Sum::Add { 1.0 } else { 0.0 };
                         let mut out = before.clone();
@@ -311,15 +334,33 @@ mod tests {
     #[test]
     fn sums_of_nothing_are_zero_and_products_of_no_rows_are_none() {
         let mut out = [1f32; 6];
-        multiply(Level::current(), (&[], Layout::by_rows(2, 0)), (&[], Layout::by_rows(0, 3)), Sum::Replace, (&mut out, Layout::by_rows(2, 3)));
+        multiply(
+            Level::current(),
+            (&[], Layout::by_rows(2, 0)),
+            (&[], Layout::by_rows(0, 3)),
+            Sum::Replace,
+            (&mut out, Layout::by_rows(2, 3)),
+        );
         assert_eq!(out, [0.0; 6]);
-        multiply(Level::current(), (&[1f32; 4], Layout::by_rows(2, 2)), (&[], Layout::by_rows(2, 0)), Sum::Add, (&mut [], Layout::by_rows(2, 0)));
+        multiply(
+            Level::current(),
+            (&[1f32; 4], Layout::by_rows(2, 2)),
+            (&[], Layout::by_rows(2, 0)),
+            Sum::Add,
+            (&mut [], Layout::by_rows(2, 0)),
+        );
     }
 
     #[test]
     #[should_panic(expected = "leaves its slice")]
     fn a_matrix_that_leaves_its_slice_is_refused() {
         let square = Layout::by_rows(2, 2);
-        multiply(Level::PLAIN, (&[0f32; 3], square), (&[0f32; 4], square), Sum::Replace, (&mut [0f32; 4], square));
+        multiply(
+            Level::PLAIN,
+            (&[0f32; 3], square),
+            (&[0f32; 4], square),
+            Sum::Replace,
+            (&mut [0f32; 4], square),
+        );
     }
 }

@@ -32,8 +32,6 @@ macro_rules! for_this_machine {
             not(target_arch = "x86_64"),
             expect(unused_variables, reason = "other machines have one level")
         )]
-        #[expect(clippy::allow_attributes, reason = "whether there are too many depends on the function")]
-        #[allow(clippy::too_many_arguments, reason = "the level comes on top")]
         $vis fn $name(level: $crate::level::Level, $($arg: $type),*) {
             #[inline(always)]
             fn work($($arg: $type),*) $body
@@ -117,7 +115,8 @@ mod tests {
     #[test]
     fn sums_of_rows_have_the_bits_of_the_plain_loop_at_every_level_and_length() {
         let stream = Stream::new(2);
-        let draw = |label: u64, n: u64| -> Vec<f32> { (0..n).map(|i| stream.branch(label).normal(i)).collect() };
+        let draw =
+            |label: u64, n: u64| -> Vec<f32> { (0..n).map(|i| stream.branch(label).normal(i)).collect() };
         for n in 0..70 {
             let (start, row) = (draw(0, n), draw(1, n));
             let sum: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + r).collect();

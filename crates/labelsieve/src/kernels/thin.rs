@@ -312,12 +312,11 @@ mod tests {
         let numbers = |n: usize, label: u64| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)] {
+        for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)]
+        {
             let (x, weights, slopes) = (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
-            let forward =
-                naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
-            let backward =
-                naive(d, n, |at, i| (x[i * d + at / COLUMNS], slopes[i * COLUMNS + at % COLUMNS]));
+            let forward = naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
+            let backward = naive(d, n, |at, i| (x[i * d + at / COLUMNS], slopes[i * COLUMNS + at % COLUMNS]));
             let found: Vec<[Vec<f32>; 2]> = Level::available()
                 .into_iter()
                 .map(|level| {

@@ -25,7 +25,14 @@ impl Adam {
         self.step += 1;
         let rate = (f64::from(learning_rate) / (1.0 - f64::from(BETA_1).powi(self.step))) as f32;
         let root = (1.0 - f64::from(BETA_2).powi(self.step)).sqrt() as f32;
-        update(self.level, parameters, gradient, &mut self.mean, &mut self.square, (rate, root, weight_decay));
+        update(
+            self.level,
+            parameters,
+            gradient,
+            &mut self.mean,
+            &mut self.square,
+            (rate, root, weight_decay),
+        );
     }
 }
 

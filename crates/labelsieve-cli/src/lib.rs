@@ -27,6 +27,7 @@ use std::panic::AssertUnwindSafe;
 use clap::Parser;
 
 use commands::Command;
+use labelsieve::level::Level;
 use printer::{Printer, Verbosity};
 
 const SUCCESS: u8 = 0;
@@ -76,6 +77,11 @@ fn start(arguments: &Arguments) -> u8 {
         _ => Verbosity::Normal,
     };
     let printer = Printer::new(verbosity);
+    if let Err(error) = Level::from_environment() {
+        printer.error(&error.to_string());
+        printer.hint(&format!("without {} the fastest level is used", Level::VARIABLE));
+        return FAILURE;
+    }
     let threads = arguments.threads.map_or(0, usize::from);
     if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         printer.error(&format!("cannot start {threads} threads: {error}"));

@@ -5,9 +5,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use labelsieve::Watch;
+use labelsieve::level::Level;
 use pyo3::prelude::*;
 
-use crate::errors::mistake;
+use crate::errors::{method_error, mistake};
 use crate::process;
 
 /// How often the interpreter is asked for signals, and the user's callback called.
@@ -52,6 +53,7 @@ pub fn run<R: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
+    Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
     let pool = process::pool(py)?;
     let mut exception = None;
     let mut told = None;

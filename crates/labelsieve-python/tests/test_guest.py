@@ -176,3 +176,11 @@ def test_it_works_inside_a_data_loader(n_workers):
     loader = torch.utils.data.DataLoader(Scored(), batch_size=None, num_workers=n_workers, timeout=120 if n_workers else 0)
     for result, right in zip(loader, expected):
         np.testing.assert_array_equal(result.numpy(), right)
+
+
+def test_a_processor_level_that_is_not_there_raises_before_any_work(sample, monkeypatch):
+    monkeypatch.setenv("LABELSIEVE_CPU", "avx3")
+    with pytest.raises(ValueError, match=r"LABELSIEVE_CPU: expected a level that this machine has \(plain.*found `avx3`"):
+        labelsieve.relevance(sample.X[:5], sample.X[5:])
+    monkeypatch.setenv("LABELSIEVE_CPU", "plain")
+    assert len(labelsieve.relevance(sample.X[:5], sample.X[5:])) == len(sample.X) - 5

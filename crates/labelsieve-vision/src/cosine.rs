@@ -1,6 +1,7 @@
 //! The cosine classifier on top of a network, and its loss.
 
-use gemm::Parallelism;
+use labelsieve::level::Level;
+use labelsieve::matrix::{Layout, Sum, multiply};
 
 use crate::learner::Targets;
 
@@ -35,12 +36,28 @@ pub fn cosine_loss(
     dim: usize,
     targets: Targets,
 ) -> CosineLoss {
+    cosine_loss_at(Level::current(), features, (weights, scale), dim, targets)
+}
+
+/// [`cosine_loss`] by the instructions of `level`.
+pub(crate) fn cosine_loss_at(
+    level: Level,
+    features: &[f32],
+    (weights, scale): (&[f32], f32),
+    dim: usize,
+    targets: Targets,
+) -> CosineLoss {
     let (n, n_classes) = (targets.classes.len(), weights.len() / dim);
     let (unit_features, feature_lengths) = unit_rows(features, dim);
     let (unit_weights, weight_lengths) = unit_rows(weights, dim);
     // cosines: N×K
     let mut slopes = vec![0.0; n * n_classes];
-    product(&mut slopes, (n, n_classes, dim), (&unit_features, dim, 1), (&unit_weights, 1, dim));
+    let (by_image, by_class) = (Layout::by_rows(n, dim), Layout::by_rows(n_classes, dim));
+    let cosines = Layout::by_rows(n, n_classes);
+    let product = |a: (&[f32], Layout), b: (&[f32], Layout), out: (&mut [f32], Layout)| {
+        multiply(level, a, b, Sum::Replace, out);
+    };
+    product((&unit_features, by_image), (&unit_weights, by_class.transposed()), (&mut slopes, cosines));
     let (mut loss, mut correct, mut by_scale) = (0.0, 0, 0.0f64);
     for (row, (&class, &weight)) in
         slopes.chunks_exact_mut(n_classes.max(1)).zip(targets.classes.iter().zip(targets.weights))
@@ -65,10 +82,10 @@ pub fn cosine_loss(
         }
     }
     let mut by_features = vec![0.0; n * dim];
-    product(&mut by_features, (n, dim, n_classes), (&slopes, n_classes, 1), (&unit_weights, dim, 1));
+    product((&slopes, cosines), (&unit_weights, by_class), (&mut by_features, by_image));
     through_unit_length(&mut by_features, &unit_features, &feature_lengths, scale);
     let mut by_weights = vec![0.0; n_classes * dim];
-    product(&mut by_weights, (n_classes, dim, n), (&slopes, 1, n_classes), (&unit_features, dim, 1));
+    product((&slopes, cosines.transposed()), (&unit_features, by_image), (&mut by_weights, by_class));
     through_unit_length(&mut by_weights, &unit_weights, &weight_lengths, scale);
     CosineLoss { loss, correct, by_features, by_weights, by_scale: by_scale as f32 }
 }
@@ -97,44 +114,6 @@ fn through_unit_length(gradient: &mut [f32], unit: &[f32], lengths: &[f32], scal
     }
 }
 
-/// `out = a b`: m×k times k×n, each given as numbers, row stride and column stride.
-fn product(
-    out: &mut [f32],
-    (m, n, k): (usize, usize, usize),
-    (a, a_row, a_column): (&[f32], usize, usize),
-    (b, b_row, b_column): (&[f32], usize, usize),
-) {
-    assert!(out.len() == m * n && a.len() == m * k && b.len() == k * n);
-    if m * n * k == 0 {
-        return out.fill(0.0);
-    }
-    // SAFETY: the three matrices fill their slices, as just checked.
-    #[expect(unsafe_code, reason = "the matrix product takes raw pointers")]
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            n as isize,
-            false,
-            a.as_ptr(),
-            a_column as isize,
-            a_row as isize,
-            b.as_ptr(),
-            b_column as isize,
-            b_row as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use labelsieve::random::Stream;
@@ -146,11 +125,13 @@ mod tests {
         // g along w_0: cosines 1 and 0, s = 2. softmax = e² / (e² + 1), and the other feature lies between both.
         let (features, weights) = ([3.0, 0.0, 1.0, 1.0], [2.0, 0.0, 0.0, 5.0]);
         let targets = Targets { classes: &[0, 1], weights: &[1.0, 0.5], split: 0 };
-        let found = cosine_loss(&features, &weights, 2.0, 2, targets);
         let e2 = 2f64.exp();
         let expected = -(e2 / (e2 + 1.0)).ln() - 0.5 * 0.5f64.ln();
-        assert!((found.loss - expected).abs() < 1e-6, "{} instead of {expected}", found.loss);
-        assert_eq!(found.correct, 1); // the tie goes to class 0
+        for level in Level::available() {
+            let found = cosine_loss_at(level, &features, (&weights, 2.0), 2, targets);
+            assert!((found.loss - expected).abs() < 1e-6, "{level}: {} instead of {expected}", found.loss);
+            assert_eq!(found.correct, 1); // the tie goes to class 0
+        }
     }
 
     #[test]

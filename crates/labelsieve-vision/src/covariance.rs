@@ -1,6 +1,7 @@
 //! Mean and covariance of rows that come in portions.
 
-use gemm::Parallelism;
+use labelsieve::level::Level;
+use labelsieve::matrix::{Layout, Sum, multiply};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -96,32 +97,11 @@ impl Covariance {
 fn add_products(x: &[f64], d: usize, first: usize, out: &mut [f64]) {
     let (n, height, width) = (x.len() / d, out.len() / d, d - first);
     assert!(x.len() == n * d && out.len() == height * d && first + height <= d, "shapes disagree");
-    // SAFETY: the left factor is the transpose of columns first..first+height of the n×d matrix `x`, the right one its
-    // columns first..d, and the result columns first..d of the height×d matrix `out`; all lie inside their slices, as
-    // asserted, and `out` is borrowed mutably, so it overlaps `x` nowhere.
-    unsafe {
-        gemm::gemm(
-            height,
-            width,
-            n,
-            out.as_mut_ptr().add(first),
-            1,
-            d as isize,
-            true,
-            x.as_ptr().add(first),
-            d as isize,
-            1,
-            x.as_ptr().add(first),
-            1,
-            d as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
+    let columns = |count: usize| Layout::by_rows(n, d).with_columns(count);
+    let right = (&x[first..], columns(width));
+    let left = (&x[first..], columns(height).transposed());
+    let into = (&mut out[first..], Layout::by_rows(height, d).with_columns(width));
+    multiply(Level::current(), left, right, Sum::Add, into);
 }
 
 #[cfg(test)]

@@ -61,6 +61,14 @@ pub enum Error {
         /// What this one has.
         found: &'static str,
     },
+    /// Instructions asked for that are unknown, or that this machine does not have.
+    #[error("LABELSIEVE_CPU: expected a level that this machine has ({available}), found `{found}`")]
+    Level {
+        /// The levels there are.
+        available: String,
+        /// The level asked for.
+        found: String,
+    },
     /// Work that a [`Watch`](crate::Watch) stopped.
     #[error("stopped")]
     Stopped,

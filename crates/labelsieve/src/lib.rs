@@ -28,6 +28,7 @@ mod features;
 mod golden;
 pub mod graph;
 mod kernels;
+pub mod level;
 pub mod matching;
 mod model;
 pub mod random;
@@ -38,6 +39,8 @@ mod watch;
 
 pub use error::{Error, Result};
 pub use features::{Features, SharedNumbers};
+#[doc(hidden)] // for our own crates
+pub use kernels::matrix;
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;
 pub use watch::Watch;

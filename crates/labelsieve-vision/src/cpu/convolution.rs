@@ -13,9 +13,9 @@
 //! one sweep for each position of a pixel relative to the stride. The gradient by the weights sums over pixels instead.
 #![expect(unsafe_code, reason = "tasks write to parts of one output that do not overlap")]
 
+use labelsieve::level::Level;
 use rayon::prelude::*;
 
-use super::lanes::Machine;
 use super::tensor::Tensor;
 use super::tile::{BLOCK, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
 use crate::network::Shape;
@@ -29,6 +29,7 @@ const GRADIENT_TASKS: usize = 16;
 /// A convolution between tensors of known shape and border.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
+    level: Level,
     input: Shape,
     output: Shape,
     kernel: usize,
@@ -103,6 +104,7 @@ impl Convolution {
     /// zeros, all other tensors in one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
     /// where gradients by the input are asked for.
     pub fn new(
+        level: Level,
         (input, input_border): (Shape, usize),
         (output, border): (Shape, usize),
         (kernel, stride, padding): (usize, usize, usize),
@@ -122,7 +124,7 @@ impl Convolution {
                 BackwardSweep::new((phase / stride, phase % stride), to, back, (kernel, stride, padding))
             })
             .collect();
-        Convolution { input, output, kernel, forward, backward }
+        Convolution { level, input, output, kernel, forward, backward }
     }
 
     /// Numbers from one block of 32 output channels to the next in packed weights.
@@ -169,7 +171,7 @@ impl Convolution {
 
     /// `output = input * weights`, then what `finish` says. `weights` are packed.
     pub fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
-        self.forward.run(input, weights, finish, output);
+        self.forward.run_into(self.level, input, weights, finish, Accumulate::Replace, output);
     }
 
     /// The gradient by the input from that by the output; added to what is there if `add`.
@@ -179,7 +181,7 @@ impl Convolution {
                 continue;
             }
             let turned = self.turn(weights, phase);
-            phase.sweep.run_into(slopes, &turned, Finish::default(), add, gradient);
+            phase.sweep.run_into(self.level, slopes, &turned, Finish::default(), add, gradient);
         }
     }
 
@@ -247,7 +249,7 @@ impl Convolution {
         block: usize,
         sums: &mut [f32],
     ) {
-        let (machine, sweep) = (Machine::this(), &self.forward);
+        let sweep = &self.forward;
         let images = sweep.group.min(input.images - group * sweep.group);
         let first = group * sweep.group;
         let input = &input.data[first * input.image_stride()..];
@@ -274,7 +276,7 @@ impl Convolution {
                     depth: run.depth,
                 };
                 // SAFETY: as above.
-                unsafe { weight_tile(machine, &tile) };
+                unsafe { weight_tile(self.level, &tile) };
                 done += run.depth;
             }
         }
@@ -352,12 +354,9 @@ impl Sweep {
         self.runs.iter().map(|run| run.depth).sum()
     }
 
-    fn run(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
-        self.run_into(input, weights, finish, Accumulate::Replace, output);
-    }
-
     fn run_into(
         &self,
+        level: Level,
         input: &Tensor,
         weights: &[f32],
         finish: Finish,
@@ -373,7 +372,6 @@ impl Sweep {
         let groups = output.images.div_ceil(self.group);
         let (images, target) = (output.images, Target(output.data.as_mut_ptr()));
         let extent = self.runs.iter().map(|run| run.shift + run.depth).max().unwrap_or(0);
-        let machine = Machine::this();
         (0..groups * blocks).into_par_iter().for_each(|task| {
             let (group, block) = (task / blocks, task % blocks);
             let first = group * self.group;
@@ -392,20 +390,20 @@ impl Sweep {
                     (Accumulate::Replace, None) => std::ptr::null(),
                 };
                 for start in (0..pixels).step_by(PIXELS) {
-                    // A last tile that is not full computes its last pixel several times: same inputs, same result.
-                    let index = |j: usize| (start + j).min(pixels - 1);
+                    // The last tile has as many pixels as are left: one that is computed twice would be added twice.
+                    let tile = start..(start + PIXELS).min(pixels);
                     pixel_tile(
-                        machine,
+                        level,
                         &PixelTile {
                             input: input.as_ptr(),
-                            input_at: &std::array::from_fn(|j| self.input_at[index(j)]),
+                            input_at: &self.input_at[tile.clone()],
                             runs: &self.runs,
                             weights: weights.as_ptr().add(block * block_len),
                             bias: finish.bias.map_or(std::ptr::null(), |bias| bias[block * BLOCK..].as_ptr()),
                             add,
                             relu: finish.relu,
                             output,
-                            output_at: &std::array::from_fn(|j| self.output_at[index(j)]),
+                            output_at: &self.output_at[tile],
                         },
                     );
                 }
@@ -433,146 +431,5 @@ impl Target {
 }
 
 #[cfg(test)]
-mod tests {
-    use labelsieve::random::Stream;
-
-    use super::*;
-
-    fn random(stream: Stream, shape: Shape, images: usize, border: usize) -> Tensor {
-        let mut tensor = Tensor::zeros(images, shape, border);
-        let mut position = 0;
-        for image in 0..images {
-            for y in 0..shape.height {
-                let start = tensor.row_start(image, y);
-                for value in &mut tensor.data[start..start + shape.width * shape.channels] {
-                    *value = stream.normal(position);
-                    position += 1;
-                }
-            }
-        }
-        tensor
-    }
-
-    fn get(tensor: &Tensor, image: usize, y: isize, x: isize, channel: usize) -> f64 {
-        let inside = |v: isize, size: usize| v >= 0 && (v as usize) < size;
-        if !inside(y, tensor.shape.height) || !inside(x, tensor.shape.width) {
-            return 0.0;
-        }
-        f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel])
-    }
-
-    /// The four lines of the module's page, once for each of the three products.
-    struct Naive {
-        output: Vec<f64>,
-        by_input: Vec<f64>,
-        by_weights: Vec<f64>,
-    }
-
-    fn naive(
-        input: &Tensor,
-        weights: &[f32],
-        slopes: &Tensor,
-        (kernel, stride, padding): (usize, usize, usize),
-    ) -> Naive {
-        let (from, to) = (input.shape, slopes.shape);
-        let mut all = Naive {
-            output: vec![0.0; input.images * to.len()],
-            by_input: vec![0.0; input.images * from.len()],
-            by_weights: vec![0.0; weights.len()],
-        };
-        for image in 0..input.images {
-            for (y, x, o) in positions(to) {
-                let at = ((image * to.height + y) * to.width + x) * to.channels + o;
-                let slope = get(slopes, image, y as isize, x as isize, o);
-                for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
-                    let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
-                    let (iy, ix) = (
-                        (y * stride + r) as isize - padding as isize,
-                        (x * stride + c) as isize - padding as isize,
-                    );
-                    let value = get(input, image, iy, ix, i);
-                    all.output[at] += value * f64::from(weights[weight]);
-                    all.by_weights[weight] += value * slope;
-                    if (0..from.height as isize).contains(&iy) && (0..from.width as isize).contains(&ix) {
-                        let place = ((image * from.height + iy as usize) * from.width + ix as usize)
-                            * from.channels
-                            + i;
-                        all.by_input[place] += slope * f64::from(weights[weight]);
-                    }
-                }
-            }
-        }
-        all
-    }
-
-    fn positions(shape: Shape) -> impl Iterator<Item = (usize, usize, usize)> {
-        (0..shape.height).flat_map(move |y| {
-            (0..shape.width).flat_map(move |x| (0..shape.channels).map(move |channel| (y, x, channel)))
-        })
-    }
-
-    fn assert_near(found: impl Iterator<Item = f32>, expected: &[f64], what: &str) {
-        let mut count = 0;
-        for (i, (found, &expected)) in found.zip(expected).enumerate() {
-            assert!((f64::from(found) - expected).abs() < 1e-3, "{what} {i}: {found} instead of {expected}");
-            count += 1;
-        }
-        assert_eq!(count, expected.len(), "{what}");
-    }
-
-    fn inner(tensor: &Tensor) -> impl Iterator<Item = f32> {
-        (0..tensor.images).flat_map(move |image| {
-            (0..tensor.shape.height).flat_map(move |y| tensor.row(image, y).iter().copied())
-        })
-    }
-
-    #[test]
-    fn sweeps_equal_the_naive_convolution_and_its_gradients() {
-        for (i, (images, channels, (height, width), geometry)) in [
-            (2, (3, 32), (9, 11), (7, 2, 3)),
-            (3, (32, 64), (8, 8), (3, 1, 1)),
-            (5, (32, 32), (2, 3), (3, 1, 1)),
-            (2, (64, 32), (7, 10), (3, 2, 1)),
-            (2, (64, 32), (8, 6), (3, 2, 1)),
-            (2, (32, 64), (7, 8), (1, 2, 0)),
-            (1, (32, 32), (5, 5), (1, 1, 0)),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let (kernel, stride, padding) = geometry;
-            let stream = Stream::new(i as u64);
-            let from = Shape { channels: channels.0, height, width };
-            let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
-            let to = Shape { channels: channels.1, height: out(height), width: out(width) };
-            let (input_border, border) = (padding.max(1), 1);
-            let input = random(stream.branch(0), from, images, input_border);
-            let slopes = random(stream.branch(1), to, images, border);
-            let weights: Vec<f32> = (0..to.channels * from.channels * kernel * kernel)
-                .map(|i| stream.branch(2).normal(i as u64))
-                .collect();
-            let expected = naive(&input, &weights, &slopes, geometry);
-
-            let convolution = Convolution::new((from, input_border), (to, border), geometry);
-            let packed = convolution.pack(&weights);
-            assert_eq!(convolution.unpack(&packed), weights);
-            let mut output = Tensor::zeros(images, to, border);
-            convolution.forward(&input, &packed, Finish::default(), &mut output);
-            assert_near(inner(&output), &expected.output, "output");
-
-            let mut gradient = vec![0.0; weights.len()];
-            convolution.weight_gradient(&input, &slopes, &mut gradient);
-            assert_near(convolution.unpack(&gradient).into_iter(), &expected.by_weights, "weight gradient");
-
-            if from.channels.is_multiple_of(BLOCK) {
-                let mut gradient = Tensor::zeros(images, from, border);
-                convolution.backward(&slopes, &packed, Accumulate::Replace, &mut gradient);
-                assert_near(inner(&gradient), &expected.by_input, "input gradient");
-                convolution.backward(&slopes, &packed, Accumulate::Add, &mut gradient);
-                let twice: Vec<f64> = expected.by_input.iter().map(|g| 2.0 * g).collect();
-                assert_near(inner(&gradient), &twice, "input gradient, added");
-                assert!(gradient.data.iter().sum::<f32>().is_finite());
-            }
-        }
-    }
-}
+#[path = "convolution_tests.rs"]
+mod tests;

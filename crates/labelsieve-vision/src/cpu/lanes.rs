@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "vector instructions; a kernel is entered only where the machine has them")]
 
 /// A vector of `f32` in one register. All functions need the machine to have the instructions: a kernel is entered only
-/// after a look ([`Machine`]).
+/// with a [`Level`](labelsieve::level::Level) that says so.
 pub(super) trait Lanes {
     /// The register.
     type V: Copy;
@@ -142,7 +142,8 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn add_scaled(mut sum: Self::V, a: f32, b: Self::V) -> Self::V {
         for (s, b) in sum.iter_mut().zip(b) {
-            *s += a * b;
+            // Rounded once where every machine has the instruction, as with AVX2 and AVX-512; emulated it would be slow.
+            *s = if cfg!(target_arch = "aarch64") { a.mul_add(b, *s) } else { *s + a * b };
         }
         sum
     }
@@ -158,30 +159,5 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn relu(a: Self::V) -> Self::V {
         a.map(|a| a.max(0.0))
-    }
-}
-
-/// The best vector unit that this machine has.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Machine {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Plain,
-}
-
-impl Machine {
-    pub fn this() -> Machine {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                return Machine::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Machine::Avx2;
-            }
-        }
-        Machine::Plain
     }
 }

@@ -10,9 +10,10 @@ mod walk;
 
 use std::ops::Range;
 
+use labelsieve::level::Level;
 use walk::Walker;
 
-use crate::cosine::cosine_loss;
+use crate::cosine::cosine_loss_at;
 use crate::error::{Error, Result};
 use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
 use crate::network::{Network, Parameter, Role};
@@ -22,12 +23,13 @@ pub struct Cpu;
 
 impl Networks for Cpu {
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(CpuLearner::new(network, snapshot)?))
+        Ok(Box::new(CpuLearner::new(Level::current(), network, snapshot)?))
     }
 }
 
 /// A network in this machine's memory.
 struct CpuLearner {
+    level: Level,
     network: Network,
     n_classes: usize,
     tensors: Vec<(Parameter, Range<usize>)>,
@@ -39,10 +41,11 @@ struct CpuLearner {
 }
 
 impl CpuLearner {
-    fn new(network: &Network, snapshot: &Snapshot) -> Result<CpuLearner> {
+    fn new(level: Level, network: &Network, snapshot: &Snapshot) -> Result<CpuLearner> {
         let tensors = snapshot.tensors(network)?;
-        let walker = Walker::new(network, &tensors);
+        let walker = Walker::new(level, network, &tensors);
         let mut learner = CpuLearner {
+            level,
             network: network.clone(),
             n_classes: snapshot.n_classes,
             values: snapshot.values.clone(),
@@ -93,9 +96,8 @@ impl Learner for CpuLearner {
         }
         let (weights, scale) = (self.classifier(Role::ClassWeights)?, self.classifier(Role::ClassScale)?);
         let features = self.walker.forward(images, &mut self.values);
-        let class_weights = &self.values[weights.clone()];
-        let loss =
-            cosine_loss(&features, class_weights, self.values[scale.start], self.network.dim(), targets);
+        let classifier = (&self.values[weights.clone()], self.values[scale.start]);
+        let loss = cosine_loss_at(self.level, &features, classifier, self.network.dim(), targets);
         let mut gradient = self.walker.backward(&loss.by_features, &self.values);
         gradient[weights].copy_from_slice(&loss.by_weights);
         gradient[scale.start] = loss.by_scale;

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::convolution::Accumulate;
 use super::tensor::{CHANNELS, Tensor, for_each_row};
 use labelsieve::for_this_machine;
+use labelsieve::level::Level;
 
 /// Added to variances, as PyTorch does.
 pub(super) const EPSILON: f32 = 1e-5;
@@ -31,11 +32,11 @@ pub(super) struct Affine<'a> {
 
 impl Statistics {
     /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in the order they stand in.
-    pub fn of(values: &Tensor) -> Statistics {
+    pub fn of(level: Level, values: &Tensor) -> Statistics {
         let channels = values.shape.channels;
         let sums = sum_over_images(values, |image, sums| {
             for y in 0..values.shape.height {
-                add_row_moments(values.row(image, y), channels, sums);
+                add_row_moments(level, values.row(image, y), channels, sums);
             }
         });
         let count = values.images * values.shape.height * values.shape.width;
@@ -103,9 +104,9 @@ fn block(values: &[f32], first: usize) -> &[f32; CHANNELS] {
 
 /// `output = relu((input - mean) * sharpness * scale + shift + add)`, the last two where asked for.
 pub(super) fn forward(
+    level: Level,
     input: &Tensor,
-    statistics: &Statistics,
-    affine: Affine,
+    (statistics, affine): (&Statistics, Affine),
     add: Option<&Tensor>,
     relu: bool,
     output: &mut Tensor,
@@ -114,7 +115,7 @@ pub(super) fn forward(
     let offset: Vec<f32> =
         affine.shift.iter().zip(&statistics.mean).zip(&slope).map(|((b, mean), a)| b - mean * a).collect();
     for_each_row(output, |image, y, row| {
-        scale_row(input.row(image, y), &slope, &offset, add.map(|add| add.row(image, y)), relu, row);
+        scale_row(level, input.row(image, y), &slope, &offset, add.map(|add| add.row(image, y)), relu, row);
     });
 }
 
@@ -160,6 +161,7 @@ pub(super) struct AffineGradient {
 /// Turns the gradient by the output into that by the input, in place. The shortcut that was added gets the gradient behind
 /// the ReLU.
 pub(super) fn backward(
+    level: Level,
     saved: &Saved,
     slopes: &mut Tensor,
     shortcut: Option<(&mut Tensor, Accumulate)>,
@@ -167,14 +169,14 @@ pub(super) fn backward(
     let channels = slopes.shape.channels;
     let Statistics { mean, sharpness, count, .. } = saved.statistics;
     if let Some(output) = saved.output {
-        mask(output, slopes);
+        mask(level, output, slopes);
     }
     if let Some((shortcut, accumulate)) = shortcut {
-        pass_on(slopes, accumulate, shortcut);
+        pass_on(level, slopes, accumulate, shortcut);
     }
     let sums = sum_over_images(slopes, |image, sums| {
         for y in 0..slopes.shape.height {
-            add_row_slopes(slopes.row(image, y), saved.input.row(image, y), mean, sharpness, sums);
+            add_row_slopes(level, slopes.row(image, y), saved.input.row(image, y), mean, sharpness, sums);
         }
     });
     let (shift, scale) = sums.split_at(channels);
@@ -188,25 +190,25 @@ pub(super) fn backward(
         factors[1][c] = b as f32;
         factors[2][c] = (-a * shift[c] * share - b * f64::from(mean[c])) as f32;
     }
-    for_each_row(slopes, |image, y, row| combine_row(row, saved.input.row(image, y), &factors));
+    for_each_row(slopes, |image, y, row| combine_row(level, row, saved.input.row(image, y), &factors));
     let to_f32 = |sums: &[f64]| sums.iter().map(|g| *g as f32).collect();
     AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
 }
 
 /// Stops the gradient where the ReLU gave zero.
-fn mask(output: &Tensor, slopes: &mut Tensor) {
+fn mask(level: Level, output: &Tensor, slopes: &mut Tensor) {
     let stride = slopes.image_stride();
     let images = slopes.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
-    images.for_each(|(slopes, output)| mask_values(slopes, output));
+    images.for_each(|(slopes, output)| mask_values(level, slopes, output));
 }
 
 /// Gives the gradient to the shortcut.
-fn pass_on(slopes: &Tensor, accumulate: Accumulate, shortcut: &mut Tensor) {
+fn pass_on(level: Level, slopes: &Tensor, accumulate: Accumulate, shortcut: &mut Tensor) {
     let stride = slopes.image_stride();
     let images = shortcut.data.par_chunks_exact_mut(stride).zip(slopes.data.par_chunks_exact(stride));
     images.for_each(|(shortcut, slopes)| match accumulate {
         Accumulate::Replace => shortcut.copy_from_slice(slopes),
-        Accumulate::Add => add_values(shortcut, slopes),
+        Accumulate::Add => add_values(level, shortcut, slopes),
     });
 }
 
@@ -259,3 +261,7 @@ for_this_machine! {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "normalise_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! Max-pool, mean-pool and the change to one long row.
 
 use labelsieve::for_this_machine;
+use labelsieve::level::Level;
 use rayon::prelude::*;
 
 use super::tensor::{CHANNELS, Tensor, for_each_row};
@@ -22,7 +23,13 @@ impl Windows {
 }
 
 /// The largest of each window and which one it was (row × kernel + column), the first of several.
-pub(super) fn max_forward(input: &Tensor, windows: Windows, output: &mut Tensor, winners: &mut Vec<u8>) {
+pub(super) fn max_forward(
+    level: Level,
+    input: &Tensor,
+    windows: Windows,
+    output: &mut Tensor,
+    winners: &mut Vec<u8>,
+) {
     let (shape, channels) = (output.shape, output.shape.channels);
     winners.resize(output.images * shape.len(), 0);
     let (origin, stride, image_stride) = (output.origin(), output.row_stride(), output.image_stride());
@@ -43,7 +50,7 @@ pub(super) fn max_forward(input: &Tensor, windows: Windows, output: &mut Tensor,
                     kernel: windows.kernel,
                     stride: input.row_stride(),
                 };
-                largest(&input.data[first..], &window, output, winners);
+                largest(level, &input.data[first..], &window, output, winners);
             }
         }
     });
@@ -84,7 +91,13 @@ for_this_machine! {
 }
 
 /// Sends each slope to the input that won.
-pub(super) fn max_backward(slopes: &Tensor, winners: &[u8], windows: Windows, gradient: &mut Tensor) {
+pub(super) fn max_backward(
+    level: Level,
+    slopes: &Tensor,
+    winners: &[u8],
+    windows: Windows,
+    gradient: &mut Tensor,
+) {
     let (shape, channels, from) = (slopes.shape, slopes.shape.channels, gradient.shape);
     let (origin, stride, image_stride) = (gradient.origin(), gradient.row_stride(), gradient.image_stride());
     gradient.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, gradient)| {
@@ -100,7 +113,7 @@ pub(super) fn max_backward(slopes: &Tensor, winners: &[u8], windows: Windows, gr
                             + (y * windows.stride + row - windows.padding) * stride
                             + (x * windows.stride + column - windows.padding) * channels;
                         let tap = (row * windows.kernel + column) as u8;
-                        add_where(slopes, winners, tap, &mut gradient[at..][..channels]);
+                        add_where(level, slopes, winners, tap, &mut gradient[at..][..channels]);
                     }
                 }
             }
@@ -171,3 +184,7 @@ pub(super) fn unflatten(flat: &[f32], tensor: &mut Tensor) {
         }
     });
 }
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

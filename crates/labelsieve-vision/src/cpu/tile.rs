@@ -9,8 +9,12 @@
 )]
 
 #[cfg(target_arch = "x86_64")]
+use labelsieve::level::Instructions;
+use labelsieve::level::Level;
+
+#[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};
-use super::lanes::{Lanes, Machine, Plain};
+use super::lanes::{Lanes, Plain};
 
 /// Output channels of a tile.
 pub(super) const BLOCK: usize = 32;
@@ -31,46 +35,75 @@ pub(super) struct Run {
 /// `output + output_at[j] + BLOCK` inside the output; the same for `add`.
 pub(super) struct PixelTile<'a> {
     pub input: *const f32,
-    pub input_at: &'a [u32; PIXELS],
+    /// One for each pixel, at most [`PIXELS`].
+    pub input_at: &'a [u32],
     pub runs: &'a [Run],
     /// Σ depth rows of 32 weights.
     pub weights: *const f32,
     /// 32 numbers that every sum starts from; null for zeros.
     pub bias: *const f32,
-    /// Where further numbers are added from, laid out as the output: a shortcut, or the output itself; null for none.
+    /// Where further numbers are added from, laid out as the output: a shortcut, or the output itself; null for none. A pixel
+    /// must therefore not be computed twice.
     pub add: *const f32,
     pub relu: bool,
     pub output: *mut f32,
-    pub output_at: &'a [u32; PIXELS],
+    /// As many as `input_at`, all different.
+    pub output_at: &'a [u32],
 }
 
-/// Computes 14 pixels × 32 channels.
+/// Computes up to 14 pixels × 32 channels.
 ///
 /// # Safety
 /// The pointers and offsets are as [`PixelTile`] says, and nothing else writes to these outputs meanwhile.
-pub(super) unsafe fn pixel_tile(machine: Machine, tile: &PixelTile) {
+pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
+    /// All pixels at once: their sums stay in registers, however many there are.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512(tile: &PixelTile) {
-        // SAFETY: as the caller vouches.
-        unsafe { pixels::<Avx512, 2, PIXELS>(tile, 0) }
+        macro_rules! of_any_length {
+            ($($n:literal)*) => {
+                match tile.input_at.len() {
+                    0 => (),
+                    // SAFETY: as the caller vouches.
+                    $($n => unsafe { pixels::<Avx512, 2, $n>(tile, 0) },)*
+                    n => unreachable!("a tile has at most {PIXELS} pixels, not {n}"),
+                }
+            };
+        }
+        of_any_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14)
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(tile: &PixelTile) {
-        for first in (0..PIXELS).step_by(2) {
-            // SAFETY: as the caller vouches; 2 divides 14.
-            unsafe { pixels::<Avx2, 4, 2>(tile, first) }
+        // SAFETY: as the caller vouches.
+        unsafe { pixels_by::<Avx2, 4, 2>(tile) }
+    }
+    debug_assert!(tile.input_at.len() <= PIXELS && tile.input_at.len() == tile.output_at.len());
+    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
+    unsafe {
+        match level.instructions() {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => avx512(tile),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => avx2(tile),
+            _ => pixels_by::<Plain, 4, 2>(tile),
         }
     }
-    // SAFETY: as the caller vouches; `machine` was looked up, so the instructions exist.
+}
+
+/// All pixels of a tile, `M` at a time, then one by one.
+#[inline(always)]
+unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) {
+    let (n, mut first) = (tile.input_at.len(), 0);
+    // SAFETY: as the caller vouches; pixels stay below `n`.
     unsafe {
-        match machine {
-            #[cfg(target_arch = "x86_64")]
-            Machine::Avx512 => avx512(tile),
-            #[cfg(target_arch = "x86_64")]
-            Machine::Avx2 => avx2(tile),
-            Machine::Plain => (0..PIXELS).step_by(2).for_each(|first| pixels::<Plain, 4, 2>(tile, first)),
+        while first + M <= n {
+            pixels::<L, R, M>(tile, first);
+            first += M;
+        }
+        while first < n {
+            pixels::<L, R, 1>(tile, first);
+            first += 1;
         }
     }
 }
@@ -142,7 +175,7 @@ pub(super) struct WeightTile<'a> {
 /// # Safety
 /// `input + input_at[p] + depth` lies inside the input for each pixel, `slopes` holds 32 numbers per pixel and `sums` 32
 /// per row; nothing else writes to the sums meanwhile.
-pub(super) unsafe fn weight_tile(machine: Machine, tile: &WeightTile) {
+pub(super) unsafe fn weight_tile(level: Level, tile: &WeightTile) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512(tile: &WeightTile) {
@@ -155,14 +188,14 @@ pub(super) unsafe fn weight_tile(machine: Machine, tile: &WeightTile) {
         // SAFETY: as the caller vouches.
         unsafe { weight_rows::<Avx2, 4, 2>(tile) }
     }
-    // SAFETY: as the caller vouches; `machine` was looked up, so the instructions exist.
+    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
     unsafe {
-        match machine {
+        match level.instructions() {
             #[cfg(target_arch = "x86_64")]
-            Machine::Avx512 => avx512(tile),
+            Instructions::Avx512 => avx512(tile),
             #[cfg(target_arch = "x86_64")]
-            Machine::Avx2 => avx2(tile),
-            Machine::Plain => weight_rows::<Plain, 4, 2>(tile),
+            Instructions::Avx2 => avx2(tile),
+            _ => weight_rows::<Plain, 4, 2>(tile),
         }
     }
 }

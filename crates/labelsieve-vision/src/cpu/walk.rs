@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use labelsieve::level::Level;
+
 use super::convolution::{Accumulate, Convolution, Finish};
 use super::normalise::{self, Affine, EPSILON, Saved, Statistics};
 use super::pool::{self, Windows};
@@ -14,6 +16,7 @@ use crate::network::{Layer, Network, Parameter, Shape, Value};
 const BORDER: usize = 1;
 
 pub(super) struct Walker {
+    level: Level,
     network: Network,
     /// Position in the flat numbers of each node's tensors, in the order of `Network::parameters`.
     ranges: Vec<Vec<Range<usize>>>,
@@ -61,7 +64,7 @@ impl TensorPool {
 }
 
 impl Walker {
-    pub fn new(network: &Network, tensors: &[(Parameter, Range<usize>)]) -> Walker {
+    pub fn new(level: Level, network: &Network, tensors: &[(Parameter, Range<usize>)]) -> Walker {
         let mut ranges = vec![Vec::new(); network.nodes().len()];
         for (parameter, range) in tensors {
             if let Some(node) = parameter.node {
@@ -80,6 +83,7 @@ impl Walker {
                     image_border = padding;
                 }
                 let convolution = Convolution::new(
+                    level,
                     (node.input_shape, border),
                     (node.shape, BORDER),
                     (kernel, stride, padding),
@@ -88,6 +92,7 @@ impl Walker {
             }
         }
         Walker {
+            level,
             network: network.clone(),
             ranges,
             n_numbers: tensors.iter().map(|(parameter, _)| parameter.len()).sum(),
@@ -127,18 +132,19 @@ impl Walker {
                     self.convolutions[&position].forward(input, weights, Finish::default(), output);
                 }
                 (Layer::Normalise { add, relu }, Some(output)) => {
-                    let statistics = Statistics::of(input);
+                    let statistics = Statistics::of(self.level, input);
                     let [scale, shift, mean, variance] = self.four(position);
                     let affine = Affine { scale: &values[scale], shift: &values[shift] };
                     let add = add.map(|value| memory.value(value));
-                    normalise::forward(input, &statistics, affine, add, relu, output);
+                    normalise::forward(self.level, input, (&statistics, affine), add, relu, output);
                     let (mean, variance) = neighbours_mut(values, mean, variance);
                     statistics.update(mean, variance);
                     memory.statistics.insert(position, statistics);
                 }
                 (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
                     let mut winners = Vec::new();
-                    pool::max_forward(input, Windows { kernel, stride, padding }, output, &mut winners);
+                    let windows = Windows { kernel, stride, padding };
+                    pool::max_forward(self.level, input, windows, output, &mut winners);
                     memory.winners.insert(position, winners);
                 }
                 (Layer::MeanPool, _) => features = pool::mean_forward(input),
@@ -174,7 +180,7 @@ impl Walker {
                 (Layer::MaxPool { kernel, stride, padding }, Some(own), Value::Node(input)) => {
                     let mut by_input = self.pool.take(n, node.input_shape);
                     let windows = Windows { kernel, stride, padding };
-                    pool::max_backward(&own, &memory.winners[&position], windows, &mut by_input);
+                    pool::max_backward(self.level, &own, &memory.winners[&position], windows, &mut by_input);
                     self.pool.give(own);
                     slopes[input] = Some(by_input);
                 }
@@ -194,6 +200,7 @@ impl Walker {
                         _ => None,
                     };
                     let affine = normalise::backward(
+                        self.level,
                         &saved,
                         &mut own,
                         shortcut.as_mut().map(|(_, tensor, how)| (tensor, *how)),
@@ -278,6 +285,7 @@ impl Walker {
                 (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
                     let mut winners = Vec::new();
                     pool::max_forward(
+                        self.level,
                         memory.value(from),
                         Windows { kernel, stride, padding },
                         output,

@@ -1,8 +1,11 @@
 //! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
 
+#[cfg(target_arch = "x86_64")]
+use fast_image_resize::CpuExtensions;
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use labelsieve::level::Level;
 use serde::{Deserialize, Serialize};
 
 use super::rgb::RgbImage;
@@ -95,12 +98,37 @@ pub struct Region {
 }
 
 /// Keeps the buffers of one size for the next image.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scaler {
     resizer: Resizer,
 }
 
+impl Default for Scaler {
+    fn default() -> Scaler {
+        Scaler::at(Level::current())
+    }
+}
+
 impl Scaler {
+    /// A scaler that uses the instructions of `level`; all levels give the same bytes.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "other machines have one level")
+    )]
+    fn at(level: Level) -> Scaler {
+        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "as above"))]
+        let mut resizer = Resizer::new();
+        #[cfg(target_arch = "x86_64")]
+        if level == Level::PLAIN {
+            #[expect(unsafe_code, reason = "the library lets nobody ask for less than there is in safe code")]
+            // SAFETY: every machine can do without extensions.
+            unsafe {
+                resizer.set_cpu_extensions(CpuExtensions::None);
+            }
+        }
+        Scaler { resizer }
+    }
+
     /// Scales a region of `image` into `out`, `height` × `width` pixels. Pixels outside the region have no influence.
     pub(super) fn scale(
         &mut self,

@@ -74,3 +74,21 @@ proptest! {
         prop_assert!(pixels.iter().all(|&value| (49..=140).contains(&value)));
     }
 }
+
+#[test]
+fn every_level_gives_the_same_bytes() {
+    for ((height, width), size) in
+        [((40, 61), (17, 23)), ((9, 7), (30, 50)), ((300, 200), (64, 64)), ((5, 129), (5, 32))]
+    {
+        let image = pattern(height, width);
+        let scaled = |level| {
+            let mut out = vec![0; 3 * size.0 * size.1];
+            Scaler::at(level).scale(&image, whole(&image), &mut out, size).unwrap();
+            out
+        };
+        let plain = scaled(Level::PLAIN);
+        for level in Level::available() {
+            assert_eq!(scaled(level), plain, "{level}, {height}×{width}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, check};
 use crate::features::Features;
+use crate::level::Level;
 use crate::watch::Watch;
 
 /// The `count` most similar other rows of each row (all others when there are fewer), by inner product, best first.
@@ -17,12 +18,12 @@ pub struct Neighbours {
 impl Neighbours {
     /// Exact search over all pairs.
     pub fn exact(features: &Features, count: usize) -> Neighbours {
-        super::search::exact(features, count, Watch::nobody())
+        super::search::exact(Level::current(), features, count, Watch::nobody())
     }
 
     /// As [`Neighbours::exact`], counted and stopped by `watch`.
     pub fn exact_watched(features: &Features, count: usize, watch: &Watch) -> Result<Neighbours> {
-        let neighbours = super::search::exact(features, count, watch);
+        let neighbours = super::search::exact(Level::current(), features, count, watch);
         watch.check()?; // what is found once stopped is not all there is
         Ok(neighbours)
     }

@@ -6,7 +6,7 @@
 //!    to both its rows.
 //! 2. Blocks are multiplied by a [`Screen`], faster than exact but off by at most E. A row keeps every candidate whose
 //!    score is within 2E of its fiftieth best: whoever falls below that has fifty certainly better rows.
-//! 3. The few candidates that survive are measured exactly with [`dot`] and sorted.
+//! 3. The few candidates that survive are measured exactly with [`dot`](crate::kernels::dot) and sorted.
 //!
 //! The answer is therefore the naive one, bit for bit, in whatever order threads finish their blocks.
 
@@ -16,18 +16,19 @@ use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot, prefetch};
+use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot_at, prefetch};
+use crate::level::Level;
 use crate::watch::Watch;
 
-/// The `count` nearest other rows of each row, unless stopped.
-pub(super) fn exact(features: &Features, count: usize, watch: &Watch) -> Neighbours {
+/// The `count` nearest other rows of each row, unless stopped. `level` decides how fast, not what comes out.
+pub(super) fn exact(level: Level, features: &Features, count: usize, watch: &Watch) -> Neighbours {
     let n = features.len();
     let width = count.min(n.saturating_sub(1));
     let mut neighbours = Neighbours::blank(n, width);
     if width == 0 {
         return neighbours;
     }
-    let mut pools = screen_all_pairs(features, width, watch);
+    let mut pools = screen_all_pairs(level, features, width, watch);
     if watch.is_stopped() {
         return neighbours;
     }
@@ -50,13 +51,15 @@ pub(super) fn exact(features: &Features, count: usize, watch: &Watch) -> Neighbo
 }
 
 /// Offers every pair of rows to the pools of both, until stopped.
-fn screen_all_pairs(features: &Features, width: usize, watch: &Watch) -> Vec<Pool> {
+fn screen_all_pairs(level: Level, features: &Features, width: usize, watch: &Watch) -> Vec<Pool> {
     let n = features.len();
-    let screen = Screen::new(features);
+    let screen = Screen::new(level, features);
     let n_rows = rows_per_panel(n, features.dim());
     let pools: Vec<Mutex<Pool>> = (0..n)
         .step_by(n_rows)
-        .map(|start| Mutex::new(Pool::new(start, n_rows.min(n - start), width, screen.error_bound())))
+        .map(|start| {
+            Mutex::new(Pool::new(level, (start, n_rows.min(n - start)), width, screen.error_bound()))
+        })
         .collect();
     // The diagonal first, then ever farther from it: floors rise early, and neighbours in time share no pool.
     let p = pools.len();
@@ -117,6 +120,7 @@ fn rows_per_panel(n: usize, dim: usize) -> usize {
 
 /// The candidates of a panel of consecutive rows.
 struct Pool {
+    level: Level,
     start: usize,
     width: usize,
     /// Slots per row.
@@ -130,9 +134,10 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(start: usize, n_rows: usize, width: usize, error: f32) -> Pool {
+    fn new(level: Level, (start, n_rows): (usize, usize), width: usize, error: f32) -> Pool {
         let capacity = (2 * width + width / 2).max(16);
         Pool {
+            level,
             start,
             width,
             capacity,
@@ -182,7 +187,7 @@ impl Pool {
             }
         }
         if count > self.capacity * 3 / 4 {
-            measure(features, self.start + i, &mut slots[..count]);
+            measure(self.level, features, self.start + i, &mut slots[..count]);
             slots[..count].select_nth_unstable_by(self.width - 1, Entry::order);
             floor = slots[self.width - 1].similarity - self.margin;
             count = self.width;
@@ -200,7 +205,7 @@ impl Pool {
             let floor = best[self.width - 1].similarity - self.margin;
             best.retain(|entry| entry.similarity >= floor);
         }
-        measure(features, self.start + i, &mut best);
+        measure(self.level, features, self.start + i, &mut best);
         keep_first(&mut best, self.width);
         best
     }
@@ -212,12 +217,12 @@ fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
 }
 
 /// Replaces scores by exact similarities to `row`.
-fn measure(features: &Features, row: usize, entries: &mut [Entry]) {
+fn measure(level: Level, features: &Features, row: usize, entries: &mut [Entry]) {
     let a = features.row(row);
     for i in 0..entries.len() {
         if let Some(soon) = entries.get(i + 2) {
             prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
         }
-        entries[i].similarity = dot(a, features.row(entries[i].index as usize));
+        entries[i].similarity = dot_at(level, a, features.row(entries[i].index as usize));
     }
 }

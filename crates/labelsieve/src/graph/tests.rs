@@ -6,7 +6,9 @@ use super::neighbours::Entry;
 use super::*;
 use crate::features::Features;
 use crate::kernels::dot;
+use crate::level::Level;
 use crate::random::Stream;
+use crate::watch::Watch;
 
 fn naive_neighbours(features: &Features, count: usize) -> Vec<Vec<(u32, f32)>> {
     (0..features.len())
@@ -78,10 +80,12 @@ proptest! {
 
     #[test]
     fn exact_search_equals_the_naive_one_bit_for_bit(features in awkward_features(260), count in 1usize..60) {
-        let fast = Neighbours::exact(&features, count);
         let naive = naive_neighbours(&features, count);
-        prop_assert_eq!(&lists(&fast), &naive);
-        prop_assert_eq!(rows(&Affinity::reciprocal(&fast)), naive_affinity(&naive));
+        for level in Level::available() {
+            let fast = search::exact(level, &features, count, Watch::nobody());
+            prop_assert_eq!(&lists(&fast), &naive, "{}", level);
+            prop_assert_eq!(rows(&Affinity::reciprocal(&fast)), naive_affinity(&naive), "{}", level);
+        }
     }
 
     #[test]
@@ -106,7 +110,11 @@ fn a_larger_set_of_many_panels_equals_the_naive_one() {
         stream.branch((i / dim % 40) as u64).normal((i % dim) as u64) + 0.5 * stream.normal(i as u64)
     };
     let features = Features::new((0..n * dim).map(value).collect(), dim).unwrap();
-    assert_eq!(lists(&Neighbours::exact(&features, NEIGHBOURS)), naive_neighbours(&features, NEIGHBOURS));
+    let naive = naive_neighbours(&features, NEIGHBOURS);
+    for level in Level::available() {
+        let fast = search::exact(level, &features, NEIGHBOURS, Watch::nobody());
+        assert!(lists(&fast) == naive, "{level}");
+    }
 }
 
 #[test]

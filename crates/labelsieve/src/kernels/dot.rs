@@ -1,5 +1,9 @@
 //! The inner product that defines similarity.
 
+#[cfg(target_arch = "x86_64")]
+use crate::level::Instructions;
+use crate::level::Level;
+
 /// The inner product a·b: *the* similarity of this crate.
 ///
 /// Thirty-two lanes add up every thirty-second product each, then the lanes are summed by halves. Every product and
@@ -7,19 +11,22 @@
 /// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
 #[inline]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    dot_at(Level::current(), a, b)
+}
+
+/// [`dot`], the same bits, by the instructions of `level`.
+#[inline]
+pub(crate) fn dot_at(level: Level, a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "rows of different length");
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the feature is there and the lengths agree.
-            return unsafe { x86::dot_avx512(a, b) };
-        }
-        if is_x86_feature_detected!("avx") {
-            // SAFETY: the feature is there and the lengths agree.
-            return unsafe { x86::dot_avx(a, b) };
-        }
+    match level.instructions() {
+        // SAFETY: the machine has the instructions of every `Level` there is, and the lengths agree.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { x86::dot_avx512(a, b) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => unsafe { x86::dot_avx(a, b) },
+        _ => dot_portable(a, b),
     }
-    dot_portable(a, b)
 }
 
 const LANES: usize = 32;
@@ -106,20 +113,6 @@ mod x86 {
         }
         sum_by_halves(lanes)
     }
-
-    #[cfg(test)]
-    pub fn all(a: &[f32], b: &[f32]) -> Vec<f32> {
-        let mut found = Vec::new();
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the feature is there; the test passes rows of one length.
-            found.push(unsafe { dot_avx512(a, b) });
-        }
-        if is_x86_feature_detected!("avx") {
-            // SAFETY: the feature is there; the test passes rows of one length.
-            found.push(unsafe { dot_avx(a, b) });
-        }
-        found
-    }
 }
 
 #[cfg(test)]
@@ -133,28 +126,32 @@ mod tests {
     }
 
     #[test]
-    fn dot_agrees_with_double_precision_at_every_length() {
+    fn dot_agrees_with_double_precision_at_every_length_and_level() {
         for n in 0..200 {
             let (a, b) = rows(n);
             let exact: f64 = a.iter().zip(&b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-            assert!((f64::from(dot(&a, &b)) - exact).abs() < 1e-4, "length {n}");
+            for level in Level::available() {
+                assert!((f64::from(dot_at(level, &a, &b)) - exact).abs() < 1e-4, "length {n}, {level}");
+            }
         }
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn dot_gives_the_same_bits_with_and_without_vector_units_and_either_way_round() {
+    fn dot_gives_the_same_bits_at_every_level_and_either_way_round() {
         for n in [0, 1, 31, 32, 33, 515] {
             let (a, b) = rows(n);
             let expected = dot_portable(&a, &b).to_bits();
-            assert!(
-                x86::all(&a, &b).iter().chain(&x86::all(&b, &a)).all(|found| found.to_bits() == expected)
-            );
+            for level in Level::available() {
+                assert_eq!(dot_at(level, &a, &b).to_bits(), expected, "length {n}, {level}");
+                assert_eq!(dot_at(level, &b, &a).to_bits(), expected, "length {n}, {level}");
+            }
         }
     }
 
     #[test]
     fn a_negative_zero_never_comes_out() {
-        assert_eq!(dot(&[-1.0, 0.0], &[0.0, 1.0]).to_bits(), 0.0f32.to_bits());
+        for level in Level::available() {
+            assert_eq!(dot_at(level, &[-1.0, 0.0], &[0.0, 1.0]).to_bits(), 0.0f32.to_bits());
+        }
     }
 }

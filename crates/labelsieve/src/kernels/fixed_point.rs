@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::screen::{Hit, ROW_STEP, Tile, rounding_bound};
 use crate::features::Features;
+use crate::level::Level;
 
 /// Rows in groups of 16: for each pair of columns, the 16 rows' two numbers, so that one load brings a vector of rows
 /// and any single row can be broadcast from the same place.
@@ -25,20 +26,11 @@ const GROUP: usize = 16;
 const ONE: f32 = 32767.0;
 
 impl FixedPointScreen {
-    /// Whether this machine has the instruction.
-    #[cfg(target_arch = "x86_64")]
-    pub fn is_supported() -> bool {
-        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
-    }
-
-    /// Whether this machine has the instruction.
-    #[cfg(not(target_arch = "x86_64"))]
-    pub fn is_supported() -> bool {
-        false
-    }
-
-    /// Rounds and packs all rows; the last block is padded with zero rows.
-    pub fn new(features: &Features) -> FixedPointScreen {
+    /// Rounds and packs all rows, the last block padded with zero rows; none where `level` lacks the instruction.
+    pub fn new(level: Level, features: &Features) -> Option<FixedPointScreen> {
+        if !level.multiplies_integers() {
+            return None;
+        }
         let depth = features.dim().div_ceil(2);
         let n_groups = features.len().next_multiple_of(ROW_STEP) / GROUP;
         let mut words = vec![0u32; n_groups * depth * GROUP];
@@ -49,7 +41,7 @@ impl FixedPointScreen {
             .reduce(|| 0.0, f32::max);
         // Lengths stay below 1.01 after rounding; turning the sum into a float rounds once more.
         let error = 2.0 * 1.01 * largest_move + rounding_bound(features.dim());
-        FixedPointScreen { words, depth, error }
+        Some(FixedPointScreen { words, depth, error })
     }
 
     /// A bound on the error of every score.
@@ -63,7 +55,6 @@ impl FixedPointScreen {
         let aligned = |start: usize| start.is_multiple_of(ROW_STEP);
         assert!(aligned(tile.rows.start) && aligned(tile.columns.start), "unaligned tile");
         assert!(tile.rows.len() == tile.row_floor.len() && tile.columns.len() == tile.column_floor.len());
-        assert!(Self::is_supported(), "made on a machine without the instruction");
         let mut scores = [[0f32; ROW_STEP]; avx512::ROWS];
         for j in (0..tile.columns.len()).step_by(ROW_STEP) {
             let mut column_floor = [f32::INFINITY; ROW_STEP];
@@ -76,7 +67,7 @@ impl FixedPointScreen {
                 row_floor[..n].copy_from_slice(&tile.row_floor[i..i + n]);
                 let row = tile.rows.start + i;
                 let rows = &self.group_words(row / GROUP * GROUP, GROUP)[row % GROUP..];
-                // SAFETY: the features were detected above. `columns` holds three whole groups of `depth` vectors;
+                // SAFETY: `new` made this screen, so the machine has the instruction. `columns` holds three whole groups of `depth` vectors;
                 // `rows` starts at most 8 words into a group of `depth` vectors, and 8 words are read from each.
                 let found = unsafe {
                     avx512::tile(rows, columns, self.depth, &row_floor, &column_floor, &mut scores)
@@ -86,10 +77,10 @@ impl FixedPointScreen {
         }
     }
 
-    /// See [`super::Screen::hits`]; unreachable here, since nothing makes this screen on such a machine.
+    /// See [`super::Screen::hits`]; unreachable here, since `new` makes no such screen on such a machine.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn hits(&self, _tile: &Tile, _hits: &mut Vec<Hit>) {
-        unreachable!("is_supported() is false")
+        unreachable!("no level multiplies integers")
     }
 
     fn group_words(&self, row: usize, n_rows: usize) -> &[u32] {

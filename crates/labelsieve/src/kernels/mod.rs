@@ -5,29 +5,41 @@
 
 mod dot;
 mod fixed_point;
+mod fused;
+#[doc(hidden)] // for our own crates
+pub mod matrix;
 mod product;
 mod screen;
 mod thin;
 
-pub(crate) use dot::dot;
+use crate::level::Level;
+
+pub(crate) use dot::{dot, dot_at};
 pub(crate) use product::{add_transposed_product, product, product_with_transposed};
 pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile, rounding_bound};
 pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
 
-/// Compiles a function three times, for plain x86-64, AVX2 and AVX-512, and calls the best that the machine has. The
-/// loops inside are ordinary ones that the compiler turns into vector instructions; products and sums stay rounded one
-/// by one, so all three give the same bits. What the function calls must be `#[inline(always)]`.
+/// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
+/// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;
+/// products and sums stay rounded one by one, so all three give the same bits. What the function calls must be
+/// `#[inline(always)]`.
 #[doc(hidden)] // for our own crates
 #[macro_export]
 macro_rules! for_this_machine {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
-        $vis fn $name($($arg: $type),*) {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_variables, reason = "other machines have one level")
+        )]
+        $vis fn $name(level: $crate::level::Level, $($arg: $type),*) {
             #[inline(always)]
             fn work($($arg: $type),*) $body
 
             #[cfg(target_arch = "x86_64")]
             {
+                use $crate::level::Instructions;
+
                 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
                 fn avx512($($arg: $type),*) {
                     work($($arg),*)
@@ -38,16 +50,12 @@ macro_rules! for_this_machine {
                     work($($arg),*)
                 }
 
-                if is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                {
-                    // SAFETY: the machine has the features.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the machine has the feature.
-                    return unsafe { avx2($($arg),*) };
+                match level.instructions() {
+                    // SAFETY: the machine has the instructions of every `Level` there is.
+                    Instructions::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    Instructions::Avx2 => return unsafe { avx2($($arg),*) },
+                    Instructions::Plain => (),
                 }
             }
             work($($arg),*)
@@ -71,7 +79,7 @@ pub(crate) fn prefetch(row: &[f32]) {
 
 for_this_machine! {
     /// `out += weight * row`, element by element.
-    pub(crate) fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
+    pub(crate) fn add_scaled_at(out: &mut [f32], weight: f32, row: &[f32]) {
         for (o, r) in out.iter_mut().zip(row) {
             *o += weight * r;
         }
@@ -80,9 +88,47 @@ for_this_machine! {
 
 for_this_machine! {
     /// `out += row`, element by element.
-    pub(crate) fn add(out: &mut [f32], row: &[f32]) {
+    pub(crate) fn add_at(out: &mut [f32], row: &[f32]) {
         for (o, r) in out.iter_mut().zip(row) {
             *o += r;
+        }
+    }
+}
+
+/// [`add_scaled_at`] the level of this process.
+#[inline]
+pub(crate) fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
+    add_scaled_at(Level::current(), out, weight, row);
+}
+
+/// [`add_at`] the level of this process.
+#[inline]
+pub(crate) fn add(out: &mut [f32], row: &[f32]) {
+    add_at(Level::current(), out, row);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn sums_of_rows_have_the_bits_of_the_plain_loop_at_every_level_and_length() {
+        let stream = Stream::new(2);
+        let draw =
+            |label: u64, n: u64| -> Vec<f32> { (0..n).map(|i| stream.branch(label).normal(i)).collect() };
+        for n in 0..70 {
+            let (start, row) = (draw(0, n), draw(1, n));
+            let sum: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + r).collect();
+            let scaled: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + 0.3 * r).collect();
+            for level in Level::available() {
+                let mut out = start.clone();
+                add_at(level, &mut out, &row);
+                assert_eq!(out, sum, "{level}");
+                let mut out = start.clone();
+                add_scaled_at(level, &mut out, 0.3, &row);
+                assert_eq!(out, scaled, "{level}");
+            }
         }
     }
 }

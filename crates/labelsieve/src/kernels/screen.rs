@@ -7,8 +7,10 @@
 use std::ops::Range;
 
 use super::fixed_point::FixedPointScreen;
-use super::{for_this_machine, product::product_with_transposed};
+use super::for_this_machine;
+use super::product::product_with_transposed_at;
 use crate::features::Features;
+use crate::level::Level;
 
 /// A pair that may be close: rows `i` and `j` counted from the start of the tile's ranges, and their score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,32 +28,28 @@ pub(crate) struct Tile<'a> {
     pub column_floor: &'a [f32],
 }
 
-/// Rows prepared for blocked products, in the fastest form this machine has.
+/// Rows prepared for blocked products, in the fastest form that a level has.
 pub(crate) enum Screen<'a> {
     /// Products in 16-bit integers, twice the speed of `f32` (AVX-512 VNNI).
     FixedPoint(FixedPointScreen),
-    /// Products in `f32`, everywhere.
-    Plain(&'a Features),
+    /// Products in `f32`, by the instructions of a level.
+    Plain(Level, &'a Features),
 }
 
 /// Blocks start at multiples of this many rows, which suits every kernel.
 pub(crate) const ROW_STEP: usize = 48;
 
 impl<'a> Screen<'a> {
-    /// The fastest screen this machine has.
-    pub fn new(features: &'a Features) -> Screen<'a> {
-        if FixedPointScreen::is_supported() {
-            Screen::FixedPoint(FixedPointScreen::new(features))
-        } else {
-            Screen::Plain(features)
-        }
+    /// The fastest screen of `level`.
+    pub fn new(level: Level, features: &'a Features) -> Screen<'a> {
+        FixedPointScreen::new(level, features).map_or(Screen::Plain(level, features), Screen::FixedPoint)
     }
 
     /// A bound on |score − dot(row i, row j)| over all pairs.
     pub fn error_bound(&self) -> f32 {
         match self {
             Screen::FixedPoint(screen) => screen.error_bound(),
-            Screen::Plain(features) => rounding_bound(features.dim()),
+            Screen::Plain(_, features) => rounding_bound(features.dim()),
         }
     }
 
@@ -59,7 +57,7 @@ impl<'a> Screen<'a> {
     pub fn hits(&self, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
         match self {
             Screen::FixedPoint(screen) => screen.hits(tile, hits),
-            Screen::Plain(features) => plain_hits(features, tile, scratch, hits),
+            Screen::Plain(level, features) => plain_hits(*level, features, tile, scratch, hits),
         }
     }
 }
@@ -70,13 +68,13 @@ pub(crate) fn rounding_bound(dim: usize) -> f32 {
     (dim + 8) as f32 * f32::EPSILON * 2.0
 }
 
-fn plain_hits(features: &Features, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
+fn plain_hits(level: Level, features: &Features, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
     let (n, m) = (tile.rows.len(), tile.columns.len());
     scratch.resize(n * m, 0.0);
     let (a, b) = (features.block(tile.rows.clone()), features.block(tile.columns.clone()));
-    product_with_transposed(a, b, scratch, features.dim());
+    product_with_transposed_at(level, a, b, scratch, features.dim());
     for (i, (scores, &row_floor)) in scratch.chunks_exact(m).zip(tile.row_floor).enumerate() {
-        scan_row(i, scores, row_floor, tile.column_floor, hits);
+        scan_row(level, i, scores, row_floor, tile.column_floor, hits);
     }
 }
 
@@ -153,9 +151,9 @@ mod tests {
     fn every_screen_reports_the_pairs_above_their_floors_within_its_error() {
         for (n, dim) in [(1, 1), (7, 3), (50, 16), (130, 33), (200, 130), (333, 512)] {
             let features = random_features(n, dim);
-            check_screen(&Screen::Plain(&features), &features);
-            if FixedPointScreen::is_supported() {
-                check_screen(&Screen::FixedPoint(FixedPointScreen::new(&features)), &features);
+            for level in Level::available() {
+                check_screen(&Screen::Plain(level, &features), &features);
+                check_screen(&Screen::new(level, &features), &features);
             }
         }
     }

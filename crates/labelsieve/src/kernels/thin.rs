@@ -1,38 +1,71 @@
 //! The two products of the network's training: N×d with only sixteen columns on the other side.
 //!
-//! A general matrix product is made for wide operands; here one vector register holds a whole row of the narrow one,
-//! and the sums of many rows stay in registers. On machines without AVX-512 the `gemm` crate does both.
+//! A general matrix product is made for wide operands; here one or two vector registers hold a whole row of the narrow one,
+//! and the sums of many rows stay in registers. Every sum runs over its terms in order, each added with one rounding
+//! (fused), so all levels give the same bits.
 
-use super::product::{add_transposed_product, product};
+use super::fused::multiply_add;
+#[cfg(target_arch = "x86_64")]
+use crate::level::Instructions;
+use crate::level::Level;
 
 /// Columns of the narrow side: the network's hidden units.
 pub(crate) const COLUMNS: usize = 16;
 
 /// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16).
-pub(crate) fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+pub(crate) fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
     let n = out.len() / COLUMNS;
     assert!(x.len() == n * d && weights.len() == d * COLUMNS && out.len() == n * COLUMNS, "shapes disagree");
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the feature is there, and the shapes were checked above.
-        unsafe { avx512::thin_product(x, weights, out, d) };
-        return;
+    match level.instructions() {
+        // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { avx512::thin_product(x, weights, out, d) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => unsafe { avx2::thin_product(x, weights, out, d) },
+        _ => plain_product(x, weights, out, d),
     }
-    product(x, weights, out, d, COLUMNS);
 }
 
 /// `out = xᵀ · slopes` for row-major `x` (n×d), `slopes` (n×16) and `out` (d×16).
-pub(crate) fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
+pub(crate) fn thin_transposed_product(level: Level, x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
     let n = slopes.len() / COLUMNS;
     assert!(x.len() == n * d && slopes.len() == n * COLUMNS && out.len() == d * COLUMNS, "shapes disagree");
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the feature is there, and the shapes were checked above.
-        unsafe { avx512::thin_transposed_product(x, slopes, out, d) };
-        return;
+    match level.instructions() {
+        // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, slopes, out, d) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, slopes, out, d) },
+        _ => plain_transposed_product(x, slopes, out, d),
     }
+}
+
+fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+    for (x, out) in x.chunks_exact(d.max(1)).zip(out.as_chunks_mut::<COLUMNS>().0) {
+        let mut sums = [0f32; COLUMNS];
+        for (&x, weights) in x.iter().zip(weights.as_chunks::<COLUMNS>().0) {
+            add_row(&mut sums, x, weights);
+        }
+        *out = sums;
+    }
+}
+
+fn plain_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
     out.fill(0.0);
-    add_transposed_product(x, slopes, out, d, COLUMNS);
+    for (x, slopes) in x.chunks_exact(d.max(1)).zip(slopes.as_chunks::<COLUMNS>().0) {
+        for (&x, out) in x.iter().zip(out.as_chunks_mut::<COLUMNS>().0) {
+            add_row(out, x, slopes);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_row(sums: &mut [f32; COLUMNS], x: f32, row: &[f32; COLUMNS]) {
+    for (sum, &value) in sums.iter_mut().zip(row) {
+        *sum = multiply_add(x, value, *sum);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -132,27 +165,170 @@ mod avx512 {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::COLUMNS;
+
+    /// Rows whose sums are held in registers at a time, two for each.
+    const ROWS: usize = 6;
+    /// Rows whose slopes are, likewise.
+    const SLOPE_ROWS: usize = 6;
+    /// Columns of `x` whose sums are held in the first-level cache at a time.
+    const DEPTH: usize = 256;
+
+    /// Sixteen numbers.
+    type Row = [__m256; 2];
+
+    /// # Safety
+    /// Needs AVX2 and FMA; `x` is n×d, `weights` d×16 and `out` n×16.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+        let n = out.len() / COLUMNS;
+        let mut i = 0;
+        // SAFETY: rows i..i + ROWS (or the one row i) lie inside `x` and `out`, as the loops' bounds say.
+        unsafe {
+            while i + ROWS <= n {
+                rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                i += ROWS;
+            }
+            while i < n {
+                rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                i += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// Needs AVX2 and FMA; `x` points to R rows of d, `out` to R rows of 16.
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn rows<const R: usize>(x: *const f32, weights: &[f32], out: *mut f32, d: usize) {
+        let mut sums = [[_mm256_setzero_ps(); 2]; R];
+        for k in 0..d {
+            // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
+            unsafe {
+                let weight = load(weights.as_ptr().add(k * COLUMNS));
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    *sum = add_scaled(*sum, *x.add(r * d + k), weight);
+                }
+            }
+        }
+        for (r, &sum) in sums.iter().enumerate() {
+            // SAFETY: r < R rows of `out`.
+            unsafe { store(out.add(r * COLUMNS), sum) };
+        }
+    }
+
+    /// # Safety
+    /// Needs AVX2 and FMA; `x` is n×d, `slopes` n×16 and `out` d×16.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
+        let n = slopes.len() / COLUMNS;
+        out.fill(0.0);
+        for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
+            let x = &x[block * DEPTH..];
+            let mut i = 0;
+            // SAFETY: rows i..i + SLOPE_ROWS (or the one row i) lie inside `slopes`, and their columns from
+            // block * DEPTH on inside `x`, as the loops' bounds say.
+            unsafe {
+                while i + SLOPE_ROWS <= n {
+                    add_rows::<SLOPE_ROWS>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    i += SLOPE_ROWS;
+                }
+                while i < n {
+                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    i += 1;
+                }
+            }
+        }
+    }
+
+    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
+    ///
+    /// # Safety
+    /// Needs AVX2 and FMA; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
+    /// of 16.
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
+        // SAFETY: r < R rows of `slopes`.
+        let slopes: [Row; R] = std::array::from_fn(|r| unsafe { load(slopes.add(r * COLUMNS)) });
+        for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
+            // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
+            unsafe {
+                let mut sum = load(out.as_ptr());
+                for (r, &slope) in slopes.iter().enumerate() {
+                    sum = add_scaled(sum, *x.add(r * d + k), slope);
+                }
+                store(out.as_mut_ptr(), sum);
+            }
+        }
+    }
+
+    /// # Safety
+    /// Needs AVX2 and FMA; sixteen numbers at `from`.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn load(from: *const f32) -> Row {
+        // SAFETY: as the caller vouches.
+        unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
+    }
+
+    /// # Safety
+    /// Needs AVX2 and FMA; room for sixteen numbers at `to`.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn store(to: *mut f32, row: Row) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            _mm256_storeu_ps(to, row[0]);
+            _mm256_storeu_ps(to.add(8), row[1]);
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn add_scaled(sum: Row, x: f32, row: Row) -> Row {
+        let x = _mm256_set1_ps(x);
+        [_mm256_fmadd_ps(x, row[0], sum[0]), _mm256_fmadd_ps(x, row[1], sum[1])]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Stream;
 
+    fn naive(n: usize, d: usize, term: impl Fn(usize, usize) -> (f32, f32)) -> Vec<f32> {
+        let cell = |i: usize| {
+            (0..d).map(|k| term(i, k)).map(|(a, b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32
+        };
+        (0..n * COLUMNS).map(cell).collect()
+    }
+
     #[test]
-    fn the_thin_products_agree_with_the_general_ones_at_every_shape() {
+    fn the_thin_products_equal_the_sums_of_their_definition_and_have_the_same_bits_at_every_level() {
         let stream = Stream::new(1);
         let numbers = |n: usize, label: u64| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        for (n, d) in [(1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512)] {
+        for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)]
+        {
             let (x, weights, slopes) = (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
-            let (mut found, mut expected) = (vec![f32::NAN; n * COLUMNS], vec![0.0; n * COLUMNS]);
-            thin_product(&x, &weights, &mut found, d);
-            product(&x, &weights, &mut expected, d, COLUMNS);
-            crate::golden::assert_close(&found, &expected, 1e-4);
-            let (mut found, mut expected) = (vec![f32::NAN; d * COLUMNS], vec![0.0; d * COLUMNS]);
-            thin_transposed_product(&x, &slopes, &mut found, d);
-            add_transposed_product(&x, &slopes, &mut expected, d, COLUMNS);
-            crate::golden::assert_close(&found, &expected, 1e-4);
+            let forward = naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
+            let backward = naive(d, n, |at, i| (x[i * d + at / COLUMNS], slopes[i * COLUMNS + at % COLUMNS]));
+            let found: Vec<[Vec<f32>; 2]> = Level::available()
+                .into_iter()
+                .map(|level| {
+                    let mut found = [vec![f32::NAN; n * COLUMNS], vec![f32::NAN; d * COLUMNS]];
+                    thin_product(level, &x, &weights, &mut found[0], d);
+                    thin_transposed_product(level, &x, &slopes, &mut found[1], d);
+                    crate::golden::assert_close(&found[0], &forward, 1e-4);
+                    crate::golden::assert_close(&found[1], &backward, 1e-4);
+                    found
+                })
+                .collect();
+            assert!(found.iter().all(|other| *other == found[0]), "{n}×{d}");
         }
     }
 }

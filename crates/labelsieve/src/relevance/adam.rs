@@ -1,6 +1,7 @@
 //! The Adam optimiser (Kingma and Ba 2015) with L2 weight decay added to the gradient.
 
 use crate::kernels::for_this_machine;
+use crate::level::Level;
 
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
@@ -8,14 +9,15 @@ const EPSILON: f32 = 1e-8;
 
 /// First and second moments of the gradient of each parameter.
 pub(super) struct Adam {
+    level: Level,
     step: i32,
     mean: Vec<f32>,
     square: Vec<f32>,
 }
 
 impl Adam {
-    pub fn new(n_parameters: usize) -> Adam {
-        Adam { step: 0, mean: vec![0.0; n_parameters], square: vec![0.0; n_parameters] }
+    pub fn new(level: Level, n_parameters: usize) -> Adam {
+        Adam { level, step: 0, mean: vec![0.0; n_parameters], square: vec![0.0; n_parameters] }
     }
 
     /// Moves `parameters` one step against `gradient`.
@@ -23,7 +25,14 @@ impl Adam {
         self.step += 1;
         let rate = (f64::from(learning_rate) / (1.0 - f64::from(BETA_1).powi(self.step))) as f32;
         let root = (1.0 - f64::from(BETA_2).powi(self.step)).sqrt() as f32;
-        update(parameters, gradient, &mut self.mean, &mut self.square, (rate, root, weight_decay));
+        update(
+            self.level,
+            parameters,
+            gradient,
+            &mut self.mean,
+            &mut self.square,
+            (rate, root, weight_decay),
+        );
     }
 }
 
@@ -52,17 +61,34 @@ mod tests {
 
     #[test]
     fn the_first_step_moves_each_parameter_by_the_learning_rate() {
-        let mut parameters = [1.0, -2.0, 0.0];
-        Adam::new(3).step(&mut parameters, &[0.3, -7.0, 0.0], 0.1, 0.0);
-        for (found, expected) in parameters.iter().zip([0.9, -1.9, 0.0]) {
-            assert!((found - expected).abs() < 1e-5, "{parameters:?}");
+        for level in Level::available() {
+            let mut parameters = [1.0, -2.0, 0.0];
+            Adam::new(level, 3).step(&mut parameters, &[0.3, -7.0, 0.0], 0.1, 0.0);
+            for (found, expected) in parameters.iter().zip([0.9, -1.9, 0.0]) {
+                assert!((found - expected).abs() < 1e-5, "{level}: {parameters:?}");
+            }
         }
     }
 
     #[test]
     fn weight_decay_acts_through_the_gradient() {
         let mut parameters = [1.0];
-        Adam::new(1).step(&mut parameters, &[0.0], 0.1, 5e-4);
+        Adam::new(Level::current(), 1).step(&mut parameters, &[0.0], 0.1, 5e-4);
         assert!((parameters[0] - 0.9).abs() < 1e-4); // any slope, however small, moves a first step by the rate
+    }
+
+    #[test]
+    fn steps_have_the_same_bits_at_every_level() {
+        let stream = crate::random::Stream::new(4);
+        let draw = |label: u64| -> Vec<f32> { (0..77).map(|i| stream.branch(label).normal(i)).collect() };
+        let trained: Vec<Vec<f32>> = Level::available()
+            .into_iter()
+            .map(|level| {
+                let (mut parameters, mut adam) = (draw(0), Adam::new(level, 77));
+                (1..20).for_each(|step| adam.step(&mut parameters, &draw(step), 0.1, 5e-4));
+                parameters
+            })
+            .collect();
+        assert!(trained.iter().all(|other| *other == trained[0]));
     }
 }

@@ -19,7 +19,8 @@ use super::loss::loss_slope;
 use crate::error::{Result, check};
 use crate::features::Features;
 use crate::graph::Propagation;
-use crate::kernels::{COLUMNS, add, for_this_machine, thin_product, thin_transposed_product};
+use crate::kernels::{COLUMNS, add_at, for_this_machine, thin_product, thin_transposed_product};
+use crate::level::Level;
 use crate::random::{Stream, row_key};
 use crate::watch::Watch;
 
@@ -96,6 +97,7 @@ impl Weights {
 
 /// One class's network and the buffers of its training.
 pub(super) struct Network<'a> {
+    level: Level,
     /// Ã V, N×d.
     x: &'a [f32],
     dim: usize,
@@ -130,6 +132,7 @@ impl<'a> Network<'a> {
         let chunk = n.div_ceil(64).next_multiple_of(8).max(128);
         let n_parameters = Weights::len(dim);
         Network {
+            level: Level::current(),
             x,
             dim,
             keys,
@@ -155,7 +158,7 @@ impl<'a> Network<'a> {
         stream: Stream,
         watch: &Watch,
     ) -> Vec<f32> {
-        let mut adam = Adam::new(weights.0.len());
+        let mut adam = Adam::new(self.level, weights.0.len());
         for iteration in 0..training.iterations {
             if watch.is_stopped() {
                 break;
@@ -180,15 +183,15 @@ impl<'a> Network<'a> {
     /// Rows are examples here, so each layer of **eq. (1)**, h(Θᵀ Z Ã), reads h(Ã Z Θ).
     pub fn forward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
         let (theta_1, bias_1, theta_2, bias_2) = weights.parts();
-        let (chunk, dim) = (self.chunk, self.dim);
+        let (level, chunk, dim) = (self.level, self.chunk, self.dim);
         self.hidden
             .par_chunks_mut(chunk * HIDDEN)
             .zip(self.support.par_chunks_mut(chunk))
             .zip(self.x.par_chunks(chunk * dim))
             .zip(self.keys.par_chunks(chunk))
             .for_each(|(((hidden, support), x), keys)| {
-                thin_product(x, theta_1, hidden, dim);
-                activate(hidden, support, bias_1, theta_2, dropout, keys);
+                thin_product(level, x, theta_1, hidden, dim);
+                activate(level, hidden, support, bias_1, theta_2, dropout, keys);
             });
         let (propagation, support) = (self.propagation, &self.support);
         self.probabilities.par_chunks_mut(chunk).enumerate().for_each(|(c, probabilities)| {
@@ -203,7 +206,7 @@ impl<'a> Network<'a> {
     pub fn backward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
         let bias_2_slope = self.slopes_of_loss();
         let (_, _, theta_2, _) = weights.parts();
-        let (chunk, dim) = (self.chunk, self.dim);
+        let (level, chunk, dim) = (self.level, self.chunk, self.dim);
         let (propagation, slopes) = (self.propagation, &self.slope_over_degree);
         // Last chunk first: the end of X is what the forward pass left in the cache.
         self.partial
@@ -217,13 +220,13 @@ impl<'a> Network<'a> {
                 let n_rows = hidden.len() / HIDDEN;
                 let support_slopes: Vec<f32> =
                     (c * chunk..c * chunk + n_rows).map(|i| propagation.gather(slopes, i)).collect();
-                hidden_slopes(hidden, &support_slopes, theta_2, dropout.scale, rest);
-                thin_transposed_product(x, hidden, theta_1_slope, dim);
+                hidden_slopes(level, hidden, &support_slopes, theta_2, dropout.scale, rest);
+                thin_transposed_product(level, x, hidden, theta_1_slope, dim);
             });
         let n_parameters = self.gradient.len();
         let (gradient, partial) = (&mut self.gradient, &self.partial);
         gradient.fill(0.0);
-        partial.chunks_exact(n_parameters).for_each(|partial| add(gradient, partial));
+        partial.chunks_exact(n_parameters).for_each(|partial| add_at(level, gradient, partial));
         gradient[n_parameters - 1] = bias_2_slope;
         gradient
     }

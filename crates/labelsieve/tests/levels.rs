@@ -1,0 +1,161 @@
+//! Every level of the machine in one process: what must be the same bits, and how far the rest may differ.
+//!
+//! `cargo test -p labelsieve --test levels -- --nocapture` prints the largest differences found.
+
+use std::sync::{Mutex, PoisonError};
+
+use labelsieve::classifier::{AttentionTraining, Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::graph::{Affinity, Neighbours, NoisyGraph, Propagation, closest_clean};
+use labelsieve::level::Level;
+use labelsieve::matching::LeakGuard;
+use labelsieve::random::Stream;
+use labelsieve::relevance::{Gcn, Mlp, Training, others};
+use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
+use labelsieve::{ClassProblem, Classifier, Features, Method, NoisyPool};
+
+/// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
+fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = Level::current();
+    let results = Level::available()
+        .into_iter()
+        .map(|level| {
+            level.make_current();
+            (level, work())
+        })
+        .collect();
+    before.make_current();
+    results
+}
+
+#[track_caller]
+fn assert_same_at_every_level<T: PartialEq>(what: &str, work: impl Fn() -> T) {
+    let results = at_every_level(work);
+    for (level, found) in &results[1..] {
+        assert!(*found == results[0].1, "{what}: {level} differs from plain");
+    }
+}
+
+/// The largest difference from the plain level.
+#[track_caller]
+fn difference(what: &str, work: impl Fn() -> Vec<f32>) -> f32 {
+    let results = at_every_level(work);
+    let plain = &results[0].1;
+    let mut worst = 0f32;
+    for (level, found) in &results[1..] {
+        assert_eq!(found.len(), plain.len());
+        let largest = found.iter().zip(plain).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        println!("{what}: {level} differs from plain by at most {largest:e}");
+        worst = worst.max(largest);
+    }
+    worst
+}
+
+/// Clusters, copies, rows of zeros and one row that comes again and again, in an odd number of columns.
+fn awkward(n: usize, dim: usize) -> Features {
+    let stream = Stream::new(n as u64);
+    let value = |row: usize, column: usize| match row % 9 {
+        0 => 0.0,
+        1 => stream.normal(column as u64),
+        2 => stream.branch(row as u64 / 27).normal(column as u64),
+        _ => {
+            stream.branch((row % 6) as u64).normal(column as u64)
+                + 0.2 * stream.branch(1 << 30).normal((row * dim + column) as u64)
+        }
+    };
+    Features::new((0..n * dim).map(|i| value(i / dim, i % dim)).collect(), dim).unwrap()
+}
+
+fn task() -> SyntheticTask {
+    let recipe = Recipe {
+        dim: 67,
+        n_classes: 4,
+        n_clean: 3,
+        largest_pool: 500,
+        noise: Noise::Clusters(3),
+        ..Recipe::default()
+    };
+    recipe.generate(5)
+}
+
+#[test]
+fn neighbours_and_graphs_are_the_same_bits_at_every_level() {
+    for (n, dim, count) in [(2, 1, 5), (50, 3, 7), (333, 33, 50), (1500, 67, 50), (700, 512, 20)] {
+        let features = awkward(n, dim);
+        let clean = features.select(&(0..n.min(4)).collect::<Vec<_>>());
+        let noisy = features.select(&(n.min(4)..n).collect::<Vec<_>>());
+        assert_same_at_every_level(&format!("{n} rows of {dim}"), || {
+            let neighbours = Neighbours::exact(&features, count);
+            let affinity = Affinity::reciprocal(&neighbours);
+            let inserted = NoisyGraph::new(&noisy, count).insert(&clean, &noisy);
+            let propagated = Propagation::new(affinity.clone()).propagate(&clean, &noisy);
+            (neighbours, affinity, inserted, propagated, closest_clean(&clean, &noisy))
+        });
+    }
+}
+
+#[test]
+fn leaks_are_the_same_at_every_level() {
+    let (guarded, candidates) = (awkward(300, 65), awkward(900, 65));
+    assert_same_at_every_level("leaks", || {
+        LeakGuard::new(&guarded, &[], 0.97).leaks(&candidates, &[]).unwrap()
+    });
+}
+
+#[test]
+fn relevance_of_every_method_is_the_same_at_every_level() {
+    let task = task();
+    let short = Training { iterations: 37, dropout: 0.2, ..Training::default() };
+    let mut methods = vec![
+        Method::Gcn(Gcn { training: short, neighbours: 11, lambda: Some(0.7) }),
+        Method::Mlp(Mlp { training: short, lambda: Some(0.7) }),
+    ];
+    for name in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+        methods.push(serde_json::from_str(&format!(r#"{{"method": "{name}"}}"#)).unwrap());
+    }
+    let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
+    for method in methods {
+        let relevance = || -> Vec<f32> {
+            let score = |(c, class): (usize, &labelsieve::synthetic::SyntheticClass)| {
+                let (pool, others) = (NoisyPool::new(class.noisy.clone()), others(&clean, c, Stream::new(3)));
+                let problem = ClassProblem::new(&class.clean, &pool).unwrap().with_others(&others).unwrap();
+                let relevance = method.build().unwrap().relevance(&problem, 11).unwrap();
+                relevance.noisy().to_vec()
+            };
+            task.classes.iter().enumerate().flat_map(score).collect()
+        };
+        let largest = difference(&format!("relevance by {}", method.name()), relevance);
+        // Neighbours decide who is connected: had one of them differed, the scores would be far apart.
+        assert!(largest <= 1e-5, "{}: {largest:e}", method.name());
+        assert_eq!(largest, 0.0, "{}: sums run in one order and are rounded alike everywhere", method.name());
+    }
+}
+
+#[test]
+fn classifiers_agree_to_rounding() {
+    let task = task();
+    let ones: Vec<Vec<f32>> = task.classes.iter().map(|class| vec![0.5; class.noisy.len()]).collect();
+    let classes: Vec<WeightedClass> = task
+        .classes
+        .iter()
+        .zip(&ones)
+        .map(|(class, ones)| WeightedClass::new(&class.clean, &class.noisy, ones).unwrap())
+        .collect();
+    let cosine = Cosine { epochs: 5, batch_size: 64, ..Cosine::default() };
+    let scores = |classifier: &WeightMatrix| classifier.scores(&task.test).values;
+    let prototypes = || prototypes(&classes, 67, 10.0).unwrap();
+    assert_same_at_every_level("prototypes", || prototypes().weights().clone());
+    assert!(difference("scores of prototypes", || scores(&prototypes())) < 1e-5);
+    let trained = || scores(&cosine.train(&classes, 67, 1).unwrap());
+    assert!(difference("scores of the cosine classifier", trained) < 1e-4);
+
+    let sets: Vec<Features> = task.classes.iter().map(|class| class.noisy.clone()).collect();
+    let base = prototypes();
+    let settings = AttentionTraining { steps: 20, posing: 2, ..AttentionTraining::default() };
+    let attention = || {
+        let learned = settings.train(&base, &sets, 3, |_, _| ()).unwrap();
+        scores(&learned.weights(&classes).unwrap())
+    };
+    assert!(difference("scores with attention", attention) < 1e-4);
+}

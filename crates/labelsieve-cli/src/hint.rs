@@ -7,7 +7,7 @@ mod paths;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use labelsieve_data::{Action, DataError, FileKind};
+use labelsieve_data::{Action, DataError, FileKind, TensorsOf};
 use labelsieve_vision::Setting;
 
 /// An error of the command line with its own hint.
@@ -82,6 +82,14 @@ fn for_data_error(error: &DataError) -> Option<String> {
         DataError::MissingColumn { path, role, asked, present, .. } => {
             let missing = columns::Missing { path, role: *role, asked: asked.as_deref(), present };
             return of_contents(path).or_else(|| Some(missing.hint()));
+        }
+        DataError::OtherTensors { wanted: TensorsOf::Classifier, .. } => {
+            "networks take images: `labelsieve predict --images`, `labelsieve evaluate --images`; classifiers of features \
+             come from `labelsieve train`"
+        }
+        DataError::OtherTensors { wanted: TensorsOf::Network, .. } => {
+            "classifiers take features: `labelsieve predict --features`, `labelsieve evaluate --test`; networks come from \
+             `labelsieve pretrain` and `labelsieve train --classifier finetune`"
         }
         DataError::NotAJournal { .. } => {
             "it stands where the journal of the run should be; move it elsewhere"

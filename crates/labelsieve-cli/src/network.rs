@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use labelsieve_data::{NamedTensor, NetworkFile, NetworkMetadata, SavedClassifier};
+use labelsieve_data::{NamedTensor, NetworkFile, NetworkMetadata};
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Architecture, Network, Pca, Snapshot, Stem, weights};
 use serde::de::DeserializeOwned;
@@ -39,14 +39,7 @@ pub fn open_network(
     wanted: Wanted,
     image_size: Option<(usize, usize)>,
 ) -> Result<OpenedNetwork> {
-    let file = NetworkFile::load(path).map_err(|error| match SavedClassifier::load(path) {
-        Ok(_) => user_error(
-            format!("`{}` is a classifier of features, not a network", path.display()),
-            "`labelsieve predict --features` and `labelsieve evaluate --test` use it; networks come from `labelsieve pretrain` and `labelsieve train \
-             --classifier finetune`",
-        ),
-        Err(_) => error.into(),
-    })?;
+    let file = NetworkFile::load(path)?;
     let mut metadata = match file.metadata {
         Some(metadata) => metadata,
         None => guess(&file.tensors).ok_or_else(|| {

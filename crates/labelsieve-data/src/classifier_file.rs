@@ -7,8 +7,8 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
-use crate::{DataError, Result};
+use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, unless_other_tensors, write_tensors};
+use crate::{DataError, Result, TensorsOf};
 
 /// A linear classifier over unit features.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,14 +70,23 @@ impl SavedClassifier {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
         let (tensors, json) = read_tensors(path, &bytes)?;
-        let json = json.ok_or_else(|| {
-            let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
-            DataError::malformed(path, "safetensors header", expected, "none")
-        })?;
-        let header: Header = serde_json::from_str(&json).map_err(|error| {
+        let json =
+            json.ok_or_else(|| match tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
+                true => DataError::OtherTensors {
+                    path: path.to_path_buf(),
+                    wanted: TensorsOf::Classifier,
+                    found: TensorsOf::Network,
+                },
+                false => {
+                    let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
+                    DataError::malformed(path, "safetensors header", expected, "none")
+                }
+            })?;
+        let header = serde_json::from_str(&json).map_err(|error| {
             let place = format!("metadata `{METADATA_KEY}`");
             DataError::malformed(path, place, "the description of a classifier", error.to_string())
-        })?;
+        });
+        let header: Header = header.map_err(unless_other_tensors(path, &json, TensorsOf::Classifier))?;
         let weight = read_f32(path, &tensors, "weight", &[header.classes.len(), header.dim])?;
         let scale = read_f32(path, &tensors, "scale", &[1])?;
         let classifier = SavedClassifier {

@@ -65,6 +65,16 @@ pub enum DataError {
         /// What it is.
         found: FileKind,
     },
+    /// A network where a classifier of features is wanted, or the other way round.
+    #[error("`{}` is {found}, not {wanted}", path.display())]
+    OtherTensors {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        wanted: TensorsOf,
+        /// What it holds.
+        found: TensorsOf,
+    },
     /// Neither the name nor the first line of a file says how its texts are stored.
     #[error("`{}`: format: expected {expected}, found another file", path.display())]
     UnknownFormat {
@@ -122,6 +132,24 @@ impl std::fmt::Display for Action {
             Action::Write => "write",
             Action::Remove => "remove",
             Action::Other(verb) => verb,
+        })
+    }
+}
+
+/// What a file of tensors describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorsOf {
+    /// A network, perhaps with a classifier on top.
+    Network,
+    /// A classifier without a network.
+    Classifier,
+}
+
+impl std::fmt::Display for TensorsOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TensorsOf::Network => "a network",
+            TensorsOf::Classifier => "a classifier of features",
         })
     }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::images::is_image_name;
+use crate::images::{EXTENSIONS, is_image_name};
 use crate::{DataError, Result};
 
 /// What a file or folder is, by its first bytes.
@@ -51,6 +51,8 @@ pub enum FileKind {
 pub enum Wanted {
     /// Examples as rows of numbers.
     Features,
+    /// Images in whatever they come.
+    Images,
     /// A table.
     Parquet,
     /// A network, a classifier, a PCA.
@@ -118,6 +120,7 @@ impl FileKind {
     fn fits(self, wanted: Wanted) -> bool {
         match wanted {
             Wanted::Features => matches!(self, FileKind::Npy | FileKind::Npz | FileKind::Parquet),
+            Wanted::Images => matches!(self, FileKind::Image | FileKind::Tar | FileKind::Parquet),
             Wanted::Parquet => self == FileKind::Parquet,
             Wanted::Tensors => self == FileKind::Safetensors,
         }
@@ -216,6 +219,13 @@ impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Wanted::Features => "features (.npz, .npy, .parquet or a clip-retrieval folder)",
+            Wanted::Images => {
+                return write!(
+                    f,
+                    "images (a folder, .parquet, .tar, or an image: {})",
+                    EXTENSIONS.join(", ")
+                );
+            }
             Wanted::Parquet => "a Parquet file",
             Wanted::Tensors => "a safetensors file",
         })

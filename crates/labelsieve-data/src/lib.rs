@@ -43,7 +43,7 @@ pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::write_csv;
-pub use error::{Action, ColumnRole, DataError, Result};
+pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
 pub use file_kind::{FileKind, Wanted};
 pub use journal::{Journal, JournalRecord, JournalStart};

@@ -6,8 +6,8 @@ use half::{bf16, f16};
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
-use crate::{DataError, Result};
+use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, unless_other_tensors, write_tensors};
+use crate::{DataError, Result, TensorsOf};
 
 /// A name, the sizes (outermost first) and the numbers.
 pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
@@ -94,10 +94,14 @@ impl NetworkFile {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
         let (file, json) = read_tensors(path, &bytes)?;
-        let metadata = json.map(|json| serde_json::from_str(&json)).transpose().map_err(|error| {
-            let place = format!("metadata `{METADATA_KEY}`");
-            DataError::malformed(path, place, "the description of a network", error.to_string())
-        })?;
+        let parsed = |json: String| {
+            let metadata = serde_json::from_str(&json).map_err(|error| {
+                let place = format!("metadata `{METADATA_KEY}`");
+                DataError::malformed(path, place, "the description of a network", error.to_string())
+            });
+            metadata.map_err(unless_other_tensors(path, &json, TensorsOf::Network))
+        };
+        let metadata = json.map(parsed).transpose()?;
         let mut tensors = Vec::new();
         for (name, view) in file.iter().filter(|(name, _)| !name.ends_with("num_batches_tracked")) {
             let values = decode(view.dtype(), view.data()).ok_or_else(|| {

@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde::Deserialize;
 
-use crate::{AtomicFile, DataError, Result, Wanted};
+use crate::{AtomicFile, DataError, Result, TensorsOf, Wanted};
 
 /// The one key of the header's metadata. A single key, because several would be written in random order.
 pub(crate) const METADATA_KEY: &str = "labelsieve";
@@ -32,6 +32,25 @@ pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<(SafeTens
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(undecodable(path))?;
     let json = metadata.metadata().as_ref().and_then(|pairs| pairs.get(METADATA_KEY)).cloned();
     Ok((SafeTensors::deserialize(bytes).map_err(undecodable(path))?, json))
+}
+
+/// For `map_err`: a file that says it holds something else than `wanted` is called what it is.
+pub(crate) fn unless_other_tensors(
+    path: &Path,
+    json: &str,
+    wanted: TensorsOf,
+) -> impl FnOnce(DataError) -> DataError {
+    let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let found = match () {
+        () if json["architecture"].as_str().is_some_and(|name| !name.is_empty()) => Some(TensorsOf::Network),
+        () if json["dim"].is_u64() && json["classes"].is_array() => Some(TensorsOf::Classifier),
+        () => None,
+    };
+    let path = path.to_path_buf();
+    move |error| match found.filter(|found| *found != wanted) {
+        Some(found) => DataError::OtherTensors { path, wanted, found },
+        None => error,
+    }
 }
 
 /// Compares the header with the length of the file before the library sums up what the header claims: the sum of

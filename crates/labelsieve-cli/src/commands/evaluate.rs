@@ -9,7 +9,7 @@ use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup, accuracy, group_by_pool_size};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
-use labelsieve_data::{ExampleTable, NetworkFile, SavedClassifier, read_relevance, read_truth};
+use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance, read_truth};
 use serde::Serialize;
 
 use super::evaluate_images::measure_images;
@@ -245,14 +245,7 @@ fn measure_features(model: &Path, table: &ExampleTable) -> Result<Measured> {
 
 /// Reads a classifier from disk.
 pub fn load_classifier(path: &Path) -> Result<(SavedClassifier, WeightMatrix)> {
-    let saved = SavedClassifier::load(path).map_err(|error| match NetworkFile::load(path) {
-        Ok(NetworkFile { metadata: Some(metadata), .. }) if !metadata.architecture.is_empty() => user_error(
-            format!("`{}` is a network, not a classifier of features", path.display()),
-            "give it images: `labelsieve predict --images` and `labelsieve evaluate --images` use it; classifiers of \
-             features come from `labelsieve train`",
-        ),
-        _ => error.into(),
-    })?;
+    let saved = SavedClassifier::load(path)?;
     let weights = Features::new(saved.weight.clone(), saved.dim)?;
     let matrix = WeightMatrix::new(weights, saved.scale)?;
     Ok((saved, matrix))

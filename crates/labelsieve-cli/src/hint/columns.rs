@@ -23,6 +23,9 @@ impl Missing<'_> {
         let holds_images = ["image", "img", "jpg"].into_iter().any(has);
         match (self.role, self.asked) {
             (ColumnRole::Embedding, None) if holds_images => embed_first(self.path),
+            (ColumnRole::Embedding, None) => {
+                self.looks_like().unwrap_or_else(|| choose(ColumnRole::Embedding, None))
+            }
             (ColumnRole::Image, None) if has("embedding") => {
                 "it seems to hold features; give the images themselves".to_owned()
             }

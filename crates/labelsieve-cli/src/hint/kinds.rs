@@ -33,8 +33,22 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
         (FileKind::Text, Some(Wanted::Features)) => {
             "save features with `numpy.save`, or make them from images with `labelsieve embed`".to_owned()
         }
+        (FileKind::Text, Some(Wanted::Images)) if path.file_stem().is_some_and(|stem| stem == "metadata") => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            format!("give the folder that it describes: `{}`", folder.unwrap_or(Path::new(".")).display())
+        }
+        (FileKind::Image | FileKind::Tar | FileKind::Parquet, Some(Wanted::Images)) => {
+            format!("it is {found}; give it the ending of one")
+        }
+        (FileKind::Npy | FileKind::Npz, Some(Wanted::Images)) => {
+            "it seems to hold features; give the images themselves".to_owned()
+        }
+        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Parquet)) => {
+            "this option takes a table; images go to --images".to_owned()
+        }
+        (FileKind::Text, Some(Wanted::Parquet)) => convert_table(path),
         (FileKind::Safetensors, Some(_)) => {
-            "it holds a network or a classifier, which goes to --model; this option takes a table".to_owned()
+            "it holds a network or a classifier, which goes to --model".to_owned()
         }
         (FileKind::Parquet, Some(Wanted::Tensors)) | (FileKind::Npy | FileKind::Npz, Some(Wanted::Tensors)) => {
             "it holds a table; networks and classifiers are .safetensors files, as `labelsieve pretrain` and \
@@ -75,6 +89,15 @@ fn convert_features(path: &Path) -> String {
          map_location='cpu', weights_only=True).float().numpy())\" {} {}`",
         shell_word(path),
         shell_word(&path.with_extension("npy"))
+    )
+}
+
+fn convert_table(path: &Path) -> String {
+    format!(
+        "convert a CSV file: `python -c \"import sys, pandas; pandas.read_csv(sys.argv[1], \
+         dtype={{'id': str}}).to_parquet(sys.argv[2])\" {} {}`",
+        shell_word(path),
+        shell_word(&path.with_extension("parquet"))
     )
 }
 

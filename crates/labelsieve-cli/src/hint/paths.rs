@@ -92,8 +92,11 @@ impl<'a> Lost<'a> {
         names.sort();
         let stem = Path::new(self.name).file_stem();
         let same_stem = |name: &&String| stem.is_some() && Path::new(name).file_stem() == stem;
-        let name = nearest(self.name.to_str()?, names.iter().map(String::as_str));
-        let name = name.or_else(|| names.iter().find(same_stem).map(String::as_str))?;
+        let same_stem = names.iter().find(same_stem).map(String::as_str);
+        let near = nearest(self.name.to_str()?, names.iter().map(String::as_str));
+        // Of `C.npz` and `R.parquet`, the former was meant by `C.parquet`; of `photos` and `photo.png`, by `photo` the former.
+        let has_ending = Path::new(self.name).extension().is_some();
+        let name = if has_ending { same_stem.or(near) } else { near.or(same_stem) }?;
         let meant = self.known.join(name);
         let whole = if self.rest.as_os_str().is_empty() { meant.clone() } else { meant.join(&self.rest) };
         Some(if whole.exists() { whole } else { meant })

@@ -29,7 +29,7 @@ fn settings_out_of_range_are_refused_by_name() {
         (train, "--classifier cosine --scale NaN", "scale: expected a positive number, found NaN"),
         (train, "--classifier forest", "'forest' for '--classifier <CLASSIFIER>'"),
         ("clean --clean C.npz --noisy N.npz", "", "--output <FILE>"),
-        ("evaluate", "--model M.safetensors", "--test <FILE>"),
+        ("evaluate", "--model M.safetensors", "--test FEATURES"),
         ("predict", "--model M.safetensors --features T.npz --top 0", "'0' for '--top <N>'"),
         ("bench paper", "--features . --splits . --shots 3", "expected one of 1, 2, 5, 10, 20"),
         ("bench paper", "--features . --splits . --episodes 6", "'6' for '--episodes <EPISODES>'"),

@@ -160,7 +160,7 @@ fn rows_of_a_parquet_file_are_chosen_by_their_columns() {
     refuses(
         folder,
         &format!("{EMBED} P.parquet --where rolle=base -o G.parquet"),
-        &["P.parquet", "a column `rolle`"],
+        &["P.parquet", "columns: expected `rolle`"],
     );
     refuses(folder, &format!("{EMBED} P.parquet --where role -o G.parquet"), &["expected COLUMN=VALUE"]);
     refuses(
@@ -224,7 +224,7 @@ fn inputs_are_not_replaced_and_bad_files_are_named() {
     refuses(
         folder,
         &format!("{EMBED} photos -o F.parquet"),
-        &["metadata.parquet` is not a readable Parquet file"],
+        &["metadata.parquet`: expected a Parquet file, found a text file"],
     );
     std::fs::remove_file(folder.join("photos/metadata.parquet")).expect("it is there");
     refuses(folder, &format!("{EMBED} nowhere -o F.parquet"), &["cannot open `nowhere`", "hint: "]);

@@ -341,6 +341,21 @@ fn files_that_are_something_else_are_called_what_they_are() {
         &TRAIN.replace("R.parquet", "nothing.parquet"),
         &["found an empty file", "hint: the file is empty"],
     );
+    std::fs::copy(folder.join("photo.png"), folder.join("photo.dat")).expect("room");
+    write(folder, "photos/metadata.csv", b"file_name,caption\n");
+    for (images, parts) in [
+        ("N.npz", ["found a NumPy archive", "hint: it seems to hold features"]),
+        ("photos/metadata.csv", ["found a text file", "hint: give the folder that it describes: `photos`"]),
+        ("photo.dat", ["found an image", "hint: it is an image; give it the ending of one"]),
+    ] {
+        refuses(folder, &format!("embed --model M.safetensors --images {images} -o F.parquet"), &parts);
+    }
+    write(folder, "truth.csv", b"id,class,relevant\n");
+    let parts =
+        ["`truth.csv`: expected a Parquet file, found a text file", "hint: convert a CSV file: `python -c"];
+    refuses(folder, "evaluate --relevance R.parquet --truth truth.csv", &parts);
+    let base = ["`M.safetensors` is a network, not a classifier of features", "hint: networks take images"];
+    refuses(folder, &format!("{TRAIN} --base M.safetensors"), &base);
     write(folder, "m.csv", LFS);
     write(folder, "classes.toml", b"[[class]]\nid = \"owl\"\nnames = [\"owl\"]\n");
     refuses(

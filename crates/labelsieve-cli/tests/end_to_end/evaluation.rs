@@ -58,7 +58,7 @@ fn known_truth_tells_how_well_relevance_separates() {
     assert_eq!(report["relevance"]["n_unknown"], 0);
     assert!(report.get("top_1").is_none(), "nothing that was not asked for: {report}");
     assert!(run(folder, line).ok().out.contains("AUC"));
-    refuses(folder, "evaluate --relevance R.parquet", &["nothing to measure", "hint: ", "--truth"]);
+    refuses(folder, "evaluate --relevance R.parquet", &["--relevance needs the truth", "hint: ", "--truth"]);
 }
 
 #[test]

@@ -152,7 +152,11 @@ fn what_is_no_run_is_refused() {
         "report run -o run/relevance.parquet",
         &["would replace the input `run/relevance.parquet`"],
     );
-    refuses(folder, "report run --images C.npz -o r.html", &["`C.npz`: file name: expected a folder"]);
+    refuses(
+        folder,
+        "report run --images C.npz -o r.html",
+        &["`C.npz`: expected images (a folder, .parquet, .tar", "found a NumPy archive", "hint: "],
+    );
     run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
     let message =
         ["rows: expected candidates of `R.parquet`, with `id` and `class` spelled alike, found none of them"];

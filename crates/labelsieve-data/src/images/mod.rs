@@ -63,7 +63,7 @@ pub struct ImageColumns {
 }
 
 /// The endings of image files that are looked for.
-const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
+pub(crate) const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
 
 /// The usual names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];

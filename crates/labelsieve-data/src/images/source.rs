@@ -8,9 +8,9 @@ use super::folder::Folder;
 use super::parquet_images::ParquetImages;
 use super::stream::{ImageStream, Sink};
 use super::tars::Tar;
-use super::{EXTENSIONS, ImageColumns, is_image_name};
+use super::{ImageColumns, is_image_name};
 use crate::text::expand_pattern;
-use crate::{DataError, Result};
+use crate::{DataError, FileKind, Result, Wanted};
 
 /// Images in files, folders and archives, in a fixed order.
 #[derive(Clone, Debug)]
@@ -133,8 +133,12 @@ fn open_one(path: &Path, columns: &ImageColumns, parts: &mut Vec<Part>) -> Resul
             "parquet" => parts.push(Part::Parquet(ParquetImages::open(path, columns)?)),
             "tar" => parts.push(Part::Tar(Tar::open(path, columns)?)),
             other => {
-                let expected = format!("a folder, .parquet, .tar, or an image ({})", EXTENSIONS.join(", "));
-                return Err(DataError::malformed(path, "file name", expected, format!("`.{other}`")));
+                let unknown = || {
+                    DataError::malformed(path, "file name", Wanted::Images.to_string(), format!("`.{other}`"))
+                };
+                let wrong =
+                    |found| DataError::WrongKind { path: path.to_path_buf(), wanted: Wanted::Images, found };
+                return Err(FileKind::of(path).map_or_else(unknown, wrong));
             }
         }
         return Ok(());

@@ -133,14 +133,12 @@ impl Pictures {
 }
 
 /// Whether this is a folder with the images as files, which are found by name instead of being read one after the other.
+/// Folders of tars or of Parquet files are told from it as `embed` does.
 fn is_folder_of_files(input: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(input) else { return false };
-    let is_archive = |path: &Path| match path.extension().and_then(|ending| ending.to_str()) {
-        Some("tar") => true,
-        Some("parquet") => path.file_stem().is_some_and(|stem| stem != "metadata"),
-        _ => false,
-    };
-    find_metadata(input).is_some() || !entries.flatten().any(|entry| is_archive(&entry.path()))
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let has = |ending: &str| paths.iter().any(|path| path.extension().is_some_and(|found| found == ending));
+    !has("tar") && (!has("parquet") || input.join("metadata.parquet").is_file())
 }
 
 /// Shrinks what is wanted of a source that has to be read from start to end.

@@ -10,14 +10,13 @@ use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup, accuracy, group_by_pool_size};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance, read_truth};
-use serde::Serialize;
 
 use super::evaluate_images::measure_images;
+use super::evaluate_output::{Measured, RelevanceReport, Report, Shares, accuracy_report};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
 use crate::printer::Printer;
-use crate::table::{layout, percent};
 
 /// Measure a classifier on labelled examples, or relevance against known truth
 #[derive(Args)]
@@ -61,67 +60,14 @@ pub struct Evaluate {
     truth: Option<PathBuf>,
 
     #[command(flatten)]
-    columns: Columns,
-
-    #[command(flatten)]
     device: DeviceArguments,
 
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-}
 
-/// Everything measured; what was not asked for is left out.
-#[derive(Serialize)]
-struct Report {
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    accuracy: Option<AccuracyReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gain_by_pool_size: Option<Vec<SizeGroup>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    relevance: Option<RelevanceReport>,
-}
-
-#[derive(Serialize)]
-struct AccuracyReport {
-    n_test: usize,
-    top_1: f64,
-    top_5: f64,
-    mean_class_top_1: f64,
-    /// Accuracy of the examples of new classes alone, among the new classes alone, where there are base classes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    novel: Option<Shares>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baseline: Option<Shares>,
-    classes: Vec<ClassReport>,
-}
-
-#[derive(Serialize)]
-struct Shares {
-    top_1: f64,
-    top_5: f64,
-}
-
-impl From<&Accuracy> for Shares {
-    fn from(accuracy: &Accuracy) -> Shares {
-        Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 }
-    }
-}
-
-#[derive(Serialize)]
-struct ClassReport {
-    class: String,
-    n: usize,
-    top_1: f64,
-    top_5: f64,
-}
-
-#[derive(Serialize)]
-struct RelevanceReport {
-    all: RelevanceAnalysis,
-    classes: BTreeMap<String, RelevanceAnalysis>,
-    /// Candidates without a verdict.
-    n_unknown: usize,
+    #[command(flatten)]
+    columns: Columns,
 }
 
 impl Evaluate {
@@ -214,14 +160,6 @@ enum TestExamples {
     Images(ImageSource),
 }
 
-/// How well a classifier does.
-struct Measured {
-    classes: Vec<String>,
-    accuracy: Accuracy,
-    /// The new classes by themselves, where there are base classes.
-    novel: Option<Accuracy>,
-}
-
 fn measure_features(model: &Path, table: &ExampleTable) -> Result<Measured> {
     let (saved, classifier) = load_classifier(model)?;
     if table.features.cols() != saved.dim {
@@ -287,27 +225,6 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
     Ok(Some(accuracy(&classifier, &load(table, &rows)?, &novel)?))
 }
 
-fn accuracy_report(Measured { classes, accuracy: found, .. }: &Measured) -> AccuracyReport {
-    let share = |right: usize, n: usize| right as f64 / n.max(1) as f64;
-    let classes = classes.iter().zip(&found.classes).filter(|(_, counts)| counts.n > 0);
-    AccuracyReport {
-        n_test: found.classes.iter().map(|counts| counts.n).sum(),
-        top_1: found.top_1,
-        top_5: found.top_5,
-        mean_class_top_1: found.mean_class_top_1,
-        novel: None,
-        baseline: None,
-        classes: classes
-            .map(|(class, counts)| ClassReport {
-                class: class.clone(),
-                n: counts.n,
-                top_1: share(counts.top_1, counts.n),
-                top_5: share(counts.top_5, counts.n),
-            })
-            .collect(),
-    }
-}
-
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
 fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<SizeGroup> {
     let top_1 = |counts: &labelsieve::evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
@@ -359,54 +276,4 @@ fn analyse(relevance: &labelsieve_data::RelevanceTable, truth: &Path) -> Result<
     }
     let classes = classes.into_iter().map(|(name, (r, t))| (name, RelevanceAnalysis::new(&r, &t))).collect();
     Ok(RelevanceReport { all: RelevanceAnalysis::new(&all.0, &all.1), classes, n_unknown })
-}
-
-impl Report {
-    fn print(&self, printer: &Printer) -> Result<()> {
-        if let Some(accuracy) = &self.accuracy {
-            printer.data(&format!(
-                "{} test examples of {} classes",
-                accuracy.n_test,
-                accuracy.classes.len()
-            ))?;
-            let row = |name: &str, s: &Shares| vec![name.to_owned(), percent(s.top_1), percent(s.top_5)];
-            let mut rows = vec![row("all", &Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 })];
-            rows.extend(accuracy.novel.as_ref().map(|novel| row("new classes alone", novel)));
-            rows.extend(accuracy.baseline.as_ref().map(|baseline| row("baseline", baseline)));
-            print_table(printer, &["", "top-1 %", "top-5 %"], &rows)?;
-        }
-        if let Some(groups) = &self.gain_by_pool_size {
-            let rows: Vec<Vec<String>> = groups
-                .iter()
-                .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
-                .collect();
-            print_table(printer, &["candidates", "classes", "top-1 gain"], &rows)?;
-        }
-        if let Some(relevance) = &self.relevance {
-            let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-            let row = |name: &str, a: &RelevanceAnalysis| {
-                vec![
-                    name.to_owned(),
-                    (a.n_relevant + a.n_irrelevant).to_string(),
-                    format!("{:.2}", a.noise_ratio),
-                    number(a.mean_relevant),
-                    number(a.mean_irrelevant),
-                    number(a.auc),
-                    number(a.average_precision),
-                ]
-            };
-            let mut rows: Vec<Vec<String>> = relevance.classes.iter().map(|(name, a)| row(name, a)).collect();
-            rows.push(row("all", &relevance.all));
-            let header = ["class", "candidates", "noise", "relevant", "irrelevant", "AUC", "AP"];
-            print_table(printer, &header, &rows)?;
-            if relevance.n_unknown > 0 {
-                printer.note(&format!("{} candidates without known truth are left out", relevance.n_unknown));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn print_table(printer: &Printer, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-    layout(header, rows).iter().try_for_each(|line| printer.data(line))
 }

@@ -11,6 +11,7 @@ mod embed;
 mod embedded;
 mod evaluate;
 mod evaluate_images;
+mod evaluate_output;
 mod finetune;
 mod image_scores;
 mod match_text;

@@ -13,6 +13,7 @@ mod clip_retrieval;
 mod csv_write;
 mod error;
 mod feature_file;
+mod ids_table;
 pub mod images;
 mod journal;
 mod labels;
@@ -44,6 +45,7 @@ pub use classifier_file::SavedClassifier;
 pub use csv_write::write_csv;
 pub use error::{DataError, Result};
 pub use feature_file::{FeatureFile, FeatureFormat};
+pub use ids_table::ids_table_of;
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
 pub use legacy_numpy::LegacyNumpyRandom;
@@ -62,6 +64,6 @@ pub use run_directory::{
     PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
-pub use table::{ExampleTable, TableColumns};
+pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

@@ -49,14 +49,16 @@ impl RelevanceModel for Linear {
     }
 }
 
-/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`.
+/// How many examples of other classes [`others`] draws, at most.
+pub const MOST_OTHERS: usize = 1000;
+
+/// Clean examples of the classes other than `class`, at most [`MOST_OTHERS`], drawn at random: the negatives of `class`.
 pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
-    const MOST: usize = 1000;
     let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
     let places: Vec<(usize, usize)> =
         sets.flat_map(|(c, set)| (0..set.len()).map(move |row| (c, row))).collect();
     let mut chosen = Features::empty(clean[class].dim());
-    for place in stream.choose(places.len(), MOST) {
+    for place in stream.choose(places.len(), MOST_OTHERS) {
         let (c, row) = places[place];
         chosen.push(clean[c].row(row));
     }

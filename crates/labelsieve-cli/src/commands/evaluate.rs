@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin};
 use crate::table::{layout, percent};
 
 /// Measure a classifier on labelled examples, or relevance against known truth
@@ -45,6 +46,9 @@ pub struct Evaluate {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -109,7 +113,7 @@ impl Evaluate {
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
         if let (Some(model), Some(test)) = (&self.model, &self.test) {
-            let table = self.columns.open(test, self.test_labels.as_deref())?;
+            let table = self.columns.open(test, self.test_labels.as_deref(), printer)?;
             if table.is_empty() {
                 return Err(user_error(
                     format!("`{}` holds no examples", table.path.display()),
@@ -160,6 +164,7 @@ impl Evaluate {
                 "extract all features with the same backbone",
             ));
         }
+        self.mixed.check(&[Origin::new(model, saved.network.as_ref()), table.into()])?;
         let rows: Vec<usize> = (0..table.len()).collect();
         let labels = positions(table, &saved, &rows)?;
         let found = accuracy(&classifier, &load(table, &rows)?, &labels)?;

@@ -19,6 +19,7 @@ use crate::image_inputs::encoded;
 use crate::inputs::{Columns, check_output, load};
 use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin};
 
 /// Name the classes of new examples
 #[derive(Args)]
@@ -46,6 +47,9 @@ pub struct Predict {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 
     #[command(flatten)]
     device: DeviceArguments,
@@ -82,7 +86,7 @@ impl Predict {
 
     fn predict_features(&self, features: &Path, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let (saved, classifier) = load_classifier(&self.model)?;
-        let table = self.columns.open(features, None)?;
+        let table = self.columns.open(features, None, printer)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(user_error(
                 format!(
@@ -98,6 +102,7 @@ impl Predict {
                 },
             ));
         }
+        self.mixed.check(&[Origin::new(&self.model, saved.network.as_ref()), (&table).into()])?;
         let progress = printer.progress(table.len() as u64, "examples");
         for start in (0..table.len()).step_by(BLOCK) {
             let rows: Vec<usize> = (start..table.len().min(start + BLOCK)).collect();

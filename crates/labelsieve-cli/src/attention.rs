@@ -7,9 +7,10 @@ use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, WeightMatrix};
 use labelsieve_data::SavedAttention;
 
-/// Reads a generator from disk.
-pub fn load_attention(path: &Path) -> Result<Attention> {
+/// Reads a generator from disk, and the network whose features it is for, if the file says so.
+pub fn load_attention(path: &Path) -> Result<(Attention, Option<String>)> {
     let saved = SavedAttention::load(path)?;
+    let network = saved.network;
     let unusable = || format!("cannot use `{}`", path.display());
     let base = Features::new(saved.base, saved.dim).with_context(unusable)?;
     let base = WeightMatrix::new(base, saved.scale).with_context(unusable)?;
@@ -20,14 +21,14 @@ pub fn load_attention(path: &Path) -> Result<Attention> {
         attended: saved.attended,
         gamma: saved.gamma,
     };
-    Attention::new(parameters, base).with_context(unusable)
+    Ok((Attention::new(parameters, base).with_context(unusable)?, network))
 }
 
-/// What is written of a generator over the base classes `classes`.
+/// What is written of a generator over the base classes `classes`; the backbone is a name, the network a fingerprint.
 pub fn saved_attention(
     generator: &Attention,
     classes: Vec<String>,
-    backbone: Option<String>,
+    (backbone, network): (Option<String>, Option<String>),
     settings: serde_json::Value,
 ) -> SavedAttention {
     let AttentionParameters { query, keys, average, attended, gamma } = generator.parameters().clone();
@@ -43,6 +44,7 @@ pub fn saved_attention(
         base: base.block(0..base.len()).to_vec(),
         scale: generator.base().scale(),
         backbone,
+        network,
         settings,
     }
 }

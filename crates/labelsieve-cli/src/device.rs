@@ -2,14 +2,17 @@
 
 use anyhow::Result;
 use labelsieve_cuda::{Device, Opened, OpenedNetworks, Precision};
+use serde::Serialize;
 
 use crate::printer::{Printer, warn};
+use crate::resume;
 
 /// Where the work is done.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Serialize)]
 pub struct DeviceArguments {
     /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the processor
     #[arg(long, default_value = "auto")]
+    #[serde(serialize_with = "resume::debug")]
     device: Device,
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use labelsieve::graph::NoisyGraph;
 use labelsieve::random::Stream;
+use labelsieve::schedule::{LARGE, batches};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 
 use crate::printer::Printer;
@@ -58,36 +59,101 @@ impl Speed {
     }
 }
 
-/// Peak memory of a class with z noisy rows: features, Ã V, candidate slots of the search, lists and edges.
-pub fn memory(z: usize, dim: usize, uses_graph: bool) -> u64 {
-    let features = 4 * dim as u64;
-    let searching = if uses_graph { 2 * dim as u64 + 8 * 125 + 8 * 50 } else { 0 };
-    let training = features + 4 * 20 + if uses_graph { 2 * 8 * 50 } else { 0 };
-    z as u64 * (features + searching.max(training))
+/// What is to be done, and what is in memory meanwhile.
+pub struct Work<'a> {
+    pub method: &'a Method,
+    /// Numbers per row.
+    pub dim: usize,
+    /// Candidates by class.
+    pub pool_sizes: Vec<usize>,
+    /// Rows that are in memory while a class is worked on: its candidates, and examples of other classes if need be.
+    pub rows_held: Vec<usize>,
+    /// Clean examples of all classes, which stay in memory.
+    pub n_clean: usize,
+    /// What the tables themselves hold in memory, from the first row to the last.
+    pub bytes_in_memory: u64,
 }
 
-/// Prints what a run over these pools would take.
-pub fn print(printer: &Printer, method: &Method, dim: usize, pool_sizes: &[usize]) -> Result<()> {
-    let speed = Speed::measure(method, dim)?;
-    let uses_graph = method.build()?.uses_graph();
-    let total: usize = pool_sizes.iter().sum();
-    let largest = pool_sizes.iter().copied().max().unwrap_or(0);
-    let mut order: Vec<usize> = pool_sizes.to_vec();
-    order.sort_unstable_by(|a, b| b.cmp(a));
-    // Large classes run alone; of the small ones, as many as there are threads.
-    let together: u64 = order
-        .iter()
-        .filter(|&&z| z < labelsieve::schedule::LARGE)
-        .take(speed.n_threads as usize)
-        .map(|&z| memory(z, dim, uses_graph))
-        .sum();
-    let peak = together.max(memory(largest, dim, uses_graph));
-    printer.data(&format!("classes       {}", pool_sizes.len()))?;
-    printer.data(&format!("candidates    {total} (largest class {largest}), {dim} columns"))?;
-    printer.data(&format!("memory        about {}", table::bytes(peak)))?;
-    printer.data(&format!(
-        "time          about {} on {} threads (measured on {SAMPLE} generated rows just now)",
-        table::seconds(speed.seconds(pool_sizes)),
-        speed.n_threads
-    ))
+/// Bytes that a candidate's result takes until it is written: relevance, closest clean example, neighbours.
+const RESULT: u64 = 24;
+
+impl Work<'_> {
+    /// Peak memory, without the program itself: the tables, the clean examples, the results, and the batch of classes
+    /// that needs most.
+    pub fn memory(&self, n_threads: usize) -> Result<u64> {
+        let uses_graph = self.method.build()?.uses_graph();
+        let row = (self.dim * size_of::<f32>()) as u64;
+        let n_candidates: usize = self.pool_sizes.iter().sum();
+        let of_batch = |batch: &Vec<usize>| {
+            let held: u64 = batch.iter().map(|&class| self.rows_held[class] as u64 * row).sum();
+            let working = |class: &usize| {
+                // Models that learn from others work on a copy of them.
+                let others = (self.rows_held[*class] - self.pool_sizes[*class]) as u64 * row;
+                others + working_memory(self.pool_sizes[*class], self.dim, uses_graph)
+            };
+            // Large classes run alone; of the small ones, as many as there are threads. Batches are in order of size.
+            let (large, small): (Vec<&usize>, Vec<&usize>) =
+                batch.iter().partition(|class| self.pool_sizes[**class] >= LARGE);
+            let alone = large.into_iter().map(working).max().unwrap_or(0);
+            let together: u64 = small.into_iter().take(n_threads).map(working).sum();
+            held + alone.max(together)
+        };
+        let batch = batches(&self.rows_held, self.dim).iter().map(of_batch).max().unwrap_or(0);
+        Ok(self.bytes_in_memory + self.n_clean as u64 * row + n_candidates as u64 * RESULT + batch)
+    }
+
+    /// Prints what it would take.
+    pub fn print(&self, printer: &Printer) -> Result<()> {
+        let speed = Speed::measure(self.method, self.dim)?;
+        let total: usize = self.pool_sizes.iter().sum();
+        let largest = self.pool_sizes.iter().copied().max().unwrap_or(0);
+        let memory = table::bytes(self.memory(speed.n_threads as usize)?);
+        printer.data(&format!("classes       {}", self.pool_sizes.len()))?;
+        printer.data(&format!("candidates    {total} (largest class {largest}), {} columns", self.dim))?;
+        printer.data(&format!("memory        about {memory}"))?;
+        printer.data(&format!(
+            "time          about {} on {} threads (measured on {SAMPLE} generated rows just now)",
+            table::seconds(speed.seconds(&self.pool_sizes)),
+            speed.n_threads
+        ))
+    }
+}
+
+/// What work on a class of z noisy rows takes besides them: Ã V, candidate slots of the search, lists and edges.
+fn working_memory(z: usize, dim: usize, uses_graph: bool) -> u64 {
+    let searching = if uses_graph { 2 * dim as u64 + 8 * 125 + 8 * 50 } else { 0 };
+    let training = 4 * dim as u64 + 4 * 20 + if uses_graph { 2 * 8 * 50 } else { 0 };
+    z as u64 * searching.max(training)
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::relevance::{Linear, Similarity};
+
+    use super::*;
+
+    #[test]
+    fn examples_of_other_classes_and_tables_in_memory_count() {
+        let method = Method::Similarity(Similarity {});
+        let small = Work {
+            method: &method,
+            dim: 256, // a kibibyte per row
+            pool_sizes: vec![1; 1100],
+            rows_held: vec![1; 1100],
+            n_clean: 1100,
+            bytes_in_memory: 0,
+        };
+        assert!(small.memory(2).unwrap() < 4 << 20);
+        let table = Work { bytes_in_memory: 5 << 30, pool_sizes: vec![1; 3], rows_held: vec![1; 3], ..small };
+        assert!(table.memory(2).unwrap() >= 5 << 30);
+
+        let method = Method::Linear(Linear::default());
+        let (pool_sizes, rows_held) = (vec![1; 1100], vec![1001; 1100]);
+        let linear = Work { method: &method, pool_sizes, rows_held, bytes_in_memory: 0, ..table };
+        let memory = linear.memory(2).unwrap();
+        // A class needs 1001 KiB, so all need 1.05 GiB: two batches.
+        assert!((1 << 30..(1 << 30) + (16 << 20)).contains(&memory), "{memory}");
+        let budget = batches(&linear.rows_held, 256).iter().all(|batch| batch.len() <= 1024 * 1024 / 1001);
+        assert!(budget, "no batch above a gibibyte");
+    }
 }

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use anyhow::Result;
 use labelsieve_data::images::{ImageColumns, ImageResult, ImageSource, RowFilter};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, Storage};
+use serde::Serialize;
 
 use crate::printer::Printer;
+use crate::resume;
 
 /// Where images come from.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Serialize)]
 pub struct ImageArguments {
     /// Images: folders (with metadata.csv, .jsonl or .parquet, or one folder per class), .parquet files with image bytes,
     /// webdataset or img2dataset .tar files, image files, or patterns of these
     #[arg(long, value_name = "SOURCE", required = true, num_args = 1..)]
+    #[serde(serialize_with = "resume::debug")]
     pub images: Vec<PathBuf>,
 
     /// Column of the image bytes; in a tar, the ending of the image's name [default: image, img, jpg or bytes]
@@ -30,6 +33,7 @@ pub struct ImageArguments {
 
     /// Only images whose column has this value, or one of several: role=base, split=train,val; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    #[serde(serialize_with = "resume::debug")]
     pub filters: Vec<RowFilter>,
 }
 

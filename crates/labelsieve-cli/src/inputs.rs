@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use labelsieve::Features;
-use labelsieve_data::{
-    CandidateTable, DataError, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates,
-};
+use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates};
+use serde::Serialize;
 
+use crate::copies::{Copies, comparable_ids};
 use crate::hint::user_error;
+use crate::left_out::{LeftOut, counts};
+use crate::near_name::nearest;
+use crate::printer::Printer;
+use crate::resume;
+use crate::same_network::MixedArguments;
 use crate::swapped;
 
 /// Names of columns, for Parquet files that do not use the usual ones.
-#[derive(clap::Args, Clone, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Columns of Parquet files")]
 pub struct Columns {
     /// Column of embeddings [default: embedding, features, vector or the only list of numbers]
@@ -30,15 +35,21 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Opens a table; `labels` is a separate file of labels, for `.npy` features.
-    pub fn open(&self, path: &Path, labels: Option<&Path>) -> Result<ExampleTable> {
+    /// Opens a table; `labels` is a separate file of labels, for `.npy` features. `-v` says where ids come from if not
+    /// from the file itself.
+    pub fn open(&self, path: &Path, labels: Option<&Path>, printer: &Printer) -> Result<ExampleTable> {
         let columns = TableColumns {
             embedding: self.embedding_column.clone(),
             label: self.label_column.clone(),
             id: self.id_column.clone(),
             labels: labels.map(Path::to_path_buf),
         };
-        Ok(ExampleTable::open(path, &columns)?)
+        let table = ExampleTable::open(path, &columns)?;
+        if let Some(beside) = &table.ids_table {
+            let (path, beside) = (path.display(), beside.display());
+            printer.detail(&format!("ids and classes of `{path}` are those in `{beside}`"));
+        }
+        Ok(table)
     }
 }
 
@@ -48,8 +59,10 @@ pub struct Pools {
     pub noisy: ExampleTable,
     /// In the order of the clean file's classes.
     pub classes: Vec<ClassRows>,
-    /// Candidates of classes without clean examples, which nothing can be said about.
-    pub n_orphans: usize,
+    /// Candidates that nothing can be said about.
+    pub left_out: LeftOut,
+    /// Candidates that were taken out because they are clean examples of their class, by id.
+    pub copies: Copies,
     matched_names: Option<CandidateTable>,
 }
 
@@ -65,32 +78,43 @@ pub struct ClassRows {
 impl ClassRows {
     /// A text may mention a class by several names; the example is still one candidate, found by the first of them.
     fn keep_first_of_each(&mut self) {
-        let Some(candidates) = self.candidates.take() else { return };
         let mut seen = HashSet::with_capacity(self.noisy.len());
-        let pairs = self.noisy.drain(..).zip(candidates).filter(|(row, _)| seen.insert(*row));
-        let (noisy, candidates) = pairs.unzip();
-        self.noisy = noisy;
-        self.candidates = Some(candidates);
+        self.retain(|row| seen.insert(row));
+    }
+
+    /// Keeps the noisy examples whose rows `keep` likes.
+    fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let kept: Vec<bool> = self.noisy.iter().map(|&row| keep(row)).collect();
+        let filter = |rows: &mut Vec<usize>| {
+            let mut kept = kept.iter();
+            rows.retain(|_| kept.next().is_none_or(|kept| *kept));
+        };
+        filter(&mut self.noisy);
+        self.candidates.as_mut().map(filter);
     }
 }
 
 /// Which files hold the examples.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Serialize)]
 pub struct PoolFiles {
     /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     pub clean: PathBuf,
 
     /// Noisy examples: the same formats
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     pub noisy: PathBuf,
 
     /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     pub clean_labels: Option<PathBuf>,
 
     /// Noisy classes of the noisy examples, for .npy
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     pub noisy_labels: Option<PathBuf>,
 }
 
@@ -101,10 +125,15 @@ impl PoolFiles {
         [&self.clean, &self.noisy].into_iter().chain(labels).map(PathBuf::as_path).collect()
     }
 
-    /// Opens both tables and checks that they share a space.
-    pub fn open(&self, columns: &Columns) -> Result<(ExampleTable, ExampleTable)> {
-        let clean = columns.open(&self.clean, self.clean_labels.as_deref())?;
-        let mut noisy = columns.open(&self.noisy, self.noisy_labels.as_deref())?;
+    /// Opens both tables and checks that they share a space and that every example has an id of its own.
+    pub fn open(
+        &self,
+        columns: &Columns,
+        mixed: &MixedArguments,
+        printer: &Printer,
+    ) -> Result<(ExampleTable, ExampleTable)> {
+        let clean = columns.open(&self.clean, self.clean_labels.as_deref(), printer)?;
+        let mut noisy = columns.open(&self.noisy, self.noisy_labels.as_deref(), printer)?;
         if clean.is_empty() {
             return Err(user_error(
                 format!("`{}` holds no examples", clean.path.display()),
@@ -127,14 +156,24 @@ impl PoolFiles {
                 "extract both with the same backbone",
             ));
         }
+        mixed.check(&[(&clean).into(), (&noisy).into()])?;
+        check_clean_ids(&clean)?;
+        rows_by_id(&noisy)?; // what `train` will look them up with, better refused before the work
         Ok((clean, noisy))
     }
 }
 
 impl Pools {
-    /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id.
-    pub fn open(files: &PoolFiles, columns: &Columns, candidates: Option<&Path>) -> Result<Pools> {
-        let (clean, noisy) = files.open(columns)?;
+    /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id. Clean
+    /// examples that are candidates of their own class, by id, are taken out of its pool.
+    pub fn open(
+        files: &PoolFiles,
+        columns: &Columns,
+        candidates: Option<&Path>,
+        mixed: &MixedArguments,
+        printer: &Printer,
+    ) -> Result<Pools> {
+        let (clean, noisy) = files.open(columns, mixed, printer)?;
         let table = candidates.map(read_candidates).transpose()?;
         swapped::check(&clean, &noisy, table.as_ref())?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
@@ -142,28 +181,22 @@ impl Pools {
             .into_iter()
             .map(|(name, clean)| ClassRows { name, clean, noisy: Vec::new(), candidates: None })
             .collect();
-        let n_orphans = match &table {
+        let left_out = match &table {
             Some(table) => add_candidates(&mut classes, &noisy, table)?,
             None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
         };
         if !noisy.is_empty() && classes.iter().all(|class| class.noisy.is_empty()) {
-            let quoted = |name: Option<&str>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
-            let noisy_class = match &table {
-                Some(table) => table.classes.names.first(),
-                None => noisy.labels.as_ref().and_then(|labels| labels.names.first()),
-            };
-            return Err(user_error(
-                format!(
-                    "`{}` and `{}` have no class in common: one has {}, the other {}",
-                    clean.path.display(),
-                    noisy.path.display(),
-                    quoted(classes.first().map(|class| class.name.as_str())),
-                    quoted(noisy_class.map(String::as_str))
-                ),
-                "class names must be spelled alike in both files",
-            ));
+            let source = table.as_ref().map_or(&noisy.path, |table| &table.path);
+            return Err(nothing_left(&classes, &left_out, (&clean.path, source, &noisy.path)));
         }
-        Ok(Pools { clean, noisy, classes, n_orphans, matched_names: table })
+        let copies = leave_out_clean(&mut classes, &clean, &noisy);
+        Ok(Pools { clean, noisy, classes, left_out, copies, matched_names: table })
+    }
+
+    /// Names the classes that lose candidates.
+    pub fn warn_of_left_out(&self, printer: &Printer) {
+        let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
+        self.left_out.warn(&known, (&self.clean.path, &self.noisy.path), printer);
     }
 
     /// The name by which a candidate was found, where a candidate file says so.
@@ -221,13 +254,35 @@ pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
     let Ids::Given(ids) = &table.ids else { return Ok(RowsById::Numbers(table.len())) };
     let mut rows = HashMap::with_capacity(ids.len());
     for (row, id) in ids.iter().enumerate() {
-        if let Some(first) = rows.insert(id.as_str(), row) {
-            let place = format!("row {row}");
-            let found = format!("`{id}`, which is row {first} too");
-            return Err(DataError::malformed(&table.path, place, "an id of its own", found).into());
-        }
+        check_id(table, row, id, rows.insert(id.as_str(), row))?;
     }
     Ok(RowsById::Names(rows))
+}
+
+/// A clean example may be one of several classes, but of each only once.
+fn check_clean_ids(table: &ExampleTable) -> Result<()> {
+    let Ids::Given(ids) = &table.ids else { return Ok(()) };
+    let mut rows = HashMap::with_capacity(ids.len());
+    for (row, id) in ids.iter().enumerate() {
+        let class = table.labels.as_ref().map_or("", |labels| labels.get(row));
+        check_id(table, row, id, rows.insert((id.as_str(), class), row))?;
+    }
+    Ok(())
+}
+
+fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Option<usize>) -> Result<()> {
+    let refused = |found: String| {
+        Err(user_error(
+            format!("`{}`: row {row}: expected an id of its own, found {found}", table.path.display()),
+            "relevance is kept by id, so every example needs one; choose another column with --id-column, or leave out \
+             what is there twice",
+        ))
+    };
+    match earlier {
+        _ if id.is_empty() => refused("an empty one".to_owned()),
+        Some(first) => refused(format!("`{id}`, which is row {first} too")),
+        None => Ok(()),
+    }
 }
 
 /// A lookup from ids to rows.
@@ -245,8 +300,8 @@ impl RowsById<'_> {
     }
 }
 
-/// Adds the noisy rows by the table's own labels; returns how many belong to no class with clean examples.
-fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> usize {
+/// Adds the noisy rows by the table's own labels; returns those of no class with clean examples.
+fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> LeftOut {
     let position: HashMap<&str, usize> =
         labels.names.iter().enumerate().map(|(code, name)| (name.as_str(), code)).collect();
     let mut class_of_code = vec![None; labels.names.len()];
@@ -255,47 +310,104 @@ fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> usize {
             class_of_code[code] = Some(c);
         }
     }
-    let mut n_orphans = 0;
+    let mut orphans = Vec::new();
     for (row, &code) in labels.codes.iter().enumerate() {
         match class_of_code[code as usize] {
             Some(c) => classes[c].noisy.push(row),
-            None => n_orphans += 1,
+            None => orphans.push(labels.get(row)),
         }
     }
-    n_orphans
+    LeftOut { without_clean: counts(orphans.into_iter()), ..LeftOut::default() }
 }
 
 /// Adds the noisy rows that a candidate file names; an example may be a candidate of several classes.
-fn add_candidates(classes: &mut [ClassRows], noisy: &ExampleTable, table: &CandidateTable) -> Result<usize> {
+fn add_candidates(
+    classes: &mut [ClassRows],
+    noisy: &ExampleTable,
+    table: &CandidateTable,
+) -> Result<LeftOut> {
     let by_id = rows_by_id(noisy)?;
     let position: HashMap<String, usize> =
         classes.iter().enumerate().map(|(c, class)| (class.name.clone(), c)).collect();
     classes.iter_mut().for_each(|class| class.candidates = Some(Vec::new()));
-    let (mut n_orphans, mut n_unknown) = (0, 0);
+    let (mut orphans, mut unknown) = (Vec::new(), Vec::new());
     for (candidate, id) in table.ids.iter().enumerate() {
-        let Some(row) = by_id.get(id) else {
-            n_unknown += 1;
-            continue;
-        };
-        match position.get(table.classes.get(candidate)) {
-            Some(&c) => {
+        let class = table.classes.get(candidate);
+        match (position.get(class), by_id.get(id)) {
+            (None, _) => orphans.push(class),
+            (Some(_), None) => unknown.push(candidate),
+            (Some(&c), Some(row)) => {
                 classes[c].noisy.push(row);
                 classes[c].candidates.get_or_insert_default().push(candidate);
             }
-            None => n_orphans += 1,
         }
     }
     classes.iter_mut().for_each(ClassRows::keep_first_of_each);
-    if n_unknown == table.ids.len() && n_unknown > 0 {
-        let id = &table.ids[0];
-        return Err(user_error(
-            format!(
-                "none of the {n_unknown} candidates in `{}` has features in `{}`: e.g. `{id}`",
-                table.path.display(),
-                noisy.path.display()
+    Ok(LeftOut {
+        without_clean: counts(orphans.into_iter()),
+        without_features: counts(unknown.iter().map(|&candidate| table.classes.get(candidate))),
+        first_without_features: unknown.first().map(|&candidate| table.ids[candidate].clone()),
+    })
+}
+
+/// The error when no candidate is left: which file has what, `source` being the one that says who is a candidate.
+fn nothing_left(
+    classes: &[ClassRows],
+    left_out: &LeftOut,
+    (clean, source, features): (&Path, &Path, &Path),
+) -> anyhow::Error {
+    let (clean, source, features) = (clean.display(), source.display(), features.display());
+    let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    let Some(other) = left_out.without_clean.keys().next() else {
+        let n = left_out.len();
+        return match &left_out.first_without_features {
+            Some(id) => user_error(
+                format!("none of the {n} candidates in `{source}` has features in `{features}`: e.g. `{id}`"),
+                "the ids of both files must be the same; choose the column with --id-column",
             ),
-            "the ids of both files must be the same; choose the column with --id-column",
-        ));
+            None => user_error(
+                format!("`{source}` holds no candidates"),
+                "`labelsieve match` finds them; its statistics say which classes have any",
+            ),
+        };
+    };
+    if !left_out.without_features.is_empty() {
+        let without_features: usize = left_out.without_features.values().sum();
+        return user_error(
+            format!(
+                "none of the {} candidates in `{source}` is left: {} are of classes without a clean example in \
+                 `{clean}`, {without_features} have no features in `{features}`",
+                left_out.len(),
+                left_out.len() - without_features,
+            ),
+            "class names and ids must be spelled alike in all files",
+        );
     }
-    Ok(n_orphans + n_unknown)
+    let names = left_out.without_clean.keys().take(100); // enough for a suggestion, soon enough for a user
+    let near = names.into_iter().find_map(|name| Some((name, nearest(name, known.iter().copied())?)));
+    let (here, there) = match near {
+        Some((name, meant)) => (meant, name.as_str()),
+        None => (known.first().copied().unwrap_or("none"), other.as_str()),
+    };
+    user_error(
+        format!("`{clean}` and `{source}` have no class in common: one has `{here}`, the other `{there}`"),
+        match near {
+            Some(_) => {
+                format!("class names must be spelled alike in both files: `{there}` may be meant as `{here}`")
+            }
+            None => "class names must be spelled alike in both files".to_owned(),
+        },
+    )
+}
+
+/// Takes clean examples out of the pool of their own class, where ids say that they are the same.
+fn leave_out_clean(classes: &mut [ClassRows], clean: &ExampleTable, noisy: &ExampleTable) -> Copies {
+    let mut copies = Copies::default();
+    for class in classes {
+        let Some(ids) = comparable_ids(clean, noisy, &class.clean) else { break };
+        let before = class.noisy.len();
+        class.retain(|row| !ids.contains(noisy.ids.get(row).as_ref()));
+        copies.by_id += before - class.noisy.len();
+    }
+    copies
 }

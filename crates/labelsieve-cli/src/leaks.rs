@@ -10,6 +10,7 @@ use labelsieve_data::{ExampleTable, LeakedExample, TableColumns};
 
 use crate::inputs::load;
 use crate::printer::Printer;
+use crate::same_network::MixedArguments;
 
 /// The options that switch the guard on.
 #[derive(clap::Args)]
@@ -29,6 +30,9 @@ pub struct LeakArgs {
     /// Leave copies out instead of flagging them
     #[arg(long, requires = "guard_features")]
     drop_leaks: bool,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 }
 
 fn cosine(text: &str) -> Result<f32, String> {
@@ -65,6 +69,7 @@ impl LeakArgs {
             (0..candidates.len()).map(|row| (candidates.ids.get(row).to_string(), None)).collect();
         for guard_path in &self.guard_features {
             let guard = open(guard_path)?;
+            self.mixed.check(&[(&candidates).into(), (&guard).into()])?;
             let guard_features = load(&guard, &(0..guard.len()).collect::<Vec<_>>())?;
             let guard_hashes = read_content_hashes(guard_path)?;
             let leak_guard = LeakGuard::new(&guard_features, &guard_hashes, self.near_duplicate);

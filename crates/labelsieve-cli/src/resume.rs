@@ -1,30 +1,101 @@
 //! What makes two runs the same run, so that the second may go on where the first was killed.
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart};
+use anyhow::{Context, Result};
+use labelsieve::level::Level;
+use labelsieve_data::images::ImageSource;
+use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::printer::Printer;
 
 /// Counts the ways that random numbers were ever drawn in: one seed gives other numbers in another.
 const DRAWS: u32 = 2;
 
-/// Everything that decides a result: the settings, and which files with which contents (by size and time of change).
-pub fn fingerprint(settings: &serde_json::Value, files: &[&Path]) -> Result<String> {
-    let mut lines =
-        vec![format!("labelsieve {}, draws {DRAWS}", env!("CARGO_PKG_VERSION")), settings.to_string()];
-    for path in files {
-        lines.push(stamp(path)?);
-        for below in files_below(path)? {
-            lines.push(stamp(&below)?);
-        }
-    }
-    Ok(lines.join("\n"))
+/// Everything that decides a result: the arguments of the command, what it found out by itself, and which files with
+/// which contents (by size and time of change).
+#[derive(Clone, Debug)]
+pub struct Key {
+    lines: Vec<String>,
+    /// An input that is no regular file: nobody can tell whether it says the same the next time.
+    fleeting: Option<PathBuf>,
 }
 
-/// What a clip-retrieval folder is read from; nothing for a file.
-fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
+impl Key {
+    /// All arguments of a command but those that are `excluded` by name, because they do not change what is kept. New
+    /// options are part of the key unless somebody names them here; a name that no option has is an error.
+    pub fn new(command: &str, arguments: &impl Serialize, excluded: &[&str]) -> Result<Key> {
+        let mut options = serde_json::to_value(arguments)?;
+        let named = options.as_object_mut().context("arguments are options with names")?;
+        for name in excluded {
+            named.remove(*name).with_context(|| format!("`{command}` has no option `{name}` to exclude"))?;
+        }
+        let version = format!("labelsieve {}, draws {DRAWS}", env!("CARGO_PKG_VERSION"));
+        Ok(Key { lines: vec![version, command.to_owned(), options.to_string()], fleeting: None })
+    }
+
+    /// With what the command found out, e.g. settings that arguments stand for.
+    pub fn with(mut self, facts: &Value) -> Key {
+        self.lines.push(facts.to_string());
+        self
+    }
+
+    /// With the kind of machine, as far as results depend on it: the processor's instructions decide how sums are rounded.
+    pub fn on_device(self, kind: &str) -> Key {
+        self.with(&json!({ "device": kind, "instructions": Level::current().to_string() }))
+    }
+
+    /// With input files, and what is below those that are folders.
+    pub fn with_files(mut self, files: &[&Path]) -> Result<Key> {
+        for path in files {
+            self.lines.push(stamp(path)?);
+            for beside in files_of(path)? {
+                self.lines.push(stamp(&beside)?);
+            }
+            self.note_fleeting(path);
+        }
+        Ok(self)
+    }
+
+    /// With images.
+    pub fn with_images(mut self, source: &ImageSource) -> Result<Key> {
+        self.lines.push(source.fingerprint()?);
+        source.paths().for_each(|path| self.note_fleeting(path));
+        Ok(self)
+    }
+
+    fn note_fleeting(&mut self, path: &Path) {
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            self.fleeting.get_or_insert_with(|| path.to_path_buf());
+        }
+    }
+
+    /// The key as a text: the same for the same run. A run with a fleeting input is like no other, and says so.
+    pub fn text(&self, printer: &Printer) -> String {
+        let mut lines = self.lines.clone();
+        if let Some(path) = &self.fleeting {
+            printer.note(&format!(
+                "`{}` is no regular file, so this run cannot be resumed when it is stopped",
+                path.display()
+            ));
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let now = now.map_or(0, |age| age.as_nanos());
+            lines.push(format!("process {} at {now}", std::process::id()));
+        }
+        lines.join("\n")
+    }
+}
+
+/// For `serialize_with`: an argument as the program sees it. Paths need not be UTF-8, and some types have no other form.
+pub fn debug<S: Serializer>(value: &impl Debug, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{value:?}"))
+}
+
+/// What else is read when this file or folder is: the parts of a clip-retrieval folder, the table of ids beside an array.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["img_emb", "metadata"].map(|name| path.join(name)).iter().filter(|folder| folder.is_dir())
     {
@@ -33,6 +104,7 @@ fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     files.sort();
+    files.extend(Some(ids_table_of(path)).filter(|table| table.is_file()));
     Ok(files)
 }
 
@@ -41,17 +113,12 @@ pub fn stamp(path: &Path) -> Result<String> {
     let metadata = std::fs::metadata(path).map_err(DataError::io("open", path))?;
     let changed = metadata.modified().map_err(DataError::io("open", path))?;
     let changed = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-    Ok(format!("{} {} {changed}", path.display(), metadata.len()))
+    Ok(format!("{path:?} {} {changed}", metadata.len()))
 }
 
 /// Opens the journal of a run and says what it found. `unit` says what its records are: `batches`, `of 40 classes`.
-pub fn open(
-    path: &Path,
-    fingerprint: &str,
-    unit: &str,
-    printer: &Printer,
-) -> Result<(Journal, Vec<JournalRecord>)> {
-    let (journal, records) = Journal::open(path, fingerprint)?;
+pub fn open(path: &Path, key: &Key, unit: &str, printer: &Printer) -> Result<(Journal, Vec<JournalRecord>)> {
+    let (journal, records) = Journal::open(path, &key.text(printer))?;
     match journal.start() {
         JournalStart::Resumed if !records.is_empty() => {
             printer.note(&format!("resuming: {} {unit} done (`{}`)", records.len(), path.display()));
@@ -70,6 +137,31 @@ pub fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::printer::Verbosity;
+
+    #[derive(Serialize)]
+    struct Arguments {
+        #[serde(serialize_with = "debug")]
+        input: PathBuf,
+        rate: f32,
+        output: &'static str,
+    }
+
+    fn text(arguments: &Arguments, excluded: &[&str], files: &[&Path]) -> Result<String> {
+        let key = Key::new("test", arguments, excluded)?.with_files(files)?;
+        Ok(key.text(&Printer::new(Verbosity::Quiet)))
+    }
+
+    #[test]
+    fn every_argument_counts_unless_it_is_excluded_by_name() {
+        let first = Arguments { input: "a".into(), rate: 0.5, output: "x" };
+        let key = |arguments: &Arguments| text(arguments, &["output"], &[]).unwrap();
+        assert_eq!(key(&first), key(&Arguments { output: "y", input: "a".into(), ..first }));
+        assert_ne!(key(&first), key(&Arguments { rate: 0.25, input: "a".into(), ..first }));
+        assert_ne!(key(&first), key(&Arguments { input: "b".into(), ..first }));
+        let error = text(&first, &["outptu"], &[]).unwrap_err().to_string();
+        assert_eq!(error, "`test` has no option `outptu` to exclude");
+    }
 
     #[test]
     fn a_change_deep_in_a_folder_makes_another_run() {
@@ -77,10 +169,23 @@ mod tests {
         let part = folder.path().join("img_emb/img_emb_0.npy");
         std::fs::create_dir(folder.path().join("img_emb")).unwrap();
         std::fs::write(&part, "one").unwrap();
-        let now = || fingerprint(&serde_json::json!({}), &[folder.path()]).unwrap();
+        let arguments = Arguments { input: "a".into(), rate: 0.5, output: "x" };
+        let now = || text(&arguments, &[], &[folder.path()]).unwrap();
         let before = now();
         assert_eq!(before, now());
         std::fs::write(&part, "other").unwrap();
         assert_ne!(before, now());
+        let before = now();
+        std::fs::write(ids_table_of(folder.path()), "id\n").unwrap(); // as beside an array
+        assert_ne!(before, now());
+        std::fs::remove_file(ids_table_of(folder.path())).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_input_that_is_no_regular_file_is_never_the_same() {
+        let arguments = Arguments { input: "a".into(), rate: 0.5, output: "x" };
+        let now = || text(&arguments, &[], &[Path::new("/dev/null")]).unwrap();
+        assert_ne!(now(), now());
     }
 }

@@ -47,6 +47,14 @@ impl ArrayFile {
         &self.header
     }
 
+    /// How many bytes of it are in memory: all that came out of a compressed archive.
+    pub(crate) fn bytes_in_memory(&self) -> u64 {
+        match &self.bytes {
+            ByteSource::File { .. } => 0,
+            ByteSource::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
     /// All elements of a one-dimensional array of whole numbers. Floats are accepted when each is whole.
     pub fn read_ints(&self) -> Result<Vec<i64>> {
         match self.header.shape[..] {

@@ -30,8 +30,10 @@ pub struct SavedAttention {
     pub base: Vec<f32>,
     /// What cosines are multiplied by before the softmax.
     pub scale: f32,
-    /// The network that made the features.
+    /// The network that made the features, as the user calls it.
     pub backbone: Option<String>,
+    /// The network that made the features: what it is and a digest of it.
+    pub network: Option<String>,
     /// The settings of the training.
     pub settings: serde_json::Value,
 }
@@ -43,6 +45,8 @@ struct Header {
     classes: Vec<String>,
     dim: usize,
     backbone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<String>,
     settings: serde_json::Value,
 }
 
@@ -57,6 +61,7 @@ impl SavedAttention {
             classes: self.classes.clone(),
             dim: self.dim,
             backbone: self.backbone.clone(),
+            network: self.network.clone(),
             settings: self.settings.clone(),
         };
         let json = serde_json::to_string(&header).map_err(undecodable(path))?;
@@ -99,7 +104,7 @@ impl SavedAttention {
                 error.to_string(),
             )
         })?;
-        let Header { kind, classes, dim, backbone, settings } = header;
+        let Header { kind, classes, dim, backbone, network, settings } = header;
         if kind != KIND {
             return Err(DataError::malformed(path, "`kind`", format!("`{KIND}`"), format!("`{kind}`")));
         }
@@ -116,6 +121,7 @@ impl SavedAttention {
             classes,
             dim,
             backbone,
+            network,
             settings,
         })
     }
@@ -138,6 +144,7 @@ mod tests {
             base: vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8],
             scale: 9.0,
             backbone: Some("resnet10".into()),
+            network: Some("resnet10 0123456789abcdef".into()),
             settings: serde_json::json!({"steps": 3}),
         }
     }
@@ -168,6 +175,7 @@ mod tests {
             weight: vec![1.0, 0.0],
             scale: 1.0,
             backbone: None,
+            network: None,
             n_base: 0,
             settings: serde_json::Value::Null,
         };

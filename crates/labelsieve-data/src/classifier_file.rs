@@ -21,8 +21,10 @@ pub struct SavedClassifier {
     pub weight: Vec<f32>,
     /// What cosines are multiplied by before the softmax.
     pub scale: f32,
-    /// The network that made the features.
+    /// The network that made the features, as the user calls it.
     pub backbone: Option<String>,
+    /// The network that made the features: what it is and a digest of it.
+    pub network: Option<String>,
     /// How many of the leading classes are base classes.
     pub n_base: usize,
     /// The settings of the run that trained it.
@@ -35,6 +37,8 @@ struct Header {
     classes: Vec<String>,
     dim: usize,
     backbone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<String>,
     n_base: usize,
     settings: serde_json::Value,
 }
@@ -48,6 +52,7 @@ impl SavedClassifier {
             classes: self.classes.clone(),
             dim: self.dim,
             backbone: self.backbone.clone(),
+            network: self.network.clone(),
             n_base: self.n_base,
             settings: self.settings.clone(),
         };
@@ -95,6 +100,7 @@ impl SavedClassifier {
             weight,
             scale: scale[0],
             backbone: header.backbone,
+            network: header.network,
             n_base: header.n_base,
             settings: header.settings,
         };

@@ -9,6 +9,7 @@ fn classifier() -> SavedClassifier {
         weight: vec![1.0, 0.0, 0.0, 0.0, 0.6, 0.8],
         scale: 10.0,
         backbone: Some("resnet10".into()),
+        network: Some("resnet10 0123456789abcdef".into()),
         n_base: 1,
         settings: serde_json::json!({"epochs": 100, "rate": 0.1}),
     }

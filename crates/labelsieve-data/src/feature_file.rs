@@ -8,8 +8,10 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray, StringArr
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 
+use crate::ids_table::{ids_table_of, write_ids_table};
 use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
-use crate::{AtomicFile, DataError, NpzWriter, Precision, Result, write_csv, write_npy_f16, write_npy_f32};
+use crate::table::{NETWORK_KEY, NETWORK_MEMBER};
+use crate::{AtomicFile, DataError, NpzWriter, Precision, Result, write_npy_f16, write_npy_f32};
 
 /// How features are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub struct FeatureFile<'a> {
     pub values: &'a [f32],
     /// How numbers are stored.
     pub precision: Precision,
+    /// The network that made them: what it is and a digest of it. Every format keeps it.
+    pub network: Option<&'a str>,
 }
 
 impl FeatureFile<'_> {
@@ -66,7 +70,7 @@ impl FeatureFile<'_> {
                     Precision::F16 => write_npy_f16(&mut file, &self.shape(), &self.halves()),
                 };
                 written.map_err(DataError::io("write", path))?;
-                let table = self.write_ids(path)?;
+                let table = self.write_ids(path, self.network)?;
                 file.commit()?;
                 Ok(Some(table))
             }
@@ -100,7 +104,8 @@ impl FeatureFile<'_> {
         let mut fields = vec![Field::new("id", DataType::Utf8, false)];
         fields.extend(classes.as_ref().map(|_| Field::new("class", dictionary_type(), false)));
         fields.push(Field::new("embedding", DataType::FixedSizeList(item.clone(), width), false));
-        let metadata = [("labelsieve".to_owned(), settings.to_owned())];
+        let mut metadata = vec![("labelsieve".to_owned(), settings.to_owned())];
+        metadata.extend(self.network.map(|network| (NETWORK_KEY.to_owned(), network.to_owned())));
         let mut writer = ParquetWriter::create(path, Schema::new(fields), &metadata)?;
         for start in (0..self.ids.len()).step_by(ROWS) {
             let rows = start..self.ids.len().min(start + ROWS);
@@ -141,23 +146,31 @@ impl FeatureFile<'_> {
                 writer = writer.i64(name, &[numbers.len()], &numbers)?;
             }
         }
-        let table = if complete { None } else { Some(self.write_ids(path)?) };
+        if let Some(network) = self.network {
+            writer = writer.u8(NETWORK_MEMBER, &[network.len()], network.as_bytes())?;
+        }
+        let table = if complete { None } else { Some(self.write_ids(path, None)?) };
         writer.finish()?;
+        if complete {
+            remove_if_there(&ids_table_of(path))?; // of an earlier file of this name: it would name these rows
+        }
         Ok(table)
     }
 
-    /// `id,class` for every row.
-    fn write_ids(&self, path: &Path) -> Result<PathBuf> {
-        let mut table = path.as_os_str().to_owned();
-        table.push(".ids.csv");
-        let table = PathBuf::from(table);
-        let rows = self.ids.iter().zip(self.labels);
-        write_csv(
-            &table,
-            ["id", "class"],
-            rows.map(|(id, label)| [id.as_str(), label.as_deref().unwrap_or("")]),
-        )?;
+    /// The table of ids and classes beside the file.
+    fn write_ids(&self, path: &Path, network: Option<&str>) -> Result<PathBuf> {
+        let table = ids_table_of(path);
+        write_ids_table(&table, self.ids, self.labels, network)?;
         Ok(table)
+    }
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(DataError::io("remove", path)(error))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -188,21 +201,39 @@ mod tests {
         for precision in [Precision::F32, Precision::F16] {
             let path = folder.path().join(name);
             let (ids, labels) = (ids.map(str::to_owned), labels.map(|label| label.map(str::to_owned)));
-            let file = FeatureFile { ids: &ids, labels: &labels, dim: 2, values: &VALUES, precision };
-            let table = file.write(&path, "{}").unwrap();
-            let (values, read_ids, read_labels) = read(&path);
-            assert_eq!(values, VALUES);
-            assert_eq!(table.is_some(), expect_table);
-            if let Some(table) = table {
-                let text = std::fs::read_to_string(table).unwrap();
-                let row = |i: usize| format!("{},{}\n", ids[i], labels[i].as_deref().unwrap_or(""));
-                assert_eq!(text, format!("id,class\n{}{}", row(0), row(1)));
-            } else {
-                assert_eq!(read_ids, ids);
+            for network in [None, Some("resnet10 0123456789abcdef")] {
+                let (ids, labels) = (&ids, &labels);
+                let file = FeatureFile { ids, labels, dim: 2, values: &VALUES, precision, network };
+                let table = file.write(&path, "{}").unwrap();
+                assert_eq!(table, expect_table.then(|| ids_table_of(&path)));
+                let (values, read_ids, read_labels) = read(&path);
+                assert_eq!(values, VALUES);
+                assert_eq!(read_ids, *ids);
                 let expected: Option<Vec<String>> = labels.iter().cloned().collect();
                 assert_eq!(read_labels, expected);
+                let read = ExampleTable::open(&path, &TableColumns::default()).unwrap();
+                assert_eq!(read.network.as_deref(), network);
             }
         }
+    }
+
+    #[test]
+    fn the_table_of_an_earlier_file_does_not_name_the_rows_of_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let write = |ids: [&str; 2], label: Option<&str>| {
+            let (ids, labels) =
+                (ids.map(str::to_owned), [label.map(str::to_owned), label.map(str::to_owned)]);
+            let (precision, network) = (Precision::F32, None);
+            let file =
+                FeatureFile { ids: &ids, labels: &labels, dim: 2, values: &VALUES, precision, network };
+            file.write(&path, "{}").unwrap();
+        };
+        write(["x", "y"], Some("owl"));
+        assert!(ids_table_of(&path).exists());
+        write(["5", "9"], None);
+        assert!(!ids_table_of(&path).exists());
+        assert_eq!(read(&path).2, None, "the classes of the earlier rows");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod csv_write;
 mod error;
 mod feature_file;
 mod file_kind;
+mod ids_table;
 pub mod images;
 mod journal;
 mod labels;
@@ -46,6 +47,7 @@ pub use csv_write::write_csv;
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
 pub use file_kind::{FileKind, Wanted};
+pub use ids_table::ids_table_of;
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
 pub use legacy_numpy::LegacyNumpyRandom;
@@ -64,6 +66,6 @@ pub use run_directory::{
     PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
-pub use table::{ExampleTable, TableColumns};
+pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

@@ -98,6 +98,16 @@ impl Matrix {
         self.cols
     }
 
+    /// How many bytes of it are in memory, whether rows are read or not: all of a Parquet file and of a compressed
+    /// archive, nothing of what is read where it lies.
+    pub fn bytes_in_memory(&self) -> u64 {
+        match &self.storage {
+            Storage::File(array) => array.bytes_in_memory(),
+            Storage::Memory(values) => (values.len() * size_of::<f32>()) as u64,
+            Storage::Parts { parts, .. } => parts.iter().map(Matrix::bytes_in_memory).sum(),
+        }
+    }
+
     /// Copies the given rows, in that order, into `out`. Consecutive row numbers become one large read.
     ///
     /// A row number beyond the end and a value that is not finite are errors.

@@ -28,6 +28,14 @@ pub fn write_npy_i64(writer: impl Write, shape: &[usize], values: &[i64]) -> std
     write_npy(writer, Dtype::I64, shape, values, |value| value.to_le_bytes())
 }
 
+/// Writes a C-ordered `.npy` of bytes.
+///
+/// # Panics
+/// When `shape` does not multiply to the number of values.
+pub(crate) fn write_npy_u8(writer: impl Write, shape: &[usize], values: &[u8]) -> std::io::Result<()> {
+    write_npy(writer, Dtype::U8, shape, values, |value| [value])
+}
+
 fn write_npy<T: Copy, const SIZE: usize>(
     mut writer: impl Write,
     dtype: Dtype,

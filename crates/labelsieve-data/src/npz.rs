@@ -11,7 +11,7 @@ use crate::array_file::ArrayFile;
 use crate::byte_source::ByteSource;
 use crate::file_kind::open_file;
 use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
-use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
+use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
 use crate::{AtomicFile, DataError, Result};
 
 /// Deflate cannot shrink anything further than this; a member that claims more is lying about its size.
@@ -158,6 +158,16 @@ impl NpzWriter {
     pub fn i64(mut self, name: &str, shape: &[usize], values: &[i64]) -> Result<NpzWriter> {
         self.start(name, size_of_val(values))?;
         write_npy_i64(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
+        Ok(self)
+    }
+
+    /// Adds an array of bytes.
+    ///
+    /// # Panics
+    /// When `shape` does not multiply to the number of values.
+    pub fn u8(mut self, name: &str, shape: &[usize], values: &[u8]) -> Result<NpzWriter> {
+        self.start(name, values.len())?;
+        write_npy_u8(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
         Ok(self)
     }
 

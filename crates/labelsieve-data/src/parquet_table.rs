@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::{Column, ParquetFile};
-use crate::table::{ExampleTable, TableColumns};
+use crate::table::{ExampleTable, NETWORK_KEY, TableColumns};
 use crate::{ColumnRole, DataError, Labels, Matrix, Result};
 
 const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
@@ -29,6 +29,7 @@ pub(crate) fn open_parquet(path: &Path, columns: &TableColumns) -> Result<Exampl
     let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
     let file_len = std::fs::metadata(path).map_err(DataError::io("read", path))?.len() as usize;
     let claimed_rows = file.claimed_rows();
+    let network = file.metadata().remove(NETWORK_KEY);
     let mut features = Embeddings::default();
     let names = read_names(file, columns, Some(&embedding), |column| {
         if features.dim.is_none() {
@@ -40,7 +41,7 @@ pub(crate) fn open_parquet(path: &Path, columns: &TableColumns) -> Result<Exampl
         features.append(column).map(|_| ())
     })?;
     let matrix = Matrix::in_memory(path, features.dim.unwrap_or(0), features.values);
-    ExampleTable::new(path, matrix, names.labels, names.ids)
+    Ok(ExampleTable { network, ..ExampleTable::new(path, matrix, names.labels, names.ids)? })
 }
 
 /// Reads label and id columns, and hands the batches of `embedding`, if given, to `visit`.

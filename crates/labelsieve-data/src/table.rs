@@ -3,11 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::clip_retrieval::open_clip_retrieval;
+use crate::ids_table::{ids_table_of, read_ids_table};
 use crate::parquet_table::open_parquet;
-use crate::{DataError, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
+use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
 
 /// The names under which features and labels are looked for in an `.npz`; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
+
+/// The member of an `.npz` that says which network made the features, as bytes of a text.
+pub(crate) const NETWORK_MEMBER: &str = "network";
+/// The same in the metadata of Parquet files: of features, and of what was computed from them.
+pub const NETWORK_KEY: &str = "labelsieve.network";
 
 /// Examples as rows; features, labels and ids have equally many.
 #[derive(Debug)]
@@ -20,6 +26,10 @@ pub struct ExampleTable {
     pub labels: Option<Labels>,
     /// The name of every example.
     pub ids: Ids,
+    /// The network that made the features, where the file says so: what it is and a digest of it.
+    pub network: Option<String>,
+    /// The table beside a `.npz` or `.npy` that ids, classes or network came from.
+    pub ids_table: Option<PathBuf>,
 }
 
 /// Where in a file to look. By default, under the usual names.
@@ -43,11 +53,13 @@ impl ExampleTable {
         let mut table = match extension {
             _ if path.join("img_emb").is_dir() => open_clip_retrieval(path, columns)?,
             _ if path.is_dir() => return Err(not_features(path, "no ending")),
-            "npz" => open_npz(path).map_err(DataError::unless_other_kind(path, Wanted::Features))?,
+            "npz" => open_npz(path)
+                .map_err(DataError::unless_other_kind(path, Wanted::Features))?
+                .with_ids_table()?,
             "npy" => {
                 let matrix = Matrix::open(path);
                 let matrix = matrix.map_err(DataError::unless_other_kind(path, Wanted::Features))?;
-                ExampleTable::new(path, matrix, None, None)?
+                ExampleTable::new(path, matrix, None, None)?.with_ids_table()?
             }
             "parquet" => open_parquet(path, columns)?,
             _ => {
@@ -77,7 +89,22 @@ impl ExampleTable {
             check_count(path, "ids", ids.len(), features.path(), features.rows())?;
         }
         let ids = ids.map_or(Ids::RowNumbers(features.rows()), Ids::Given);
-        Ok(ExampleTable { path: path.to_path_buf(), features, labels, ids })
+        let path = path.to_path_buf();
+        Ok(ExampleTable { path, features, labels, ids, network: None, ids_table: None })
+    }
+
+    /// Takes what the file itself does not say from the table beside it, if there is one.
+    fn with_ids_table(mut self) -> Result<ExampleTable> {
+        let Some(table) = read_ids_table(&self.path)? else { return Ok(self) };
+        let path = ids_table_of(&self.path);
+        check_count(&path, "rows", table.ids.len(), &self.path, self.features.rows())?;
+        if let Ids::RowNumbers(_) = self.ids {
+            self.ids = Ids::Given(table.ids);
+        }
+        self.labels = self.labels.or(table.labels);
+        self.network = self.network.or(table.network);
+        self.ids_table = Some(path);
+        Ok(self)
     }
 
     /// The number of examples.
@@ -118,7 +145,21 @@ fn open_npz(path: &Path) -> Result<ExampleTable> {
         true => Some(archive.array("ids")?.read_ints()?.iter().map(i64::to_string).collect()),
         false => None,
     };
-    ExampleTable::new(path, features, labels, ids)
+    let mut table = ExampleTable::new(path, features, labels, ids)?;
+    if archive.contains(NETWORK_MEMBER) {
+        table.network = read_text(&archive.array(NETWORK_MEMBER)?)?;
+    }
+    Ok(table)
+}
+
+/// The text in an array of bytes; none in an empty one, or in an array that is no text of ours.
+fn read_text(array: &ArrayFile) -> Result<Option<String>> {
+    const LONGEST: usize = 1000; // a name and a digest; anything else under this name is somebody else's
+    if array.header().dtype != Dtype::U8 || !(1..=LONGEST).contains(&array.header().len()) {
+        return Ok(None);
+    }
+    let bytes: Vec<u8> = array.read_ints()?.into_iter().map(|byte| byte as u8).collect();
+    Ok(String::from_utf8(bytes).ok())
 }
 
 fn check_count(path: &Path, what: &str, count: usize, features: &Path, rows: usize) -> Result<()> {
@@ -197,6 +238,40 @@ mod tests {
         let error = ExampleTable::open(&path, &columns).unwrap_err().to_string();
         assert!(error.contains("y.txt`: labels: expected 2, one per row of `"), "{error}");
         assert!(error.ends_with("x.npy`, found 3"), "{error}");
+    }
+
+    #[test]
+    fn ids_and_classes_come_from_the_table_beside_the_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["x.npz", "x.npy"] {
+            let path = folder.path().join(name);
+            if name == "x.npz" {
+                let writer = NpzWriter::create(&path).unwrap().f32("X", &[2, 1], &[1.0; 2]).unwrap();
+                writer.finish().unwrap();
+            } else {
+                write_npy_f32(std::fs::File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
+            }
+            std::fs::write(ids_table_of(&path), "id,class\n\"a,b\",owl\nc,cat\n").unwrap();
+            let table = open(&path).unwrap();
+            assert_eq!(table.ids, Ids::Given(vec!["a,b".into(), "c".into()]));
+            assert_eq!(table.labels, Some(["owl", "cat"].iter().collect()));
+            assert_eq!(table.ids_table, Some(ids_table_of(&path)));
+
+            let lines = folder.path().join("y.txt");
+            std::fs::write(&lines, "1\n2\n").unwrap();
+            let columns = TableColumns { labels: Some(lines), ..TableColumns::default() };
+            let own = ExampleTable::open(&path, &columns).unwrap();
+            assert_eq!(own.labels, Some(["1", "2"].iter().collect()), "labels given apart win");
+            assert_eq!(own.ids.get(1), "c");
+
+            std::fs::write(ids_table_of(&path), "id,class\na,owl\n").unwrap();
+            let error = open(&path).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("{name}.ids.csv`: rows: expected 2, one per row of `")),
+                "{error}"
+            );
+            assert!(error.ends_with(&format!("{name}`, found 1")), "{error}");
+        }
     }
 
     #[test]

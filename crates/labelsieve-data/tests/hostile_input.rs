@@ -56,6 +56,7 @@ fn classifier() -> SavedClassifier {
         weight: vec![1.0, 0.0, 0.0, 1.0],
         scale: 10.0,
         backbone: None,
+        network: None,
         n_base: 0,
         settings: serde_json::json!({}),
     }

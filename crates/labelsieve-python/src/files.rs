@@ -122,8 +122,8 @@ fn read_truth(py: Python<'_>, path: PathBuf) -> PyResult<(Texts, Texts, Flags<'_
     Ok((table.ids, texts(&table.classes), PyArray1::from_vec(py, table.relevant)))
 }
 
-/// X, labels and ids, the latter two where the file has them.
-type Examples<'py> = (Bound<'py, PyArray2<f32>>, Option<Texts>, Option<Texts>);
+/// X, labels, ids and the network that made X, the latter three where the file has them.
+type Examples<'py> = (Bound<'py, PyArray2<f32>>, Option<Texts>, Option<Texts>, Option<String>);
 
 #[pyfunction]
 fn read_features(
@@ -147,18 +147,20 @@ fn read_features(
         Ids::Given(ids) => Some(ids),
         Ids::RowNumbers(_) => None,
     };
-    Ok((matrix(py, values, table.features.cols())?, table.labels.as_ref().map(texts), ids))
+    let rows = matrix(py, values, table.features.cols())?;
+    Ok((rows, table.labels.as_ref().map(texts), ids, table.network))
 }
 
-/// Classes, weights, scale, backbone, number of base classes, settings as JSON.
-type ClassifierParts<'py> = (Texts, Bound<'py, PyArray2<f32>>, f32, Option<String>, usize, String);
+/// Classes, weights, scale, backbone and network, number of base classes, settings as JSON.
+type ClassifierParts<'py> =
+    (Texts, Bound<'py, PyArray2<f32>>, f32, (Option<String>, Option<String>), usize, String);
 
 #[pyfunction]
 fn read_classifier(py: Python<'_>, path: PathBuf) -> PyResult<ClassifierParts<'_>> {
     let saved = py.detach(|| SavedClassifier::load(path)).map_err(data_error)?;
     let weight = matrix(py, saved.weight, saved.dim)?;
     let settings = saved.settings.to_string();
-    Ok((saved.classes, weight, saved.scale, saved.backbone, saved.n_base, settings))
+    Ok((saved.classes, weight, saved.scale, (saved.backbone, saved.network), saved.n_base, settings))
 }
 
 #[pyfunction]
@@ -167,13 +169,14 @@ fn write_classifier(
     classes: Texts,
     weight: Rows<'_>,
     scale: f32,
-    backbone: Option<String>,
+    origin: (Option<String>, Option<String>),
     n_base: usize,
     settings: &str,
 ) -> PyResult<()> {
     let settings =
         serde_json::from_str(settings).map_err(|error| value_error(format!("settings: {error}")))?;
-    let (dim, weight) = (weight.shape()[1], weight.as_slice()?.to_vec());
-    let saved = SavedClassifier { classes, dim, weight, scale, backbone, n_base, settings };
+    let ((backbone, network), dim) = (origin, weight.shape()[1]);
+    let weight = weight.as_slice()?.to_vec();
+    let saved = SavedClassifier { classes, dim, weight, scale, backbone, network, n_base, settings };
     saved.save(path).map_err(data_error)
 }

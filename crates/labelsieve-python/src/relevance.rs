@@ -3,7 +3,7 @@
 use labelsieve::engine::{Engine, Job};
 use labelsieve::graph::closest_clean;
 use labelsieve::random::Stream;
-use labelsieve::relevance::others as negatives;
+use labelsieve::relevance::{MOST_OTHERS, others as negatives};
 use labelsieve::schedule::batches;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -156,7 +156,12 @@ fn score_classes(
     tasks: &Tasks,
 ) -> labelsieve::Result<Vec<ScoredClass>> {
     let clean: Vec<Features> = classes.iter().map(|class| all.select(&class.clean)).collect();
-    let sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len()).collect();
+    let n_clean: usize = clean.iter().map(Features::len).sum();
+    let n_others = |class: &ClassRows| match method {
+        Method::Linear(_) => (n_clean - class.clean.len()).min(MOST_OTHERS),
+        _ => 0,
+    };
+    let sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len() + n_others(class)).collect();
     let mut scored: Vec<Option<ScoredClass>> = vec![None; classes.len()];
     for batch in batches(&sizes, all.dim()) {
         let input = |&c: &usize| {

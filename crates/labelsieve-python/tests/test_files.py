@@ -69,7 +69,20 @@ def test_what_python_writes_the_command_line_reads(demo, tmp_path):
     np.testing.assert_allclose(trained.coef_, fitted.coef_[order], atol=1e-6)
     fitted.save(tmp_path / "own.safetensors", backbone="resnet10")
     assert labelsieve.read_classifier(tmp_path / "own.safetensors").backbone == "resnet10"
+    network = "resnet10 0123456789abcdef"
+    fitted.save(tmp_path / "own.safetensors", backbone="resnet10", network=network)
+    assert labelsieve.read_classifier(tmp_path / "own.safetensors").network == network
     command("predict", "--model", "own.safetensors", "--features", demo / "test.npz", "-o", "p.parquet", cwd=tmp_path)
+
+
+def test_features_keep_the_names_beside_them_and_their_network(tmp_path):
+    np.save(tmp_path / "f.npy", np.eye(2, dtype=np.float32))
+    assert labelsieve.read_features(tmp_path / "f.npy").network is None
+    (tmp_path / "f.npy.ids.csv").write_text("id,class,network\n\"a,b\",owl,resnet10 01\nc,cat,resnet10 01\n")
+    examples = labelsieve.read_features(tmp_path / "f.npy")
+    X, y, ids = examples
+    assert X.shape == (2, 2) and list(y) == ["owl", "cat"] and list(ids) == ["a,b", "c"]
+    assert examples.network == "resnet10 01"
 
 
 def test_a_run_directory_is_read_as_far_as_it_goes(demo, tmp_path):

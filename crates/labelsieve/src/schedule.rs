@@ -21,7 +21,8 @@ pub fn map_classes<R: Send>(sizes: &[usize], work: impl Fn(usize) -> R + Sync) -
 }
 
 /// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class. `sizes` are
-/// the classes' numbers of examples, `dim` the numbers per example.
+/// the rows that each class needs in memory, examples of other classes that it learns from included; `dim` the numbers per
+/// row.
 pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
     const MOST_BYTES: usize = 1 << 30;
     let mut order: Vec<usize> = (0..sizes.len()).collect();

@@ -7,7 +7,7 @@ use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
 use labelsieve::engine::{Engine, Job};
 use labelsieve::evaluation::{BaseTest, TestSets};
 use labelsieve::random::Stream;
-use labelsieve::relevance::others;
+use labelsieve::relevance::{MOST_OTHERS, others};
 use labelsieve::{ClassProblem, Features, Method};
 use labelsieve_data::{Journal, JournalRecord};
 
@@ -209,22 +209,32 @@ impl Run<'_> {
         let k = self.grid.shots[shot];
         let stream = |(b, episode): (usize, usize)| self.grid.stream(batch[b], k, episode);
         let nothing = Features::empty(clean[shot][0][0].dim());
-        let negatives: Vec<Features> = match method {
-            Method::Linear(_) => cells
-                .iter()
-                .map(|&(b, e)| others(&clean[shot][e], batch[b], stream((b, e)).branch(1)))
-                .collect(),
-            _ => Vec::new(),
+        // Negatives are drawn for a few cells at a time: all together would take more room than the pools.
+        const MOST_BYTES: usize = 256 << 20;
+        let together = match method {
+            Method::Linear(_) => (MOST_BYTES / (MOST_OTHERS * nothing.dim() * size_of::<f32>())).max(1),
+            _ => cells.len().max(1),
         };
-        let mut jobs = Vec::with_capacity(cells.len());
-        for (i, &(b, episode)) in cells.iter().enumerate() {
-            let problem = ClassProblem::new(&clean[shot][episode][batch[b]], pools.of(b, episode))?;
-            let problem = problem.with_others(negatives.get(i).unwrap_or(&nothing))?;
-            jobs.push(Job { problem, seed: stream((b, episode)).bits(0) });
+        let mut scored = Vec::with_capacity(cells.len());
+        for cells in cells.chunks(together) {
+            let negatives: Vec<Features> = match method {
+                Method::Linear(_) => cells
+                    .iter()
+                    .map(|&(b, e)| others(&clean[shot][e], batch[b], stream((b, e)).branch(1)))
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let mut jobs = Vec::with_capacity(cells.len());
+            for (i, &(b, episode)) in cells.iter().enumerate() {
+                let problem = ClassProblem::new(&clean[shot][episode][batch[b]], pools.of(b, episode))?;
+                let problem = problem.with_others(negatives.get(i).unwrap_or(&nothing))?;
+                jobs.push(Job { problem, seed: stream((b, episode)).bits(0) });
+            }
+            let relevance =
+                self.clock.time(method.name(), || self.engine.relevance(method, &jobs, &|_, _| ()))?;
+            scored.extend(relevance.into_iter().map(|relevance| relevance.noisy().to_vec()));
         }
-        let relevance =
-            self.clock.time(method.name(), || self.engine.relevance(method, &jobs, &|_, _| ()))?;
-        Ok(relevance.into_iter().map(|relevance| relevance.noisy().to_vec()).collect())
+        Ok(scored)
     }
 
     /// The weight of each class's candidates at a setting in an episode; for gcn, as the journal has kept it.

@@ -8,37 +8,51 @@ use anyhow::{Context, Result};
 use clap::Args;
 use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
-use labelsieve::relevance::others;
+use labelsieve::relevance::{MOST_OTHERS, others};
 use labelsieve::schedule::batches;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::{DataError, Journal, RelevanceRow, RelevanceWriter};
+use serde::Serialize;
 use serde_json::json;
 
 use super::method::MethodArguments;
 use super::scored::Scored;
+use crate::copies::identical_rows;
 use crate::device::DeviceArguments;
+use crate::estimate::Work;
 use crate::inputs::{ClassRows, Columns, PoolFiles, Pools, check_output, load};
+use crate::left_out::listed;
 use crate::printer::Printer;
-use crate::{estimate, resume, swapped};
+use crate::same_network::{MixedArguments, common_network, network_metadata};
+use crate::{resume, swapped};
 
 /// Score the relevance of every candidate to its class
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Clean {
     #[command(flatten)]
+    #[serde(flatten)]
     files: PoolFiles,
 
     #[command(flatten)]
+    #[serde(flatten)]
     columns: Columns,
 
     /// Which noisy examples are candidates of which class, as `labelsieve match` writes it; else the noisy examples'
     /// own labels say so
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     candidates: Option<PathBuf>,
 
     #[command(flatten)]
+    #[serde(flatten)]
+    mixed: MixedArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
     method: MethodArguments,
 
     #[command(flatten)]
+    #[serde(flatten)]
     device: DeviceArguments,
 
     /// The same seed gives the same result
@@ -47,6 +61,7 @@ pub struct Clean {
 
     /// Parquet file to write: one row per example and class
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    #[serde(serialize_with = "resume::debug")]
     output: Option<PathBuf>,
 
     /// Only say how much memory and time it would take
@@ -58,20 +73,15 @@ impl Clean {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let method = self.method.method();
         method.build()?; // refuse bad settings before reading anything
-        let pools = Pools::open(&self.files, &self.columns, self.candidates.as_deref())?;
-        let sizes: Vec<usize> = pools.classes.iter().map(|class| class.noisy.len()).collect();
+        let pools =
+            Pools::open(&self.files, &self.columns, self.candidates.as_deref(), &self.mixed, printer)?;
+        pools.warn_of_left_out(printer);
         if self.dry_run {
-            return estimate::print(printer, &method, pools.clean.features.cols(), &sizes);
+            return work(&pools, &method).print(printer);
         }
         let output = self.output.as_deref().context("no output file")?;
         if let Some(warning) = swapped::suspicion(&pools) {
             printer.warning(&warning);
-        }
-        if pools.n_orphans > 0 {
-            printer.warning(&format!(
-                "{} candidates are left out: their class has no clean example, or they have no features",
-                pools.n_orphans
-            ));
         }
         let mut files = self.files.paths();
         files.extend(self.candidates.as_deref());
@@ -81,11 +91,12 @@ impl Clean {
         let opened = self.device.open(printer)?;
         let device = opened.kind();
         let settings = json!({ "command": "clean", "method": method, "seed": self.seed, "device": device });
-        let fingerprint = resume::fingerprint(&settings, &files)?;
+        let key = resume::Key::new("clean", self, &["device", "output", "dry_run", "allow_mixed"])?;
+        let key = key.with(&settings).on_device(device).with_files(&files)?;
         let mut journal_path = output.as_os_str().to_owned();
         journal_path.push(".partial");
         let unit = format!("of {} classes", pools.classes.len());
-        let (journal, finished) = resume::open(journal_path.as_ref(), &fingerprint, &unit, printer)?;
+        let (journal, finished) = resume::open(journal_path.as_ref(), &key, &unit, printer)?;
 
         let mut done: HashMap<String, Scored> = HashMap::new();
         let by_name: HashMap<&str, &ClassRows> =
@@ -123,8 +134,8 @@ impl Clean {
             pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect::<Result<Vec<_>>>()?;
         let clean_of: HashMap<&str, usize> =
             pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
-        let sizes: Vec<usize> = open.iter().map(|class| class.noisy.len()).collect();
-        for batch in batches(&sizes, pools.noisy.features.cols()) {
+        let rows = rows_held(&open, pools, method);
+        for batch in batches(&rows, pools.noisy.features.cols()) {
             let batch: Vec<&ClassRows> = batch.into_iter().map(|class| open[class]).collect();
             let inputs = batch
                 .iter()
@@ -135,7 +146,9 @@ impl Clean {
                         Method::Linear(_) => others(&clean, c, stream.branch(1)),
                         _ => Features::empty(clean[c].dim()),
                     };
-                    let pool = NoisyPool::new(load(&pools.noisy, &class.noisy)?);
+                    let noisy = load(&pools.noisy, &class.noisy)?;
+                    let copies = identical_rows(&clean[c], &noisy);
+                    let pool = NoisyPool::new(without(noisy, &copies));
                     if pool.features().n_zero() > 0 {
                         printer.warning(&format!(
                             "{} of {} candidates of `{}` are rows of zeros, similar to nothing",
@@ -144,12 +157,12 @@ impl Clean {
                             class.name
                         ));
                     }
-                    Ok((c, pool, others, stream.bits(0)))
+                    Ok((c, pool, others, stream.bits(0), copies))
                 })
                 .collect::<Result<Vec<_>>>()?;
             let jobs = inputs
                 .iter()
-                .map(|(c, pool, others, seed)| {
+                .map(|(c, pool, others, seed, _)| {
                     let problem = ClassProblem::new(&clean[*c], pool)?.with_others(others)?;
                     Ok(Job { problem, seed: *seed })
                 })
@@ -157,14 +170,14 @@ impl Clean {
             let scored: Mutex<Vec<(String, Scored)>> = Mutex::default();
             let failure: Mutex<Option<DataError>> = Mutex::default();
             engine.relevance(method, &jobs, &|i, relevance| {
-                let result = Scored::new(&jobs[i].problem, relevance);
+                let result = Scored::new(&jobs[i].problem, relevance, inputs[i].4.clone());
                 if let Err(error) = journal.append(&batch[i].name, &result.encode()) {
                     failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
                 }
                 let (name, z) = (&batch[i].name, result.relevance.len());
                 let mean = result.relevance.iter().sum::<f32>() / z.max(1) as f32;
                 printer.detail(&format!("{name}: {z} candidates, mean relevance {mean:.2}"));
-                progress.inc(z as u64);
+                progress.inc(batch[i].noisy.len() as u64);
                 let mut scored = scored.lock().unwrap_or_else(|poison| poison.into_inner());
                 scored.push((batch[i].name.clone(), result));
             })?;
@@ -186,17 +199,23 @@ impl Clean {
     ) -> Result<()> {
         const ROWS: usize = 65_536;
         let output = self.output.as_deref().context("no output file")?;
-        let mut writer = RelevanceWriter::create(output, &[("labelsieve".to_owned(), settings.to_string())])?;
+        let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
+        metadata.insert("labelsieve".to_owned(), settings.to_string());
+        let metadata: Vec<(String, String)> = metadata.into_iter().collect();
+        let mut writer = RelevanceWriter::create(output, &metadata)?;
+        let mut copies = pools.copies;
         let (mut n_noisy, mut sum) = (0usize, 0f64);
         for class in &pools.classes {
             let scored = &done[&class.name];
             let clean = class.clean.iter().map(|&row| clean_row(pools, class, row));
-            let noisy = (0..class.noisy.len()).map(|i| noisy_row(pools, class, scored, i));
+            let kept = scored.kept().enumerate();
+            let noisy = kept.map(|(i, place)| noisy_row(pools, class, scored, i, place));
             let mut rows = clean.chain(noisy).peekable();
             while rows.peek().is_some() {
                 writer.write(&rows.by_ref().take(ROWS).collect::<Vec<_>>())?;
             }
             n_noisy += scored.relevance.len();
+            copies.by_content += scored.copies.len();
             sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
         }
         writer.finish()?;
@@ -206,13 +225,49 @@ impl Clean {
             sum / n_noisy.max(1) as f64,
             output.display()
         ));
-        let none = pools.classes.iter().filter(|class| class.noisy.is_empty()).count();
-        if none > 0 {
-            printer
-                .note(&format!("{none} classes have no candidates; their clean examples are listed alone"));
+        copies.say("features", printer);
+        let none: Vec<&ClassRows> = pools.classes.iter().filter(|class| class.noisy.is_empty()).collect();
+        if !none.is_empty() {
+            let names = listed(none.iter().map(|class| format!("`{}`", class.name)), none.len());
+            let n = none.len();
+            printer.note(&format!(
+                "{n} classes have no candidates; their clean examples are listed alone: {names}"
+            ));
         }
         Ok(())
     }
+}
+
+/// What there is to do, for an estimate.
+fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+    let classes: Vec<&ClassRows> = pools.classes.iter().collect();
+    Work {
+        method,
+        dim: pools.clean.features.cols(),
+        pool_sizes: classes.iter().map(|class| class.noisy.len()).collect(),
+        rows_held: rows_held(&classes, pools, method),
+        n_clean: pools.clean.len(),
+        bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
+    }
+}
+
+/// How many rows are in memory while a class is worked on: its candidates and, for models that learn from other classes,
+/// examples of those.
+fn rows_held(classes: &[&ClassRows], pools: &Pools, method: &Method) -> Vec<usize> {
+    let others = |class: &ClassRows| match method {
+        Method::Linear(_) => (pools.clean.len() - class.clean.len()).min(MOST_OTHERS),
+        _ => 0,
+    };
+    classes.iter().map(|class| class.noisy.len() + others(class)).collect()
+}
+
+/// All rows but some.
+fn without(features: Features, rows: &[usize]) -> Features {
+    if rows.is_empty() {
+        return features;
+    }
+    let kept: Vec<usize> = (0..features.len()).filter(|row| rows.binary_search(row).is_err()).collect();
+    features.select(&kept)
 }
 
 fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
@@ -228,14 +283,15 @@ fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
     }
 }
 
-fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize) -> RelevanceRow {
+/// The `i`-th candidate that takes part, which is the one at `place` among all of the class.
+fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place: usize) -> RelevanceRow {
     let (closest, similarity) = scored.closest[i];
     RelevanceRow {
-        id: pools.noisy.ids.get(class.noisy[i]).into_owned(),
+        id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
         class: class.name.clone(),
         relevance: scored.relevance[i],
         is_clean: false,
-        matched_name: pools.matched_name(class, i).map(str::to_owned),
+        matched_name: pools.matched_name(class, place).map(str::to_owned),
         best_clean: Some(pools.clean.ids.get(class.clean[closest]).into_owned()),
         best_clean_similarity: Some(similarity),
         reciprocal_neighbours: scored.reciprocal.as_ref().map(|counts| counts[i]),

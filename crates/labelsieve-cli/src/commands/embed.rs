@@ -13,6 +13,7 @@ use labelsieve_data::{
 };
 use labelsieve_vision::images::DecodeLimits;
 use labelsieve_vision::{Covariance, Learner, Pca, Preparation, prepare, unit_features};
+use serde::Serialize;
 use serde_json::json;
 
 use super::embedded::Embedded;
@@ -21,17 +22,20 @@ use crate::hint::user_error;
 use crate::image_inputs::{ImageArguments, encoded};
 use crate::inputs::check_output;
 use crate::network::{OpenedNetwork, Wanted, open_network};
+use crate::network_fingerprint::network_fingerprint;
 use crate::printer::Printer;
 use crate::resume;
 
 /// Turn images into features of unit length
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Embed {
     /// Network: a file of `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's names (.safetensors)
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     model: PathBuf,
 
     #[command(flatten)]
+    #[serde(flatten)]
     images: ImageArguments,
 
     /// Height and width that images are scaled to, e.g. 224x224 [default: what the network was trained on]
@@ -40,6 +44,7 @@ pub struct Embed {
 
     /// Reduce features with this PCA, as --pca-output writes it [default: the one in the network's file, if any]
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     pca: Option<PathBuf>,
 
     /// Fit a PCA of this width on these images (base classes, that is) and reduce their features with it
@@ -48,6 +53,7 @@ pub struct Embed {
 
     /// Where the fitted PCA goes (.safetensors)
     #[arg(long, value_name = "FILE", requires = "fit_pca")]
+    #[serde(serialize_with = "resume::debug")]
     pca_output: Option<PathBuf>,
 
     /// How numbers are stored
@@ -59,14 +65,16 @@ pub struct Embed {
     batch: NonZeroUsize,
 
     #[command(flatten)]
+    #[serde(flatten)]
     device: DeviceArguments,
 
     /// Features to write: .parquet with ids and classes, .npz or .npy
     #[arg(short, long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     output: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
 enum StoredAs {
     F32,
     F16,
@@ -99,6 +107,9 @@ impl Embed {
         let source = self.images.open()?;
         let skipped = beside(&self.output, ".skipped.csv");
         self.check_outputs(&source, &skipped)?;
+        if let Some(id) = source.id_listed_twice() {
+            return Err(id_twice(id));
+        }
         let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
         let pca = self.read_pca(&opened)?;
         let device = self.device.open_networks(printer)?;
@@ -108,12 +119,9 @@ impl Embed {
             "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,
             "image_size": opened.metadata.image_size, "view": opened.view, "device": device.kind(),
         });
-        let fingerprint = resume::fingerprint(&settings, &[&self.model])?;
-        let columns = (&self.images.image_column, &self.images.id_column, &self.images.label_column);
-        let choice = format!("{columns:?} {:?}", self.images.filters);
-        let fingerprint = format!("{fingerprint}\n{choice}\n{}", source.fingerprint()?);
+        let key = self.key()?.with(&settings).on_device(device.kind()).with_images(&source)?;
         let journal = beside(&self.output, ".partial");
-        let (journal, finished) = resume::open(&journal, &fingerprint, "batches", printer)?;
+        let (journal, finished) = resume::open(&journal, &key, "batches", printer)?;
         let mut embedded = Embedded::default();
         for (key, payload) in finished {
             // A record that does not follow the one before is work that was never finished.
@@ -132,11 +140,20 @@ impl Embed {
                 },
             ));
         }
-        let dim = self.reduce(pca, &opened, &mut embedded, printer)?;
-        self.write(&embedded, dim, &settings, printer)?;
+        let pca = self.reduce(pca, &opened, &mut embedded, printer)?;
+        let dim = pca.as_ref().map_or(opened.network.dim(), Pca::width);
+        let network = network_fingerprint(&opened, pca.as_ref())?;
+        self.write(&embedded, dim, &network, &settings, printer)?;
         report(&embedded, &skipped, rate, printer);
         journal.remove()?;
         Ok(())
+    }
+
+    /// What decides the features, but for the images and the device. Those that are kept are as wide and as precise as the
+    /// network made them: what becomes of them then is no part of it.
+    pub fn key(&self) -> Result<resume::Key> {
+        let afterwards = ["pca", "fit_pca", "pca_output", "dtype", "device", "output"];
+        resume::Key::new("embed", self, &afterwards)?.with_files(&[&self.model])
     }
 
     /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
@@ -206,9 +223,13 @@ impl Embed {
             limits: DecodeLimits::default(),
             batch: self.batch.get(),
         };
+        let mut seen: HashSet<String> = embedded.ids.iter().cloned().collect();
         let images = source.images_from(embedded.n_read)?.map(encoded);
         for prepared in prepare(images, preparation)? {
             let prepared = prepared?;
+            if let Some(id) = prepared.ids.iter().find(|id| !seen.insert((*id).clone())) {
+                return Err(id_twice(id));
+            }
             let features = match &prepared.batch {
                 Some(batch) => unit_features(learner, batch)?,
                 None => Vec::new(),
@@ -224,14 +245,14 @@ impl Embed {
         Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Applies a PCA, or fits one first. Returns the width of the features.
+    /// Applies a PCA, or fits one first. Returns it, if there is one.
     fn reduce(
         &self,
         pca: Option<Pca>,
         opened: &OpenedNetwork,
         embedded: &mut Embedded,
         printer: &Printer,
-    ) -> Result<usize> {
+    ) -> Result<Option<Pca>> {
         let dim = opened.network.dim();
         let pca = match (pca, self.fit_pca, &self.pca_output) {
             (None, Some(width), Some(output)) => {
@@ -252,15 +273,17 @@ impl Embed {
             }
             (pca, _, _) => pca,
         };
-        let Some(pca) = pca else { return Ok(dim) };
-        embedded.features = pca.apply(&embedded.features)?;
-        Ok(pca.width())
+        if let Some(pca) = &pca {
+            embedded.features = pca.apply(&embedded.features)?;
+        }
+        Ok(pca)
     }
 
     fn write(
         &self,
         embedded: &Embedded,
         dim: usize,
+        network: &str,
         settings: &serde_json::Value,
         printer: &Printer,
     ) -> Result<()> {
@@ -269,7 +292,8 @@ impl Embed {
             StoredAs::F16 => Precision::F16,
         };
         let (ids, labels) = (&embedded.ids, &embedded.labels);
-        let file = FeatureFile { ids, labels, dim, values: &embedded.features, precision };
+        let file =
+            FeatureFile { ids, labels, dim, values: &embedded.features, precision, network: Some(network) };
         let table = file.write(&self.output, &settings.to_string())?;
         printer.note(&format!(
             "{} images as rows of {dim} numbers in `{}`",
@@ -285,10 +309,6 @@ impl Embed {
         let n_known = labels.iter().flatten().count();
         if n_known > 0 && n_known < labels.len() {
             printer.warning(&format!("only {n_known} of {} images have a class", labels.len()));
-        }
-        let distinct: HashSet<&str> = ids.iter().map(String::as_str).collect();
-        if distinct.len() < ids.len() {
-            printer.warning(&format!("{} ids occur more than once", ids.len() - distinct.len()));
         }
         Ok(())
     }
@@ -316,6 +336,15 @@ fn report(embedded: &Embedded, skipped: &Path, rate: f64, printer: &Printer) {
             skipped.display()
         ));
     }
+}
+
+/// Everything after `embed` finds examples by their ids.
+fn id_twice(id: &str) -> anyhow::Error {
+    user_error(
+        format!("two of the images have the id `{id}`"),
+        "put all images below one folder and embed that one, choose another --id-column, or embed the sources one by one \
+         into files of their own",
+    )
 }
 
 /// A name next to the output's.

@@ -17,6 +17,7 @@ use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin};
 
 /// Measure a classifier on labelled examples, or relevance against known truth
 #[derive(Args)]
@@ -62,6 +63,9 @@ pub struct Evaluate {
     #[command(flatten)]
     device: DeviceArguments,
 
+    #[command(flatten)]
+    mixed: MixedArguments,
+
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -76,7 +80,7 @@ impl Evaluate {
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
         if let Some(model) = &self.model {
-            let examples = self.open_examples(model)?;
+            let examples = self.open_examples(model, printer)?;
             let found = self.measure(model, &examples, printer)?;
             let mut accuracy_report = accuracy_report(&found);
             accuracy_report.novel = found.novel.as_ref().map(Shares::from);
@@ -122,7 +126,7 @@ impl Evaluate {
     }
 
     /// Opens what to measure on. A model that does not go with it is named first.
-    fn open_examples(&self, model: &Path) -> Result<TestExamples> {
+    fn open_examples(&self, model: &Path, printer: &Printer) -> Result<TestExamples> {
         let Some(test) = &self.test else {
             let columns = ImageColumns {
                 image: self.image_column.clone(),
@@ -133,7 +137,7 @@ impl Evaluate {
             return Ok(TestExamples::Images(ImageSource::open(&self.images, &columns)?));
         };
         load_classifier(model)?;
-        let table = self.columns.open(test, self.test_labels.as_deref())?;
+        let table = self.columns.open(test, self.test_labels.as_deref(), printer)?;
         if table.is_empty() {
             return Err(user_error(
                 format!("`{}` holds no examples", table.path.display()),
@@ -145,7 +149,7 @@ impl Evaluate {
 
     fn measure(&self, model: &Path, examples: &TestExamples, printer: &Printer) -> Result<Measured> {
         match examples {
-            TestExamples::Features(table) => measure_features(model, table),
+            TestExamples::Features(table) => measure_features(model, table, &self.mixed),
             TestExamples::Images(source) => {
                 let (classes, accuracy) = measure_images(model, source, &self.device, printer)?;
                 Ok(Measured { classes, accuracy, novel: None })
@@ -160,7 +164,7 @@ enum TestExamples {
     Images(ImageSource),
 }
 
-fn measure_features(model: &Path, table: &ExampleTable) -> Result<Measured> {
+fn measure_features(model: &Path, table: &ExampleTable, mixed: &MixedArguments) -> Result<Measured> {
     let (saved, classifier) = load_classifier(model)?;
     if table.features.cols() != saved.dim {
         return Err(user_error(
@@ -174,6 +178,7 @@ fn measure_features(model: &Path, table: &ExampleTable) -> Result<Measured> {
             "extract all features with the same backbone",
         ));
     }
+    mixed.check(&[Origin::new(model, saved.network.as_ref()), table.into()])?;
     let rows: Vec<usize> = (0..table.len()).collect();
     let labels = positions(table, &saved, &rows)?;
     let accuracy = accuracy(&classifier, &load(table, &rows)?, &labels)?;

@@ -24,22 +24,26 @@ use crate::printer::Printer;
 use crate::resume;
 
 /// What `train --classifier finetune` needs besides the relevance.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
 pub struct FineTuneArguments {
     /// Network to fine-tune, as `labelsieve pretrain` writes it
     #[arg(long, value_name = "FILE", help_heading = "Fine-tuning")]
+    #[serde(serialize_with = "resume::debug")]
     pub network: Option<PathBuf>,
 
     /// Images of all examples, clean and noisy, found by their ids: folders, .parquet, .tar
     #[arg(long, value_name = "SOURCE", num_args = 1.., help_heading = "Fine-tuning")]
+    #[serde(serialize_with = "resume::debug")]
     pub images: Vec<PathBuf>,
 
     /// Images of the network's base classes, which then go on learning too (eq. 8)
     #[arg(long, value_name = "SOURCE", num_args = 1.., help_heading = "Fine-tuning")]
+    #[serde(serialize_with = "resume::debug")]
     pub base_images: Vec<PathBuf>,
 
     /// Only base images whose column has this value, e.g. role=base; may be repeated
     #[arg(long = "base-where", value_name = "COLUMN=VALUE", help_heading = "Fine-tuning")]
+    #[serde(serialize_with = "resume::debug")]
     pub base_filters: Vec<RowFilter>,
 
     /// Column of the image bytes [default: image, img, jpg or bytes]
@@ -84,13 +88,16 @@ pub enum Softmax {
 }
 
 /// Everything that decides the result.
+#[derive(Serialize)]
 pub struct FineTune<'a> {
     pub arguments: &'a FineTuneArguments,
+    #[serde(serialize_with = "resume::debug")]
     pub relevance: &'a Path,
     pub epochs: Option<usize>,
     pub batch_size: Option<usize>,
     pub device: &'a DeviceArguments,
     pub seed: u64,
+    #[serde(serialize_with = "resume::debug")]
     pub output: &'a Path,
 }
 
@@ -152,7 +159,7 @@ impl FineTune<'_> {
             scale: ScaleRule::Fixed,
             seed: self.seed,
         };
-        let fingerprint = self.fingerprint(&recipe, &sources, path, networks.kind())?;
+        let fingerprint = self.key(&recipe, &sources, path, networks.kind())?.text(printer);
         let done = checkpoint::train(&training, start, self.output, &fingerprint, printer)?;
         let metadata = NetworkMetadata {
             recipe: json!({
@@ -210,16 +217,11 @@ impl FineTune<'_> {
         Ok(Sources { novel: open(&self.arguments.images, &[])?, base })
     }
 
-    fn fingerprint(&self, recipe: &Recipe, sources: &Sources, path: &Path, device: &str) -> Result<String> {
-        let settings = json!({
-            "recipe": recipe, "seed": self.seed, "device": device,
-            "images": format!("{:?}", self.arguments),
-        });
-        let mut lines = vec![resume::fingerprint(&settings, &[path, self.relevance])?];
-        for source in [&sources.novel].into_iter().chain(&sources.base) {
-            lines.push(source.fingerprint()?);
-        }
-        Ok(lines.join("\n"))
+    fn key(&self, recipe: &Recipe, sources: &Sources, network: &Path, device: &str) -> Result<resume::Key> {
+        let key = resume::Key::new("train --classifier finetune", self, &["device", "output"])?;
+        let key = key.with(&json!({ "recipe": recipe })).on_device(device);
+        let key = key.with_files(&[network, self.relevance])?.with_images(&sources.novel)?;
+        sources.base.as_ref().map_or(Ok(key.clone()), |base| key.with_images(base))
     }
 }
 

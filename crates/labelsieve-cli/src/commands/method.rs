@@ -3,9 +3,10 @@
 use clap::{Args, ValueEnum};
 use labelsieve::Method;
 use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
+use serde::Serialize;
 
 /// How relevance is scored.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Relevance")]
 pub struct MethodArguments {
     /// How relevance is scored
@@ -26,7 +27,7 @@ pub struct MethodArguments {
     pub neighbours: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub enum MethodName {
     /// Graph convolutional network, the paper's method
     Gcn,

@@ -13,6 +13,7 @@ use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, Storage};
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
+use crate::copies::Copies;
 use crate::hint::user_error;
 use crate::image_inputs::{encoded, warn_of_skipped};
 use crate::network::OpenedNetwork;
@@ -64,7 +65,9 @@ impl NovelClasses {
             ));
         }
         let images = decode(&table, sources, opened, printer)?;
-        let examples = examples(&table, &names, &rows_by_id(&images, opened)?, printer)?;
+        let (mut examples, by_id) = examples(&table, &names, &rows_by_id(&images, opened)?, printer)?;
+        let by_content = leave_out_clean_pictures(&mut examples, &|row| images.image(row).pixels());
+        Copies { by_id, by_content }.say("images", printer);
         Ok(NovelClasses { names, images: Arc::new(images), examples })
     }
 
@@ -163,17 +166,26 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
     Ok(rows)
 }
 
-/// The rows of the relevance file that have an image. Clean ones must.
+/// The rows of the relevance file that have an image, and how many candidates are left out because they are clean
+/// examples of their class themselves. Clean ones must have an image.
 fn examples(
     table: &RelevanceTable,
     names: &[String],
     rows: &HashMap<&str, usize>,
     printer: &Printer,
-) -> Result<Vec<Example>> {
+) -> Result<(Vec<Example>, usize)> {
     let number: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
-    let (mut examples, mut missing) = (Vec::new(), 0);
+    let (mut examples, mut missing, mut by_id) = (Vec::new(), 0, 0);
+    let clean: HashSet<(&str, &str)> = (0..table.ids.len())
+        .filter(|&i| table.is_clean[i])
+        .map(|i| (table.ids[i].as_str(), table.classes.get(i)))
+        .collect();
     for (i, id) in table.ids.iter().enumerate() {
         let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
+        if !is_clean && clean.contains(&(id.as_str(), class)) {
+            by_id += 1; // one image, by its id: it counts once, as clean
+            continue;
+        }
         match (rows.get(id.as_str()), number.get(class)) {
             (Some(&row), Some(&class)) => {
                 let relevance = if is_clean { 1.0 } else { table.relevance[i] };
@@ -191,5 +203,49 @@ fn examples(
     if missing > 0 {
         printer.warning(&format!("{missing} candidates have no image that can be read, or no class"));
     }
-    Ok(examples)
+    Ok((examples, by_id))
+}
+
+/// Takes out candidates that show, pixel by pixel, a clean example of their class under another id. Returns how many.
+fn leave_out_clean_pictures<'a>(examples: &mut Vec<Example>, pixels: &dyn Fn(usize) -> &'a [u8]) -> usize {
+    let mut clean: HashMap<u32, HashSet<&[u8]>> = HashMap::new();
+    for example in examples.iter().filter(|example| example.is_clean) {
+        clean.entry(example.class).or_default().insert(pixels(example.row));
+    }
+    let before = examples.len();
+    examples.retain(|example| {
+        example.is_clean
+            || !clean.get(&example.class).is_some_and(|clean| clean.contains(pixels(example.row)))
+    });
+    before - examples.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve_data::Labels;
+
+    use super::*;
+    use crate::printer::Verbosity;
+
+    #[test]
+    fn a_clean_example_that_is_a_candidate_of_its_class_counts_once() {
+        let classes: Labels = ["owl", "owl", "owl", "cat", "cat", "owl"].iter().collect();
+        let table = RelevanceTable {
+            path: "R.parquet".into(),
+            ids: ["a", "a", "b", "c", "a", "d"].map(str::to_owned).to_vec(),
+            classes,
+            relevance: vec![1.0, 0.9, 0.8, 1.0, 0.7, 0.6],
+            is_clean: vec![true, false, false, true, false, false],
+            metadata: Default::default(),
+        };
+        let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();
+        let names = ["cat".to_owned(), "owl".to_owned()];
+        let (mut found, by_id) = examples(&table, &names, &rows, &Printer::new(Verbosity::Quiet)).unwrap();
+        assert_eq!(by_id, 1);
+        let pixels = ["same", "other", "third", "same"].map(str::as_bytes);
+        assert_eq!(leave_out_clean_pictures(&mut found, &|row| pixels[row]), 1, "d shows what a shows");
+        let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
+        // a is clean as owl and stays a candidate of cat.
+        assert_eq!(kept, [(0, 1, true), (1, 1, false), (2, 0, true), (0, 0, false)]);
+    }
 }

@@ -16,6 +16,7 @@ use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{Columns, check_output, load};
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin};
 
 /// Name the classes of new examples
 #[derive(Args)]
@@ -44,6 +45,9 @@ pub struct Predict {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 
     #[command(flatten)]
     device: DeviceArguments,
@@ -77,7 +81,7 @@ impl Predict {
 
     fn predict_features(&self, features: &Path, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let (saved, classifier) = load_classifier(&self.model)?;
-        let table = self.columns.open(features, None)?;
+        let table = self.columns.open(features, None, printer)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(user_error(
                 format!(
@@ -93,6 +97,7 @@ impl Predict {
                 },
             ));
         }
+        self.mixed.check(&[Origin::new(&self.model, saved.network.as_ref()), (&table).into()])?;
         let progress = printer.progress(table.len() as u64, "examples");
         for start in (0..table.len()).step_by(BLOCK) {
             let rows: Vec<usize> = (start..table.len().min(start + BLOCK)).collect();

@@ -10,6 +10,7 @@ use labelsieve_data::{NetworkFile, NetworkMetadata, Precision};
 use labelsieve_vision::images::{Crop, Dataset, View};
 use labelsieve_vision::training::{Examples, Preset, Rates, Recipe, Training};
 use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::checkpoint;
@@ -24,17 +25,20 @@ use crate::resume;
 use crate::table::percent;
 
 /// Learn a backbone on base classes with a cosine classifier
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Pretrain {
     #[command(flatten)]
+    #[serde(flatten)]
     images: ImageArguments,
 
     /// After each epoch, measure accuracy on the rows with these values instead of --where, e.g. split=test
     #[arg(long = "validate-where", value_name = "COLUMN=VALUE")]
+    #[serde(serialize_with = "resume::debug")]
     validation_filters: Vec<RowFilter>,
 
     /// After each epoch, measure accuracy on these images of the same classes
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    #[serde(serialize_with = "resume::debug")]
     validation: Vec<PathBuf>,
 
     /// The network: resnet10, resnet18, resnet50 or convnet128
@@ -51,6 +55,7 @@ pub struct Pretrain {
 
     /// Recipe: lowshot-imagenet and mini-imagenet are the paper's, small is for some ten thousand images
     #[arg(long, default_value = "small", value_parser = parse_preset)]
+    #[serde(serialize_with = "resume::debug")]
     preset: Preset,
 
     /// Epochs, instead of the preset's
@@ -78,6 +83,7 @@ pub struct Pretrain {
     f16: bool,
 
     #[command(flatten)]
+    #[serde(flatten)]
     device: DeviceArguments,
 
     /// The same seed gives the same network on the same kind of device
@@ -86,6 +92,7 @@ pub struct Pretrain {
 
     /// File to write (.safetensors); curves of accuracy and loss go beside it (.svg)
     #[arg(short, long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     output: PathBuf,
 }
 
@@ -129,7 +136,7 @@ impl Pretrain {
             seed: self.seed,
         };
         let start = Snapshot::initial(&network, examples.n_classes, self.seed);
-        let fingerprint = self.fingerprint(&recipe, stem, networks.kind())?;
+        let fingerprint = self.key(&recipe, stem, networks.kind())?.text(printer);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, printer)?;
 
         let accuracy = done.epochs.last().and_then(|epoch| epoch.validation);
@@ -214,20 +221,14 @@ impl Pretrain {
         }
     }
 
-    fn fingerprint(&self, recipe: &Recipe, stem: Stem, device: &str) -> Result<String> {
-        let settings = json!({
-            "recipe": recipe,
-            "architecture": self.architecture,
-            "stem": stem,
-            "images": format!("{:?}", self.images),
-            "validation": format!("{:?}", self.validation_images()),
-            "seed": self.seed,
-            "device": device,
-        });
-        let mut lines = vec![resume::fingerprint(&settings, &[])?, self.images.open()?.fingerprint()?];
-        if let Some(validation) = self.validation_images() {
-            lines.push(validation.open()?.fingerprint()?);
+    /// The precision of the file is no part of it: weights are kept as they are.
+    fn key(&self, recipe: &Recipe, stem: Stem, device: &str) -> Result<resume::Key> {
+        let key = resume::Key::new("pretrain", self, &["f16", "device", "output"])?;
+        let key = key.with(&json!({ "recipe": recipe, "stem": stem })).on_device(device);
+        let key = key.with_images(&self.images.open()?)?;
+        match self.validation_images() {
+            Some(validation) => key.with_images(&validation.open()?),
+            None => Ok(key),
         }
-        Ok(lines.join("\n"))
     }
 }

@@ -3,7 +3,8 @@
 use labelsieve::graph::closest_clean;
 use labelsieve::{ClassProblem, Relevance};
 
-/// The relevance of a class's candidates and the reasons for it; all vectors have one entry per candidate.
+/// The relevance of a class's candidates and the reasons for it; all vectors but the last have one entry per candidate
+/// that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
     pub relevance: Vec<f32>,
@@ -11,26 +12,45 @@ pub struct Scored {
     pub closest: Vec<(usize, f32)>,
     /// Number of reciprocal neighbours, where there is a graph.
     pub reciprocal: Option<Vec<u32>>,
+    /// Positions, ascending, of the candidates that do not take part: they are clean examples of the class themselves.
+    pub copies: Vec<usize>,
 }
 
 /// Bytes per candidate: relevance, closest clean example, its similarity, reciprocal neighbours.
 const RECORD: usize = 16;
 /// Stands for "no graph" in place of a number of neighbours.
 const NO_GRAPH: u32 = u32::MAX;
+/// Stands for "a clean example itself" in place of the position of the closest one.
+const COPY: u32 = u32::MAX;
 
 impl Scored {
-    pub fn new(problem: &ClassProblem, relevance: &Relevance) -> Scored {
+    /// `copies` are the candidates that are not in the problem.
+    pub fn new(problem: &ClassProblem, relevance: &Relevance, copies: Vec<usize>) -> Scored {
         Scored {
             relevance: relevance.noisy().to_vec(),
             closest: closest_clean(problem.clean, problem.noisy.features()),
             reciprocal: relevance.reciprocal_neighbours().map(<[u32]>::to_vec),
+            copies,
         }
+    }
+
+    /// The candidates that take part, as positions among all `n_noisy` of the class.
+    pub fn kept(&self) -> impl Iterator<Item = usize> {
+        let n_noisy = self.relevance.len() + self.copies.len();
+        (0..n_noisy).filter(|place| self.copies.binary_search(place).is_err())
     }
 
     /// One record per candidate.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(RECORD * self.relevance.len());
-        for i in 0..self.relevance.len() {
+        let mut bytes = Vec::with_capacity(RECORD * (self.relevance.len() + self.copies.len()));
+        let mut scored = 0..self.relevance.len();
+        for place in 0..self.relevance.len() + self.copies.len() {
+            let Some(i) = self.copies.binary_search(&place).is_err().then(|| scored.next()).flatten() else {
+                for word in [0, COPY, 0, 0] {
+                    bytes.extend(u32::to_le_bytes(word));
+                }
+                continue;
+            };
             let (closest, similarity) = self.closest[i];
             bytes.extend(self.relevance[i].to_le_bytes());
             bytes.extend((closest as u32).to_le_bytes());
@@ -47,9 +67,13 @@ impl Scored {
             return None;
         }
         let (mut relevance, mut closest) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
-        let mut reciprocal = Vec::with_capacity(n_noisy);
-        for record in records {
+        let (mut reciprocal, mut copies) = (Vec::with_capacity(n_noisy), Vec::new());
+        for (place, record) in records.iter().enumerate() {
             let [score, position, similarity, neighbours] = *record.as_chunks::<4>().0 else { return None };
+            if u32::from_le_bytes(position) == COPY {
+                copies.push(place);
+                continue;
+            }
             relevance.push(f32::from_le_bytes(score));
             closest.push((u32::from_le_bytes(position) as usize, f32::from_le_bytes(similarity)));
             reciprocal.push(u32::from_le_bytes(neighbours));
@@ -57,7 +81,7 @@ impl Scored {
         let sound = relevance.iter().all(|score| (0.0..=1.0).contains(score))
             && closest.iter().all(|(position, _)| *position < n_clean);
         let reciprocal = (!reciprocal.contains(&NO_GRAPH)).then_some(reciprocal);
-        sound.then_some(Scored { relevance, closest, reciprocal })
+        sound.then_some(Scored { relevance, closest, reciprocal, copies })
     }
 }
 
@@ -72,7 +96,22 @@ mod tests {
             relevance: vec![0.25, 1.0],
             closest: vec![(2, 0.5), (0, -1.0)],
             reciprocal: Some(vec![0, 50]),
+            copies: Vec::new(),
         }
+    }
+
+    #[test]
+    fn candidates_that_take_no_part_are_noted_at_their_places() {
+        for copies in [vec![0], vec![1, 3], vec![0, 1, 4], vec![2]] {
+            let scored = Scored { copies, ..two_candidates() };
+            let n = 2 + scored.copies.len();
+            assert_eq!(scored.kept().count(), 2);
+            assert!(scored.kept().all(|place| place < n && !scored.copies.contains(&place)));
+            assert_eq!(Scored::decode(&scored.encode(), 3, n), Some(scored));
+        }
+        let all = Scored { relevance: vec![], closest: vec![], reciprocal: None, copies: vec![0, 1] };
+        let read = Scored::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
+        assert_eq!(read, Some((0, vec![0, 1])));
     }
 
     #[test]
@@ -105,7 +144,7 @@ mod tests {
             n_noisy in 0usize..8,
         ) {
             if let Some(scored) = Scored::decode(&bytes, n_clean, n_noisy) {
-                prop_assert_eq!(scored.relevance.len(), n_noisy);
+                prop_assert_eq!(scored.relevance.len() + scored.copies.len(), n_noisy);
                 prop_assert!(scored.closest.iter().all(|(position, _)| *position < n_clean));
             }
         }

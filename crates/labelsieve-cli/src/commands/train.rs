@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
-use labelsieve::evaluation::leave_one_out;
+use labelsieve::evaluation::{CheckedClass, leave_one_out};
 use labelsieve::{Classifier, Features};
-use labelsieve_data::{RelevanceTable, SavedClassifier, read_relevance};
+use labelsieve_data::{ExampleTable, RelevanceTable, SavedClassifier, read_relevance};
 use serde_json::json;
 
 use super::finetune::{FineTune, FineTuneArguments};
 use crate::attention::load_attention;
+use crate::copies::{Copies, comparable_ids, identical_rows};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::{Columns, PoolFiles, check_output, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{Columns, PoolFiles, RowsById, check_output, labels_of, load, rows_by_class, rows_by_id};
+use crate::near_name::nearest;
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin, common_network};
 use crate::table::percent;
 
 /// Learn a classifier in which every candidate counts by its relevance
@@ -40,6 +43,9 @@ pub struct Train {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 
     /// Relevance of the candidates, as `labelsieve clean` writes it
     #[arg(long, value_name = "FILE")]
@@ -100,12 +106,21 @@ pub enum ClassifierName {
     Finetune,
 }
 
-/// The examples of one class in memory.
+/// The examples of one class in memory. Candidates of relevance zero count for nothing; what they would add if all
+/// counted alike is kept as a sum.
 struct ClassExamples {
     name: String,
     clean: Features,
     noisy: Features,
     relevance: Vec<f32>,
+    irrelevant: Vec<f32>,
+}
+
+/// What the classes are learned from.
+struct Examples {
+    classes: Vec<ClassExamples>,
+    /// The network that made the features, if the files say so.
+    network: Option<String>,
 }
 
 /// Noisy rows of one class and their relevance.
@@ -113,7 +128,12 @@ struct ClassExamples {
 struct WeightedRows {
     rows: Vec<usize>,
     relevance: Vec<f32>,
+    /// Rows of relevance zero.
+    irrelevant: Vec<usize>,
 }
+
+/// Rows in memory at a time that are only summed up.
+const BLOCK: usize = 8192;
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
@@ -127,7 +147,13 @@ impl Train {
         check_output(&self.output, &inputs)?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
-        let classes = self.load(files, printer)?;
+        let attention = self.attention.as_deref().map(load_attention).transpose()?;
+        let others = [
+            self.base.as_deref().zip(base.as_ref().map(|base| base.network.as_ref())),
+            self.attention.as_deref().zip(attention.as_ref().map(|(_, network)| network.as_ref())),
+        ];
+        let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
+        let Examples { classes, network } = self.load(files, others.collect(), printer)?;
         let dim = classes[0].clean.dim();
         if let Some(base) = &base {
             self.check_base(base, files, &classes, dim)?;
@@ -145,7 +171,8 @@ impl Train {
             }
             ClassifierName::Attention => {
                 let path = self.attention.as_deref().context("--attention is missing")?;
-                let generated = load_attention(path)?
+                let (attention, _) = attention.context("--attention is missing")?;
+                let generated = attention
                     .weights(&weighted)
                     .with_context(|| format!("cannot use `{}`", path.display()))?;
                 let novel = WeightMatrix::new(generated.weights().clone(), scale)?;
@@ -163,9 +190,13 @@ impl Train {
                 (engine.cosine(&cosine, &weighted, dim, self.seed)?, settings)
             }
         };
-        self.warn_if_cleaning_does_not_help(&weighted, printer)?;
+        let checked = weighted.iter().zip(&classes);
+        let checked: Vec<CheckedClass> = checked
+            .map(|(&learned, class)| CheckedClass { learned, irrelevant: &class.irrelevant })
+            .collect();
+        self.warn_if_cleaning_does_not_help(&checked, printer)?;
         let names = classes.iter().map(|class| class.name.clone()).collect();
-        let saved = self.extend(base, novel, names, settings)?;
+        let saved = SavedClassifier { network, ..self.extend(base, novel, names, settings)? };
         saved.save(&self.output)?;
         printer.note(&format!(
             "{} classes of {dim} columns in `{}`",
@@ -236,50 +267,55 @@ impl Train {
         })
     }
 
-    fn load(&self, files: &PoolFiles, printer: &Printer) -> Result<Vec<ClassExamples>> {
-        let (clean, noisy) = files.open(&self.columns)?;
+    /// Reads all examples; `others` are further files that must be of the same network.
+    fn load(&self, files: &PoolFiles, others: Vec<Origin>, printer: &Printer) -> Result<Examples> {
+        let (clean, noisy) = files.open(&self.columns, &self.mixed, printer)?;
         let relevance = read_relevance(&self.relevance)?;
+        let origins = [(&clean).into(), (&noisy).into(), (&relevance).into()].into_iter().chain(others);
+        let origins: Vec<Origin> = origins.collect();
+        self.mixed.check(&origins)?;
+        let network = common_network(&origins);
         let mut noisy_rows = self.noisy_rows(files, &relevance, &rows_by_id(&noisy)?)?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
-        let known: Vec<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
-        if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(name)).min() {
+        let known: HashSet<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
+        if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(*name)).min() {
             return Err(user_error(
                 format!(
                     "`{}` has candidates of class `{unknown}`, which has no clean example in `{}`",
                     self.relevance.display(),
                     clean.path.display()
                 ),
-                "train with the same --clean file that the relevance was computed with",
+                match nearest(unknown, clean_rows.iter().map(|(name, _)| name.as_str())) {
+                    Some(meant) => {
+                        format!("did you mean `{meant}`? class names must be spelled alike in both files")
+                    }
+                    None => {
+                        "train with the same --clean file that the relevance was computed with".to_owned()
+                    }
+                },
             ));
         }
         let progress = printer.progress(clean_rows.len() as u64, "classes");
-        let mut classes = Vec::with_capacity(clean_rows.len());
-        for (name, rows) in clean_rows {
-            let WeightedRows { rows: noisy_rows, relevance } =
-                noisy_rows.remove(name.as_str()).unwrap_or_default();
-            classes.push(ClassExamples {
-                clean: load(&clean, &rows)?,
-                noisy: load(&noisy, &noisy_rows)?,
-                relevance,
-                name,
-            });
+        let (mut classes, mut copies) = (Vec::with_capacity(clean_rows.len()), Copies::default());
+        for (name, rows) in &clean_rows {
+            let weighted = noisy_rows.remove(name.as_str()).unwrap_or_default();
+            classes.push(read_class(name, (&clean, rows), (&noisy, weighted), &mut copies)?);
             progress.inc(1);
         }
         progress.finish_and_clear();
-        Ok(classes)
+        copies.say("features", printer);
+        Ok(Examples { classes, network })
     }
 
-    /// For each class the noisy rows and their relevance, in the order of the relevance file. Candidates of relevance
-    /// zero count for nothing and are not even read.
+    /// For each class the noisy rows and their relevance, in the order of the relevance file.
     fn noisy_rows<'a>(
         &self,
         files: &PoolFiles,
         relevance: &'a RelevanceTable,
-        by_id: &crate::inputs::RowsById,
+        by_id: &RowsById,
     ) -> Result<HashMap<&'a str, WeightedRows>> {
         let mut rows: HashMap<&str, WeightedRows> = HashMap::new();
-        for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i] && relevance.relevance[i] > 0.0)
-        {
+        for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
             let id = &relevance.ids[i];
             let row = by_id.get(id).ok_or_else(|| {
                 user_error(
@@ -292,8 +328,12 @@ impl Train {
                 )
             })?;
             let class = rows.entry(relevance.classes.get(i)).or_default();
-            class.rows.push(row);
-            class.relevance.push(relevance.relevance[i]);
+            if relevance.relevance[i] > 0.0 {
+                class.rows.push(row);
+                class.relevance.push(relevance.relevance[i]);
+            } else {
+                class.irrelevant.push(row);
+            }
         }
         Ok(rows)
     }
@@ -351,13 +391,14 @@ impl Train {
             weight: weights.block(0..weights.len()).to_vec(),
             scale: all.scale(),
             backbone: self.backbone.clone().or(backbone),
+            network: None,
             n_base,
             settings,
         })
     }
 
     /// Nobody should end up below "all candidates alike" or "clean only" without being told.
-    fn warn_if_cleaning_does_not_help(&self, classes: &[WeightedClass], printer: &Printer) -> Result<()> {
+    fn warn_if_cleaning_does_not_help(&self, classes: &[CheckedClass], printer: &Printer) -> Result<()> {
         let check = leave_one_out(classes)?;
         let Some(weighted) = check.weighted else { return Ok(()) };
         let say = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {} %", percent(share)));
@@ -381,4 +422,42 @@ impl Train {
         }
         Ok(())
     }
+}
+
+/// The examples of a class, without candidates that are its clean examples: by id where the tables have ids, and by the
+/// numbers themselves.
+fn read_class(
+    name: &str,
+    (clean_table, clean_rows): (&ExampleTable, &[usize]),
+    (noisy_table, mut candidates): (&ExampleTable, WeightedRows),
+    copies: &mut Copies,
+) -> Result<ClassExamples> {
+    if let Some(ids) = comparable_ids(clean_table, noisy_table, clean_rows) {
+        let before = candidates.rows.len() + candidates.irrelevant.len();
+        let is_copy = |row: &usize| ids.contains(noisy_table.ids.get(*row).as_ref());
+        let kept = candidates.rows.iter().zip(&candidates.relevance).filter(|(row, _)| !is_copy(row));
+        (candidates.rows, candidates.relevance) = kept.map(|(&row, &relevance)| (row, relevance)).unzip();
+        candidates.irrelevant.retain(|row| !is_copy(row));
+        copies.by_id += before - candidates.rows.len() - candidates.irrelevant.len();
+    }
+    let (clean, mut noisy) = (load(clean_table, clean_rows)?, load(noisy_table, &candidates.rows)?);
+    let mut relevance = candidates.relevance;
+    let same = identical_rows(&clean, &noisy);
+    if !same.is_empty() {
+        let kept: Vec<usize> = (0..noisy.len()).filter(|row| same.binary_search(row).is_err()).collect();
+        noisy = noisy.select(&kept);
+        relevance = kept.iter().map(|&row| relevance[row]).collect();
+        copies.by_content += same.len();
+    }
+    let mut irrelevant = vec![0f64; clean.dim()];
+    for block in candidates.irrelevant.chunks(BLOCK) {
+        let rows = load(noisy_table, block)?;
+        let same = identical_rows(&clean, &rows);
+        for (_, row) in rows.rows().enumerate().filter(|(i, _)| same.binary_search(i).is_err()) {
+            irrelevant.iter_mut().zip(row).for_each(|(sum, &v)| *sum += f64::from(v));
+        }
+        copies.by_content += same.len();
+    }
+    let irrelevant = irrelevant.iter().map(|&sum| sum as f32).collect();
+    Ok(ClassExamples { name: name.to_owned(), clean, noisy, relevance, irrelevant })
 }

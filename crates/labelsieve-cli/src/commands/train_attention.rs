@@ -14,6 +14,7 @@ use crate::hint::user_error;
 use crate::inputs::{Columns, check_output, labels_of, load, rows_by_class};
 use crate::lock::OutputLock;
 use crate::printer::Printer;
+use crate::same_network::{MixedArguments, Origin, common_network};
 
 /// Learn to generate class weights from few examples and from the base classes they resemble
 #[derive(Args)]
@@ -32,6 +33,9 @@ pub struct TrainAttention {
 
     #[command(flatten)]
     columns: Columns,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
 
     /// Steps of gradient descent
     #[arg(long, value_name = "N", default_value_t = AttentionTraining::default().steps)]
@@ -62,13 +66,20 @@ impl TrainAttention {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         check_output(&self.output, &[&self.base])?;
         let _lock = OutputLock::beside(&self.output)?;
-        let table = self.columns.open(&self.base, self.base_labels.as_deref())?;
+        let table = self.columns.open(&self.base, self.base_labels.as_deref(), printer)?;
         let (mut classes, mut sets) = (Vec::new(), Vec::new());
         for (name, rows) in rows_by_class(labels_of(&table, "--base-labels")?) {
             sets.push(load(&table, &rows)?);
             classes.push(name);
         }
-        let weights = self.base_weights(&mut classes, &mut sets)?;
+        let base_classifier = self.base_classifier.as_deref().map(SavedClassifier::load).transpose()?;
+        let mut origins = vec![Origin::from(&table)];
+        if let (Some(path), Some(saved)) = (&self.base_classifier, &base_classifier) {
+            origins.push(Origin::new(path, saved.network.as_ref()));
+        }
+        self.mixed.check(&origins)?;
+        let network = common_network(&origins);
+        let weights = self.base_weights(base_classifier, &mut classes, &mut sets)?;
         drop(labelsieve_data::AtomicFile::create(&self.output)?);
         let settings = AttentionTraining {
             steps: self.steps,
@@ -87,7 +98,7 @@ impl TrainAttention {
         progress.finish_and_clear();
         let kept = json!({ "training": settings, "seed": self.seed });
         let n_base = classes.len();
-        saved_attention(&generator, classes, self.backbone.clone(), kept).save(&self.output)?;
+        saved_attention(&generator, classes, (self.backbone.clone(), network), kept).save(&self.output)?;
         printer.note(&format!(
             "attention over {n_base} base classes in `{}`; loss {first:.3} at the start, {last:.3} at the end",
             self.output.display()
@@ -96,15 +107,19 @@ impl TrainAttention {
     }
 
     /// The given weights, with classes and sets brought into their order; else prototypes.
-    fn base_weights(&self, classes: &mut Vec<String>, sets: &mut Vec<Features>) -> Result<WeightMatrix> {
-        let Some(path) = &self.base_classifier else {
+    fn base_weights(
+        &self,
+        base_classifier: Option<SavedClassifier>,
+        classes: &mut Vec<String>,
+        sets: &mut Vec<Features>,
+    ) -> Result<WeightMatrix> {
+        let (Some(path), Some(saved)) = (&self.base_classifier, base_classifier) else {
             let dim = sets.first().map_or(1, Features::dim);
             let none = Features::empty(dim);
             let examples = sets.iter().map(|set| WeightedClass::new(set, &none, &[]));
             let examples = examples.collect::<labelsieve::Result<Vec<_>>>()?;
             return Ok(prototypes(&examples, dim, Cosine::default().scale)?);
         };
-        let saved = SavedClassifier::load(path)?;
         let mut by_name: std::collections::HashMap<String, Features> =
             classes.drain(..).zip(sets.drain(..)).collect();
         for class in &saved.classes {

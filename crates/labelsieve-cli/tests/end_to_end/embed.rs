@@ -184,7 +184,7 @@ fn a_pca_is_fitted_saved_and_applied_again() {
         assert!((a - b).abs() < 1e-3, "{a} {b}");
     }
     let table = String::from_utf8(bytes(folder, "B.npy.ids.csv")).expect("text");
-    assert!(table.starts_with(&format!("id,class\n{},cat\n", ids[0])), "{table}");
+    assert!(table.starts_with(&format!("id,class,network\n{},cat,convnet128+pca5 ", ids[0])), "{table}");
     refuses(
         folder,
         &format!("{EMBED} photos --fit-pca 129 --pca-output Q.safetensors -o C.parquet"),

@@ -16,6 +16,7 @@ mod errors;
 mod evaluate_images;
 mod evaluation;
 mod formats;
+mod joins;
 mod levels;
 mod networks;
 mod paper_map;

@@ -62,6 +62,10 @@ impl Folder {
         self.images.len()
     }
 
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.images.iter().map(|image| image.id.as_str())
+    }
+
     /// The folder and its metadata file.
     pub(super) fn paths(&self) -> Vec<&Path> {
         [&self.root].into_iter().chain(&self.metadata).map(PathBuf::as_path).collect()

@@ -1,5 +1,6 @@
 //! What the files are, found out before the long work starts.
 
+use std::collections::HashSet;
 use std::hash::Hasher;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,17 @@ impl ImageSource {
             Part::Parquet(file) => vec![file.path()],
             Part::Tar(tar) => tar.paths(),
         })
+    }
+
+    /// An id that two files in folders have; folders name images by their place below them. What is in Parquet files and
+    /// tars shows only when they are read.
+    pub fn id_listed_twice(&self) -> Option<&str> {
+        let mut seen = HashSet::new();
+        let folders = self.parts.iter().filter_map(|part| match part {
+            Part::Folder(folder) => Some(folder),
+            _ => None,
+        });
+        folders.flat_map(Folder::ids).find(|id| !seen.insert(*id))
     }
 
     /// A text that changes when a file is added, removed, renamed or written to (by size and time of change).

@@ -197,11 +197,17 @@ class _CosineScores(ClassifierMixin, _CleaningEstimator):
         cosines = self._cosines(X)
         return softmax(self.scale_ * cosines)
 
-    def save(self, path: Union[str, os.PathLike[str]], backbone: Optional[str] = None) -> None:
-        """Writes the classifier as ``labelsieve train`` does, for ``labelsieve predict`` and :func:`read_classifier`."""
+    def save(
+        self, path: Union[str, os.PathLike[str]], backbone: Optional[str] = None, network: Optional[str] = None
+    ) -> None:
+        """Writes the classifier as ``labelsieve train`` does, for ``labelsieve predict`` and :func:`read_classifier`.
+
+        ``network`` is what :func:`read_features` says made the features; the command line refuses to use the classifier
+        on those of another network.
+        """
         check_fitted(self, "coef_")
         settings = {"classifier": type(self).__name__, "parameters": _plain(self.get_params())}
-        save_classifier(path, self.classes_, self.coef_, self.scale_, backbone, settings)
+        save_classifier(path, self.classes_, self.coef_, self.scale_, backbone, settings, network)
 
     def _cosines(self, X: Any) -> npt.NDArray[np.float64]:
         check_fitted(self, "coef_")

@@ -101,7 +101,7 @@ def read_truth(path: Path) -> Table:
     return Table({"id": texts(ids), "class": texts(classes), "relevant": relevant})
 
 
-class Examples(NamedTuple):
+class _Examples(NamedTuple):
     """Features with what the file says about them."""
 
     #: Features as stored, not normalised.
@@ -110,6 +110,14 @@ class Examples(NamedTuple):
     y: Optional[npt.NDArray[Any]]
     #: Names of the examples, if the file has them; else they go by row number.
     ids: Optional[npt.NDArray[Any]]
+
+
+class Examples(_Examples):
+    """Features with what the file says about them: ``X``, ``y``, ``ids``."""
+
+    #: The network that made the features, if the file says so. What is made of them keeps it: hand it to ``save`` of an
+    #: estimator, or to :func:`write_relevance` as ``metadata={"labelsieve.network": network}``.
+    network: Optional[str] = None
 
 
 def read_features(
@@ -124,8 +132,10 @@ def read_features(
 
     ``labels`` is a separate file of labels. The columns are for Parquet files with unusual names.
     """
-    X, y, ids = _labelsieve.read_features(path, labels, embedding_column, label_column, id_column)
-    return Examples(X, None if y is None else texts(y), None if ids is None else texts(ids))
+    X, y, ids, network = _labelsieve.read_features(path, labels, embedding_column, label_column, id_column)
+    examples = Examples(X, None if y is None else texts(y), None if ids is None else texts(ids))
+    examples.network = network
+    return examples
 
 
 class SavedClassifier:
@@ -139,6 +149,7 @@ class SavedClassifier:
         backbone: Optional[str] = None,
         n_base: int = 0,
         settings: Optional[dict[str, Any]] = None,
+        network: Optional[str] = None,
     ) -> None:
         #: The classes' names.
         self.classes_ = texts(classes)
@@ -146,8 +157,10 @@ class SavedClassifier:
         self.coef_ = as_rows(coef, "coef")
         #: What cosines are multiplied by before the softmax.
         self.scale_ = scale
-        #: The network that made the features, if known.
+        #: The network that made the features as the user calls it, if known.
         self.backbone = backbone
+        #: The network that made the features, with a digest of it, if known.
+        self.network = network
         #: How many of the leading classes are base classes.
         self.n_base = n_base
         #: The settings of the run that trained it.
@@ -182,16 +195,22 @@ def read_classifier(path: Path) -> SavedClassifier:
     >>> labelsieve.read_classifier(path)
     SavedClassifier(3 classes of 64 columns)
     """
-    classes, weight, scale, backbone, n_base, settings = _labelsieve.read_classifier(path)
-    return SavedClassifier(classes, weight, scale, backbone, n_base, json.loads(settings))
+    classes, weight, scale, (backbone, network), n_base, settings = _labelsieve.read_classifier(path)
+    return SavedClassifier(classes, weight, scale, backbone, n_base, json.loads(settings), network)
 
 
 def save_classifier(
-    path: Path, classes: Any, coef: Rows, scale: float, backbone: Optional[str], settings: dict[str, Any]
+    path: Path,
+    classes: Any,
+    coef: Rows,
+    scale: float,
+    backbone: Optional[str],
+    settings: dict[str, Any],
+    network: Optional[str] = None,
 ) -> None:
     """Writes a classifier, whole or not at all."""
     names = [str(name) for name in classes]
-    _labelsieve.write_classifier(path, names, coef, scale, backbone, 0, json.dumps(settings))
+    _labelsieve.write_classifier(path, names, coef, scale, (backbone, network), 0, json.dumps(settings))
 
 
 def texts(values: list[Any]) -> npt.NDArray[Any]:

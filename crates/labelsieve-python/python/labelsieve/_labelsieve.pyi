@@ -135,14 +135,16 @@ def read_features(
     embedding_column: Optional[str],
     label_column: Optional[str],
     id_column: Optional[str],
-) -> tuple[_Rows, Optional[list[str]], Optional[list[str]]]: ...
-def read_classifier(path: _Path) -> tuple[list[str], _Rows, float, Optional[str], int, str]: ...
+) -> tuple[_Rows, Optional[list[str]], Optional[list[str]], Optional[str]]: ...
+def read_classifier(
+    path: _Path,
+) -> tuple[list[str], _Rows, float, tuple[Optional[str], Optional[str]], int, str]: ...
 def write_classifier(
     path: _Path,
     classes: list[str],
     weight: _Rows,
     scale: float,
-    backbone: Optional[str],
+    origin: tuple[Optional[str], Optional[str]],
     n_base: int,
     settings: str,
 ) -> None: ...

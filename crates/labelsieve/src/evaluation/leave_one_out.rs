@@ -20,16 +20,25 @@ pub struct LeaveOneOut {
     pub clean_only: Option<f64>,
 }
 
+/// A class as it is learned, and what its candidates of relevance zero add when all count alike.
+#[derive(Clone, Copy)]
+pub struct CheckedClass<'a> {
+    /// The examples that it is learned from. Candidates of relevance zero change nothing and may be missing here …
+    pub learned: WeightedClass<'a>,
+    /// … if the sum of their features, row by row, stands here; one number per column.
+    pub irrelevant: &'a [f32],
+}
+
 /// Compares the three ways to use a pool on the clean examples.
 ///
 /// The relevance was learned with the left-out example among the clean ones, so the weighted figure is somewhat
 /// flattered; a figure *below* the other two is bad news all the same.
-pub fn leave_one_out(classes: &[WeightedClass]) -> Result<LeaveOneOut> {
-    let n = classes.iter().map(WeightedClass::n_clean).sum();
+pub fn leave_one_out(classes: &[CheckedClass]) -> Result<LeaveOneOut> {
+    let n = classes.iter().map(|class| class.learned.n_clean()).sum();
     if classes.len() < 2 {
         return Ok(LeaveOneOut { n, weighted: None, untreated: None, clean_only: None });
     }
-    let several = classes.iter().all(|class| class.n_clean() >= 2);
+    let several = classes.iter().all(|class| class.learned.n_clean() >= 2);
     let without_noise = several.then(|| recognised(classes, |_| 0.0)).transpose()?;
     Ok(LeaveOneOut {
         n,
@@ -40,13 +49,19 @@ pub fn leave_one_out(classes: &[WeightedClass]) -> Result<LeaveOneOut> {
 }
 
 /// The share of clean examples that are recognised when noisy ones weigh `weight(relevance)`.
-fn recognised(classes: &[WeightedClass], weight: impl Fn(f32) -> f32 + Sync) -> Result<f64> {
-    let dim = classes[0].clean().dim();
-    let sums: Vec<Vec<f32>> = classes.par_iter().map(|class| class.weighted_sum(&weight)).collect();
+fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> Result<f64> {
+    let dim = classes[0].learned.clean().dim();
+    let of_zero = weight(0.0);
+    let sum_of = |class: &CheckedClass| {
+        let mut sum = class.learned.weighted_sum(&weight);
+        sum.iter_mut().zip(class.irrelevant).for_each(|(sum, v)| *sum += of_zero * v);
+        sum
+    };
+    let sums: Vec<Vec<f32>> = classes.par_iter().map(sum_of).collect();
     let prototypes = WeightMatrix::new(Features::new(sums.concat(), dim)?, 1.0)?;
-    let right_of = |(c, class): (usize, &WeightedClass)| -> Result<usize> {
+    let right_of = |(c, class): (usize, &CheckedClass)| -> Result<usize> {
         let mut right = 0;
-        for row in class.clean().rows() {
+        for row in class.learned.clean().rows() {
             let rest: Vec<f32> = sums[c].iter().zip(row).map(|(sum, v)| sum - v).collect();
             let rest = Features::new(rest, dim)?;
             let own = dot(rest.row(0), row);
@@ -56,7 +71,7 @@ fn recognised(classes: &[WeightedClass], weight: impl Fn(f32) -> f32 + Sync) -> 
         Ok(right)
     };
     let right: Vec<usize> = classes.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
-    let n: usize = classes.iter().map(WeightedClass::n_clean).sum();
+    let n: usize = classes.iter().map(|class| class.learned.n_clean()).sum();
     Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
 }
 
@@ -64,14 +79,25 @@ fn recognised(classes: &[WeightedClass], weight: impl Fn(f32) -> f32 + Sync) -> 
 mod tests {
     use super::*;
 
+    const NONE: [f32; 2] = [0.0; 2];
+
+    fn checked<'a>(
+        clean: &'a Features,
+        noisy: &'a Features,
+        relevance: &'a [f32],
+        irrelevant: &'a [f32],
+    ) -> CheckedClass<'a> {
+        CheckedClass { learned: WeightedClass::new(clean, noisy, relevance).unwrap(), irrelevant }
+    }
+
     #[test]
     fn a_pool_of_the_wrong_class_shows_in_the_untreated_figure() {
         let features = |values: &[f32]| Features::new(values.to_vec(), 2).unwrap();
         let (east, north) = (features(&[1.0, 0.0, 1.0, 0.1]), features(&[0.0, 1.0, 0.1, 1.0]));
         let (good, bad) = (features(&[1.0, 0.0].repeat(9)), features(&[1.0, -0.1].repeat(9)));
         let classes = [
-            WeightedClass::new(&east, &good, &[1.0; 9]).unwrap(),
-            WeightedClass::new(&north, &bad, &[0.0; 9]).unwrap(), // its candidates are all of the other class
+            checked(&east, &good, &[1.0; 9], &NONE),
+            checked(&north, &bad, &[0.0; 9], &NONE), // its candidates are all of the other class
         ];
         let check = leave_one_out(&classes).unwrap();
         assert_eq!((check.n, check.weighted, check.clean_only), (4, Some(1.0), Some(1.0)));
@@ -79,13 +105,26 @@ mod tests {
     }
 
     #[test]
+    fn candidates_of_relevance_zero_count_alike_whether_they_are_listed_or_summed_up() {
+        // Class east: one clean example east. Class north: one north, and three candidates south of relevance 0. Alike,
+        // what is left of north points south, so its example is closer to east (0) than to its own class (-1).
+        let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
+        let (east, north) = (row(1.0, 0.0), row(0.0, 1.0));
+        let (good, wrong) = (row(1.0, 0.0), Features::new([0.0, -1.0].repeat(3), 2).unwrap());
+        let none = Features::empty(2);
+        let listed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &wrong, &[0.0; 3], &NONE)];
+        let summed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &none, &[], &[0.0, -3.0])];
+        for classes in [listed, summed] {
+            let check = leave_one_out(&classes).unwrap();
+            assert_eq!((check.n, check.untreated), (2, Some(0.5)));
+        }
+    }
+
+    #[test]
     fn one_clean_example_leaves_nothing_for_clean_only() {
         let row = Features::new(vec![1.0, 0.0], 2).unwrap();
         let other = Features::new(vec![0.0, 1.0], 2).unwrap();
-        let classes = [
-            WeightedClass::new(&row, &row, &[0.5]).unwrap(),
-            WeightedClass::new(&other, &other, &[0.5]).unwrap(),
-        ];
+        let classes = [checked(&row, &row, &[0.5], &NONE), checked(&other, &other, &[0.5], &NONE)];
         let check = leave_one_out(&classes).unwrap();
         assert_eq!((check.weighted, check.clean_only), (Some(1.0), None));
     }

@@ -49,12 +49,14 @@ impl RelevanceModel for Linear {
     }
 }
 
-/// Clean examples of the classes other than `class`, at most a thousand, drawn at random: the negatives of `class`. The order
-/// of classes and of their examples decides nothing.
+/// How many examples of other classes [`others`] draws, at most.
+pub const MOST_OTHERS: usize = 1000;
+
+/// Clean examples of the classes other than `class`, at most [`MOST_OTHERS`], drawn at random: the negatives of `class`. The
+/// order of classes and of their examples decides nothing.
 pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
-    const MOST: usize = 1000;
     let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
-    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST, stream)
+    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST_OTHERS, stream)
 }
 
 /// At most `count` of these rows, drawn by what they are and not by where they stand, in an order of the stream's own.

@@ -22,7 +22,7 @@ use crate::model::RelevanceModel;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
-pub use linear::{Linear, others};
+pub use linear::{Linear, MOST_OTHERS, others};
 pub use loss::cleaning_loss;
 pub use mlp::Mlp;
 pub use network::Training;

@@ -15,28 +15,30 @@ use labelsieve::Method;
 use labelsieve::classifier::Cosine;
 use labelsieve::evaluation::{Interval, SizeGroup, Trial};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::bench::{
     Cells, Grid, Reached, Row, Run, Task, Tuned as Relevance, cell, choose_cosine, gain_by_pool_size,
     gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
 };
 use crate::device::DeviceArguments;
+use crate::estimate::Work;
 use crate::printer::Printer;
+use crate::resume;
 use crate::table::layout;
-use crate::{estimate, resume};
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Phase, Release};
 
 /// The paper's tables from its released features
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Paper {
     /// Folder with the released .npz features
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "resume::debug")]
     features: PathBuf,
 
     /// Folder with the released splits and episodes
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "resume::debug")]
     splits: PathBuf,
 
     #[arg(long, value_enum, default_value = "imagenet")]
@@ -62,6 +64,7 @@ pub struct Paper {
     no_cosine: bool,
 
     #[command(flatten)]
+    #[serde(flatten)]
     device: DeviceArguments,
 
     /// The same seed gives the same result
@@ -70,6 +73,7 @@ pub struct Paper {
 
     /// File that keeps finished work; a second run with the same settings goes on from there
     #[arg(long, value_name = "FILE", default_value = "labelsieve-bench-paper.run")]
+    #[serde(serialize_with = "resume::debug")]
     run: PathBuf,
 
     /// Only say how much memory and time it would take
@@ -80,6 +84,9 @@ pub struct Paper {
     #[arg(long)]
     json: bool,
 }
+
+/// Options that add cells to the run and change none, and those that are not about cells.
+const ADDS_CELLS: [&str; 8] = ["shots", "episodes", "tune", "no_cosine", "device", "run", "dry_run", "json"];
 
 fn parse_shot(text: &str) -> Result<usize, String> {
     text.parse()
@@ -128,15 +135,25 @@ impl Paper {
         if self.dry_run {
             let cells = self.shots.len() * usize::from(self.episodes);
             printer.note(&format!("each of {cells} cells (shots × episodes) trains once more over the same graphs; the estimate is for one:"));
-            return estimate::print(printer, &Method::gcn(), part.dim(), &part.pool_sizes());
+            let (method, pool_sizes) = (Method::gcn(), part.pool_sizes());
+            let work = Work {
+                method: &method,
+                dim: part.dim(),
+                rows_held: pool_sizes.clone(),
+                n_clean: self.shots.iter().sum::<usize>() * usize::from(self.episodes) * pool_sizes.len(),
+                pool_sizes,
+                bytes_in_memory: part.bytes_in_memory(),
+            };
+            return work.print(printer);
         }
         let files: Vec<PathBuf> =
             release.files(Phase::Test).into_iter().chain(release.split_files()).collect();
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         let opened = self.device.open(printer)?;
-        let settings = json!({ "command": "bench paper", "seed": self.seed, "device": opened.kind() });
-        let fingerprint = resume::fingerprint(&settings, &files)?;
-        let (journal, records) = resume::open(&self.run, &fingerprint, "pieces of work", printer)?;
+        let key = resume::Key::new("bench paper", self, &ADDS_CELLS)?
+            .on_device(opened.kind())
+            .with_files(&files)?;
+        let (journal, records) = resume::open(&self.run, &key, "pieces of work", printer)?;
         let grid = Grid { shots: self.shots.clone(), episodes: usize::from(self.episodes), seed: self.seed };
         let mut run = Run::new(opened.engine(), journal, records, grid);
 

@@ -9,13 +9,14 @@ use labelsieve::classifier::{Cosine, WeightedClass, prototype};
 use labelsieve_data::{
     CategorySplits, EpisodeSplits, ExampleTable, LegacyNumpyRandom, TableColumns, read_class_ids,
 };
+use serde::Serialize;
 
 use crate::bench::Task;
 use crate::hint::user_error;
 use crate::inputs::{labels_of, load, rows_by_class};
 use crate::resume;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub enum Dataset {
     /// Low-Shot ImageNet
     Imagenet,
@@ -23,7 +24,7 @@ pub enum Dataset {
     Places365,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub enum Backbone {
     Resnet10,
     Resnet50pca,
@@ -274,6 +275,11 @@ impl Task for Part {
 }
 
 impl Part {
+    /// What the tables hold in memory, whether rows are read or not.
+    pub fn bytes_in_memory(&self) -> u64 {
+        [&self.train, &self.test, &self.noisy].iter().map(|table| table.features.bytes_in_memory()).sum()
+    }
+
     fn check_clean(&self, class: usize, k: usize, rows: &[usize]) -> Result<()> {
         let path = self.train.path.display();
         let labels = labels_of(&self.train, "`labels_all`")?;

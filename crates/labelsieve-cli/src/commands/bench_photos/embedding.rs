@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use labelsieve_data::{AtomicFile, DataError};
-use serde_json::json;
 
 use super::BenchPhotos;
 use super::config::{Backbone, PhotoColumns};
@@ -13,7 +12,6 @@ use super::photos::Photos;
 use crate::commands::embed::Embed;
 use crate::image_inputs::ImageArguments;
 use crate::printer::Printer;
-use crate::resume;
 
 /// The features of a backbone's network: those of an earlier run when network and photos are still the same, else new
 /// ones. A killed embedding goes on where it stopped.
@@ -28,13 +26,6 @@ pub fn features(
     std::fs::create_dir_all(&bench.output).map_err(DataError::io("write", &bench.output))?;
     let output = bench.output.join(format!("features-{}.parquet", backbone.name));
     let made_from = bench.output.join(format!("features-{}.txt", backbone.name));
-    let settings = json!({ "command": "embed", "id": columns.id, "image": columns.image });
-    let files: Vec<&Path> = photos.files.iter().map(PathBuf::as_path).chain([network]).collect();
-    let fingerprint = resume::fingerprint(&settings, &files)?;
-    if output.is_file() && std::fs::read_to_string(&made_from).is_ok_and(|earlier| earlier == fingerprint) {
-        printer.detail(&format!("`{}` holds the features of an earlier run", output.display()));
-        return Ok(output);
-    }
     let images = ImageArguments {
         images: photos.files.clone(),
         image_column: Some(columns.image.clone()),
@@ -42,7 +33,14 @@ pub fn features(
         label_column: Some(columns.class.clone()),
         filters: Vec::new(),
     };
-    Embed::with_defaults(network, images, bench.device.clone(), &output).run(printer)?;
+    let embed = Embed::with_defaults(network, images, bench.device.clone(), &output);
+    let files: Vec<&Path> = photos.files.iter().map(PathBuf::as_path).collect();
+    let fingerprint = embed.key()?.with_files(&files)?.text(printer);
+    if output.is_file() && std::fs::read_to_string(&made_from).is_ok_and(|earlier| earlier == fingerprint) {
+        printer.detail(&format!("`{}` holds the features of an earlier run", output.display()));
+        return Ok(output);
+    }
+    embed.run(printer)?;
     let mut file = AtomicFile::create(&made_from)?;
     file.write_all(fingerprint.as_bytes()).map_err(DataError::io("write", &made_from))?;
     file.commit()?;

@@ -28,6 +28,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve_cuda::Opened;
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::bench::{Grid, Run};
@@ -42,22 +43,26 @@ use pictures::Pictures;
 use prepare::Prepared;
 
 /// The paper's tables and figures on photos
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct BenchPhotos {
     /// Configuration (.toml): photos, columns, candidates, backbones
     #[arg(value_name = "CONFIG")]
+    #[serde(serialize_with = "resume::debug")]
     config: PathBuf,
 
     /// Folder with the photo files [default: LABELSIEVE_DATA, else the folder of the configuration]
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "resume::debug")]
     data: Option<PathBuf>,
 
     /// Features of all photos, in place of the configuration's backbones
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
     features: Option<PathBuf>,
 
     /// Network that made --features: its classifier is W_B [default: base prototypes]
     #[arg(long, value_name = "FILE", requires = "features")]
+    #[serde(serialize_with = "resume::debug")]
     network: Option<PathBuf>,
 
     /// Only the backbones of these names
@@ -76,6 +81,7 @@ pub struct BenchPhotos {
     fine_tune: usize,
 
     #[command(flatten)]
+    #[serde(flatten)]
     device: DeviceArguments,
 
     /// The same seed gives the same result
@@ -84,6 +90,7 @@ pub struct BenchPhotos {
 
     /// Folder for the run: finished work, tables, figures; `labelsieve report` reads it
     #[arg(short, long, value_name = "RUN")]
+    #[serde(serialize_with = "resume::debug")]
     output: PathBuf,
 
     /// Print the result as JSON
@@ -91,7 +98,7 @@ pub struct BenchPhotos {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub enum ProtocolName {
     /// All novel classes at once, k = 1, 2, 5, 10, 20, five episodes
     LowShot,
@@ -102,6 +109,21 @@ pub enum ProtocolName {
 
 /// How a command line asks for the 5way protocol.
 const FIVE_WAY: &str = " --protocol 5way";
+/// Options that add cells to a backbone's work and change none, those that are not about cells, and those that name files
+/// which are part of the key themselves.
+const ADDS_CELLS: [&str; 11] = [
+    "config",
+    "data",
+    "features",
+    "network",
+    "backbones",
+    "protocol",
+    "untuned",
+    "fine_tune",
+    "device",
+    "output",
+    "json",
+];
 
 /// What goes into the run directory at the end.
 #[derive(Default)]
@@ -271,13 +293,11 @@ impl BenchPhotos {
         files.extend(made_by.into_iter().flatten().cloned());
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         // Further shots, rules or trials add cells; they change none.
-        let settings = json!({
-            "command": "bench photos", "seed": self.seed, "device": opened.kind(), "photos": photos,
-            "clean": clean, "left_out": prepared.n_without,
-        });
-        let fingerprint = resume::fingerprint(&settings, &files)?;
+        let found = json!({ "photos": photos, "clean": clean, "left_out": prepared.n_without });
+        let key = resume::Key::new("bench photos", self, &ADDS_CELLS)?.with(&found).on_device(opened.kind());
+        let key = key.with_files(&files)?;
         let path = self.output.join(format!("cells-{}.journal", backbone.name));
-        let (journal, records) = resume::open(&path, &fingerprint, "pieces of work", printer)?;
+        let (journal, records) = resume::open(&path, &key, "pieces of work", printer)?;
         let grid = Grid { shots: protocol.shots.clone(), episodes: protocol.episodes, seed: self.seed };
         Ok(Run::new(opened.engine(), journal, records, grid))
     }

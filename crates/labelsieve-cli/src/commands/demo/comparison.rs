@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
-use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow, read_relevance};
+use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns, TableRow, read_relevance};
 
 use super::Folder;
 use super::sample::Sample;
 use crate::commands::evaluate::load_classifier;
-use crate::inputs::{Columns, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{labels_of, load, rows_by_class, rows_by_id};
 use crate::table::{layout, percent};
 
 /// The accuracy of each way, in the order of the table.
@@ -38,9 +38,8 @@ impl Comparison {
     /// Tests prototypes of clean icons alone, of all icons alike, of icons by relevance and by truth, and the classifier
     /// that `train` wrote.
     pub fn measure(folder: &Folder, sample: &Sample) -> Result<Comparison> {
-        let columns = Columns::default();
-        let test = columns.open(Path::new(&folder.path("test.parquet")), None)?;
-        let classes = read_classes(folder, &columns, sample)?;
+        let test = open(folder, "test.parquet")?;
+        let classes = read_classes(folder, sample)?;
         let rows: Vec<usize> = (0..test.len()).collect();
         let features = load(&test, &rows)?;
         let labels = labels_of(&test, "")?;
@@ -98,9 +97,12 @@ impl Comparison {
     }
 }
 
-fn read_classes(folder: &Folder, columns: &Columns, sample: &Sample) -> Result<Vec<Class>> {
-    let open = |name: &str| columns.open(Path::new(&folder.path(name)), None);
-    let (clean, pool) = (open("clean.parquet")?, open("pool.parquet")?);
+fn open(folder: &Folder, name: &str) -> Result<ExampleTable> {
+    Ok(ExampleTable::open(folder.path(name), &TableColumns::default())?)
+}
+
+fn read_classes(folder: &Folder, sample: &Sample) -> Result<Vec<Class>> {
+    let (clean, pool) = (open(folder, "clean.parquet")?, open(folder, "pool.parquet")?);
     let relevance = read_relevance(folder.path("relevance.parquet"))?;
     let (by_id, truth) = (rows_by_id(&pool)?, sample.truth());
     let mut classes = Vec::new();

@@ -1,0 +1,131 @@
+//! The name that somebody may have meant.
+
+/// The one of `known` that `name` is most likely a misspelling of, if there is one that is close enough: the same but for
+/// case, spaces, `_` and `-`; the same in the plural; or one or two letters away. Of equals, the first.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold(name);
+    let ranked = known.into_iter().filter_map(|known| Some((rank(name, &folded, known)?, known)));
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, known)| known)
+}
+
+/// How far apart two names are, from 0 on; `None` for too far.
+fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
+    let other = fold(known);
+    if folded == other || same_number(name, known) {
+        return Some(0);
+    }
+    if is_plural_of(folded, &other) || is_plural_of(&other, folded) {
+        return Some(1);
+    }
+    // Numbers count things: `n02114367` is no misspelling of `n02114366`.
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let length = folded.chars().count().min(other.chars().count());
+    let most = match length {
+        0..4 => return None,
+        4..8 => 1,
+        8..200 => 2,
+        _ => return None, // no name, and not worth the time
+    };
+    if digits(folded) != digits(&other)
+        || length.abs_diff(folded.chars().count().max(other.chars().count())) > most
+    {
+        return None;
+    }
+    let distance = distance(folded, &other);
+    (distance <= most).then_some(1 + distance)
+}
+
+/// Lower-case words with one space between them.
+fn fold(name: &str) -> String {
+    let words = name.split(|c: char| c.is_whitespace() || c == '_' || c == '-');
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    words.join(" ")
+}
+
+/// `7`, `07` and, as pandas writes a column with gaps, `7.0`.
+fn same_number(a: &str, b: &str) -> bool {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    number(a).is_some() && number(a) == number(b)
+}
+
+fn is_plural_of(plural: &str, singular: &str) -> bool {
+    let ending = |end: &str| plural.strip_suffix(end).is_some_and(|stem| stem == singular);
+    !singular.is_empty()
+        && (ending("s")
+            || ending("es")
+            || plural.strip_suffix("ies").zip(singular.strip_suffix('y')).is_some_and(|(a, b)| a == b))
+}
+
+/// Letters to add, drop, change or swap with their neighbour on the way from one name to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = vec![0; b.len() + 1]; // the row before the last
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let changed = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, known: &[&str], expected: Option<&str>) {
+        assert_eq!(nearest(name, known.iter().copied()), expected, "{name}");
+    }
+
+    #[test]
+    fn case_spaces_and_underscores_make_no_other_name() {
+        check("Caps", &["hats", "caps"], Some("caps"));
+        check(" barn_owl", &["Barn Owl", "owl"], Some("Barn Owl"));
+        check("T-Shirt", &["t shirt"], Some("t shirt"));
+        check("ÖL", &["öl"], Some("öl"));
+    }
+
+    #[test]
+    fn plurals_are_near() {
+        check("caps", &["hat", "cap"], Some("cap"));
+        check("cap", &["caps"], Some("caps"));
+        check("dresses", &["dress"], Some("dress"));
+        check("Ladies", &["lady"], Some("lady"));
+    }
+
+    #[test]
+    fn a_letter_or_two_may_be_wrong_in_longer_names() {
+        check("sandlas", &["sandals", "scandal"], Some("sandals"));
+        check("waistcoat", &["waist coats", "overcoat"], Some("waist coats"));
+        check("cat", &["car", "cut"], None);
+        check("flip flops", &["slippers"], None);
+        assert_eq!(distance("abcd", "acbd"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "ab"), 2);
+    }
+
+    #[test]
+    fn numbers_are_near_only_if_they_are_equal() {
+        check("17", &["18", "7"], None);
+        check("7.0", &["70", "7"], Some("7"));
+        check("007", &["7"], Some("7"));
+        check("n02114367", &["n02114366"], None);
+        check("class 10", &["class 11"], None);
+    }
+
+    #[test]
+    fn the_nearest_wins_and_of_equals_the_first() {
+        check("sneaker", &["sneakers", "Sneaker"], Some("Sneaker"));
+        check("boots", &["booth", "boats", "boot"], Some("boot"));
+        check("beads", &["heads", "leads"], Some("heads"));
+        check("owl", &[], None);
+        check("", &["", "a"], Some(""));
+    }
+}

@@ -1,7 +1,6 @@
 //! Classifiers from weighted examples, and their scores.
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
-use labelsieve::engine::Engine;
 use labelsieve::{Classifier, Features};
 use labelsieve_cuda::Opened;
 use numpy::{PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};

@@ -153,7 +153,7 @@ fn files_are_written_though_nobody_reads_stdout() {
     with_closed_stdout(folder, "predict --model M.safetensors --features T.npz -o P.parquet");
     with_closed_stdout(folder, "predict --model M.safetensors --features N.npz");
     with_closed_stdout(folder, "evaluate --model M.safetensors --test T.npz");
-    std::fs::write(folder.join("c.toml"), "[[class]]\nclass = \"owl\"\nnames = [\"owl\"]\n").expect("a file");
+    std::fs::write(folder.join("c.toml"), "[[class]]\nid = \"owl\"\nnames = [\"owl\"]\n").expect("a file");
     std::fs::write(folder.join("t.csv"), "id,caption\n1,an owl\n2,a fox\n").expect("a file");
     with_closed_stdout(folder, "match --classes c.toml --text t.csv --stats S.json -o X.parquet");
     for name in ["P.parquet", "S.json", "X.parquet"] {

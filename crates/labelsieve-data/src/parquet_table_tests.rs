@@ -110,7 +110,7 @@ fn a_missing_column_is_answered_with_those_present() {
     let names: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     write(&path, &[("caption", names.clone()), ("url", names)]);
     let error = open(&path).unwrap_err().to_string();
-    assert!(error.ends_with("exactly one list of floats, found the columns caption, url"), "{error}");
+    assert!(error.ends_with("exactly one list of floats, found caption, url"), "{error}");
     let columns = TableColumns { embedding: Some("caption".into()), ..TableColumns::default() };
     let error = ExampleTable::open(&path, &columns).unwrap_err().to_string();
     assert!(error.ends_with("column `caption`: expected lists of floats, found Utf8"), "{error}");
@@ -127,6 +127,8 @@ fn a_cut_file_is_refused_at_every_length() {
     for length in 0..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let error = open(&path).unwrap_err().to_string();
-        assert!(error.contains("t.parquet` is not a readable Parquet file: "), "{error}");
+        let message =
+            if length < 4 { ": expected a Parquet file, found" } else { " is not a readable Parquet file: " };
+        assert!(error.contains(&format!("t.parquet`{message}")), "{length}: {error}");
     }
 }

@@ -106,7 +106,9 @@ fn a_cut_file_is_refused_at_every_length() {
     for length in (0..whole.len()).step_by(7).chain([whole.len() - 1]) {
         std::fs::write(&path, &whole[..length]).unwrap();
         let error = read_relevance(&path).unwrap_err().to_string();
-        assert!(error.contains("r.parquet` is not a readable Parquet file: "), "{error}");
+        let message =
+            if length < 4 { ": expected a Parquet file, found" } else { " is not a readable Parquet file: " };
+        assert!(error.contains(&format!("r.parquet`{message}")), "{length}: {error}");
     }
 }
 

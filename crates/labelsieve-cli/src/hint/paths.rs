@@ -69,15 +69,15 @@ impl<'a> Lost<'a> {
 
     /// Whether a file stands where a folder should be.
     fn is_blocked(&self) -> bool {
-        !self.known.as_os_str().is_empty() && !self.known.is_dir()
+        self.known.exists() && !self.known.is_dir()
     }
 
     fn said(&self) -> String {
         let (name, known) = (self.name.to_string_lossy(), self.known.display());
         match () {
+            () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
             () if self.name.is_empty() => format!("`{known}` is a link to what does not exist"),
             () if self.known.as_os_str().is_empty() => format!("there is no `{name}` in the current folder"),
-            () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
             () => format!("there is no `{name}` in `{known}`"),
         }
     }

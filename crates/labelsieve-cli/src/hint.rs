@@ -42,6 +42,9 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
         if let Some(hint) = cause.downcast_ref().and_then(for_network_error) {
             return Some(hint.to_owned());
         }
+        if let Some(hint) = cause.downcast_ref().and_then(crate::text_hints::for_text_error) {
+            return Some(hint);
+        }
         cause.downcast_ref::<DataError>().and_then(for_data_error).map(str::to_owned)
     })
 }
@@ -77,9 +80,6 @@ fn for_data_error(error: &DataError) -> Option<&'static str> {
             "another file" => "it stands where the journal of the run should be; move it elsewhere",
             _ => "wait for the other run to end, or choose another output",
         }),
-        DataError::Malformed { place, .. } if place == "columns" => {
-            Some("choose them with --text-column and --id-column")
-        }
         DataError::Malformed { place, .. } if place == "format" => Some("say what it is with --format"),
         DataError::Undecodable { .. } => {
             Some("the file may be cut off or damaged; copy or download it again")

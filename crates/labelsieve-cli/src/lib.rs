@@ -16,6 +16,7 @@ mod network;
 mod printer;
 mod resume;
 mod table;
+mod text_hints;
 
 use std::ffi::OsString;
 use std::io::Write;

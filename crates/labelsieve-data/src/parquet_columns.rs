@@ -16,6 +16,7 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+use crate::input::open_seekable;
 use crate::{DataError, Result};
 
 /// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
@@ -26,6 +27,7 @@ pub(crate) struct ParquetFile {
     path: PathBuf,
     builder: ParquetRecordBatchReaderBuilder<File>,
     batch_rows: usize,
+    file_len: u64,
 }
 
 /// One column of one batch, with what a message needs to say where it is.
@@ -38,9 +40,14 @@ pub(crate) struct Column<'a> {
 
 impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = File::open(path).map_err(DataError::io("open", path))?;
+        ParquetFile::from_file(path, open_seekable(path)?)
+    }
+
+    /// The same for an open file, which `path` names in messages.
+    pub(crate) fn from_file(path: &Path, file: File) -> Result<ParquetFile> {
+        let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
-        Ok(ParquetFile { path: path.to_path_buf(), builder, batch_rows: BATCH_ROWS })
+        Ok(ParquetFile { path: path.to_path_buf(), builder, batch_rows: BATCH_ROWS, file_len })
     }
 
     /// The same file in smaller batches, for columns with large values.
@@ -50,6 +57,11 @@ impl ParquetFile {
 
     pub(crate) fn schema(&self) -> &SchemaRef {
         self.builder.schema()
+    }
+
+    /// The size of the file.
+    pub(crate) fn file_len(&self) -> u64 {
+        self.file_len
     }
 
     /// What the file says its number of rows is; a hint, since nothing has checked it.

@@ -1,5 +1,6 @@
 //! Parquet files with a column of embeddings.
 
+use std::fs::File;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
@@ -10,7 +11,7 @@ use arrow_schema::DataType;
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::{Column, ParquetFile};
 use crate::table::{ExampleTable, TableColumns};
-use crate::{DataError, Labels, Matrix, Result};
+use crate::{Labels, Matrix, Result};
 
 const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
@@ -24,10 +25,10 @@ pub(crate) struct RowNames {
 }
 
 /// Opens a table whose embeddings lie in one column. They are decoded to memory; no other column but label and id is.
-pub(crate) fn open_parquet(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
-    let file = ParquetFile::open(path)?;
+pub(crate) fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> Result<ExampleTable> {
+    let file = ParquetFile::from_file(path, file)?;
     let embedding = find_embedding(&file, columns)?;
-    let file_len = std::fs::metadata(path).map_err(DataError::io("read", path))?.len() as usize;
+    let file_len = file.file_len() as usize;
     let claimed_rows = file.claimed_rows();
     let mut features = Embeddings::default();
     let names = read_names(file, columns, Some(&embedding), |column| {

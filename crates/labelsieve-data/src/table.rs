@@ -1,10 +1,13 @@
 //! Tables of examples: features, and where the file has them, labels and ids.
 
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use crate::clip_retrieval::open_clip_retrieval;
+use crate::input::{is_stream, open_seekable};
 use crate::parquet_table::open_parquet;
-use crate::{DataError, Ids, Labels, Matrix, Npz, Result};
+use crate::{ArrayFile, DataError, Ids, Labels, Matrix, Npz, Result};
 
 /// The names under which features and labels are looked for in an `.npz`; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
@@ -39,16 +42,9 @@ impl ExampleTable {
     /// Opens `.npz`, `.npy`, `.parquet` or a folder that clip-retrieval wrote.
     pub fn open(path: impl AsRef<Path>, columns: &TableColumns) -> Result<ExampleTable> {
         let path = path.as_ref();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-        let mut table = match extension {
-            _ if path.is_dir() => open_clip_retrieval(path, columns)?,
-            "npz" => open_npz(path)?,
-            "npy" => ExampleTable::new(path, Matrix::open(path)?, None, None)?,
-            "parquet" => open_parquet(path, columns)?,
-            _ => {
-                let expected = ".npz, .npy, .parquet or a clip-retrieval folder";
-                return Err(DataError::malformed(path, "file name", expected, format!("`.{extension}`")));
-            }
+        let mut table = match path.is_dir() {
+            true => open_clip_retrieval(path, columns)?,
+            false => open_file(path, columns)?,
         };
         if let Some(labels_path) = &columns.labels {
             let labels = Labels::open(labels_path)?;
@@ -86,8 +82,44 @@ impl ExampleTable {
     }
 }
 
-fn open_npz(path: &Path) -> Result<ExampleTable> {
-    let mut archive = Npz::open(path)?;
+/// By the ending of the name; a stream, which may have none, by its first bytes.
+fn open_file(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    let is_known = ["npz", "npy", "parquet"].contains(&extension);
+    if !is_known && !is_stream(path) {
+        let expected = ".npz, .npy, .parquet or a clip-retrieval folder";
+        return Err(DataError::malformed(path, "file name", expected, format!("`.{extension}`")));
+    }
+    let mut file = open_seekable(path)?;
+    let kind = if is_known { extension } else { kind_of(path, &mut file)? };
+    match kind {
+        "npz" => open_npz(path, file),
+        "npy" => {
+            let features = Matrix::from_array(ArrayFile::from_file(path, file)?)?;
+            ExampleTable::new(path, features, None, None)
+        }
+        _ => open_parquet(path, file, columns),
+    }
+}
+
+fn kind_of(path: &Path, file: &mut File) -> Result<&'static str> {
+    let mut start = Vec::new();
+    let read = file.take(6).read_to_end(&mut start).and_then(|_| file.rewind());
+    read.map_err(DataError::io("read", path))?;
+    match start.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => Ok("parquet"),
+        [b'P', b'K', ..] => Ok("npz"),
+        b"\x93NUMPY" => Ok("npy"),
+        [] => Err(DataError::malformed(path, "start of file", "NumPy or Parquet data", "an empty file")),
+        _ => {
+            let found = format!("the bytes {start:02x?}");
+            Err(DataError::malformed(path, "start of file", "NumPy or Parquet data", found))
+        }
+    }
+}
+
+fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
+    let mut archive = Npz::from_file(path, file)?;
     let Some((features, labels)) = NPZ_NAMES.into_iter().find(|(features, _)| archive.contains(features))
     else {
         let expected = "an array `features_all`, `features` or `X`";
@@ -172,8 +204,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, ints, lines) =
             (folder.path().join("x.npy"), folder.path().join("y.npy"), folder.path().join("y.txt"));
-        write_npy_f32(std::fs::File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
-        write_npy_i64(std::fs::File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
+        write_npy_f32(File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
+        write_npy_i64(File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
         std::fs::write(&lines, "owl\nowl\ncat\n").unwrap();
         assert_eq!(open(&path).unwrap().labels, None);
         let columns = TableColumns { labels: Some(ints), ..TableColumns::default() };

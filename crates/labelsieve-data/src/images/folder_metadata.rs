@@ -15,7 +15,7 @@ pub(super) struct MetadataRow {
     pub(super) label: Option<String>,
 }
 
-pub(super) fn find_metadata(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn find_metadata(folder: &Path) -> Option<PathBuf> {
     let names = ["metadata.csv", "metadata.jsonl", "metadata.parquet"];
     names.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }

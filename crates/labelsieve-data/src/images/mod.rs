@@ -15,6 +15,8 @@ mod source;
 mod stream;
 mod tars;
 
+pub(crate) use folder_metadata::find_metadata;
+
 pub use filter::RowFilter;
 pub use source::ImageSource;
 pub use stream::ImageStream;

@@ -10,6 +10,8 @@ use std::path::Path;
 use labelsieve_data::{Action, DataError, FileKind, TensorsOf};
 use labelsieve_vision::Setting;
 
+use crate::text_hints;
+
 /// An error of the command line with its own hint.
 #[derive(Debug)]
 pub struct UserError {
@@ -103,6 +105,11 @@ fn for_data_error(error: &DataError) -> Option<String> {
             return of_contents(path).or_else(|| Some(damaged.to_owned()));
         }
         DataError::Malformed { path, .. } => return of_contents(path),
+        DataError::ReadTwice { .. }
+        | DataError::Spool { .. }
+        | DataError::UnclosedQuote { .. }
+        | DataError::Encoding { .. }
+        | DataError::Damaged { .. } => return text_hints::for_text_error(error),
     };
     Some(hint.to_owned())
 }

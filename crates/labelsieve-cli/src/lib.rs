@@ -24,6 +24,7 @@ mod same_network;
 mod spelling;
 mod swapped;
 mod table;
+mod text_hints;
 
 use std::ffi::OsString;
 use std::io::Write;

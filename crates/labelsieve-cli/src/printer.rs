@@ -76,12 +76,21 @@ impl Printer {
 
     /// A bar over `total` units of work, with rate and remaining time; invisible unless stderr is a terminal.
     pub fn progress(&self, total: u64, unit: &'static str) -> ProgressBar {
-        let visible = self.verbosity >= Verbosity::Normal && std::io::stderr().is_terminal();
-        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(total), target);
         let template =
             format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} · {{per_sec}} · {{eta}} left");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
+        self.bar(Some(total), &template)
+    }
+
+    /// The same for work of unknown length: how far it is, and how fast.
+    pub fn counter(&self, unit: &'static str) -> ProgressBar {
+        self.bar(None, &format!("{{spinner}} {{msg}} · {{human_pos}} {unit} · {{per_sec}} · {{elapsed}}"))
+    }
+
+    fn bar(&self, total: Option<u64>, template: &str) -> ProgressBar {
+        let visible = self.verbosity >= Verbosity::Normal && std::io::stderr().is_terminal();
+        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(total, target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         bar.enable_steady_tick(Duration::from_millis(250));

@@ -1,5 +1,12 @@
 //! The `match` command from files to files.
 
+#[path = "match_text/folders.rs"]
+mod folders;
+#[path = "match_text/losses.rs"]
+mod losses;
+#[path = "match_text/pipes.rs"]
+mod pipes;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -189,29 +196,45 @@ fn files_that_cannot_be_read_are_named_with_what_is_wrong() {
         let error = folder.error(arguments);
         assert!(error.contains(expected), "{error}");
     };
-    check("--text a.csv --text-column titel", "`a.csv`: columns: expected `titel`, found id, title");
-    check("--text b.csv", "`b.csv`: columns: expected a text under title, description");
+    check("--text b.csv", "`b.csv`: text column: expected title, description");
     check("--text c.parquet", "`c.parquet` is not a readable Parquet file");
     check("--text d.txt", "`d.txt`: format: expected .csv, .tsv, .jsonl, .parquet, or lines of 23 or 25");
     check("--text missing.csv", "cannot open `missing.csv`");
     let whole = zstd::encode_all(&b"id,title\n1,crane\n"[..], 1).unwrap();
     folder.write("e.csv.zst", &whole[..whole.len() - 3]);
     check("--text e.csv.zst", "expected more zstd data, found the end of the file");
-    check("--text a.csv --text-column titel", "hint: choose them with --text-column and --id-column");
 }
 
 #[test]
 fn the_statistics_go_to_stdout_and_to_a_file() {
     let folder = Folder::new();
-    folder.write("a.csv", "id,title\n1,crane\n2,crane church\n");
+    folder.write("a.csv", "id,title\n1,crane\n2,crane church\n3,two cranes\n");
     let output = folder.run("match --classes classes.toml --text a.csv -o out.parquet --stats stats.json");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("3 candidates for 3 classes"), "{text}");
+    assert!(text.contains("\n--rule plural would find 4 (+33 %)\n"), "{text}");
     assert!(text.ends_with("without candidates: unheard of\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path("stats.json")).unwrap()).unwrap();
     assert_eq!(json["classes"][0]["id"], "n2");
+    assert_eq!(
+        (&json["n_candidates_plural"], &json["classes"][0]["n_candidates_plural"]),
+        (&4.into(), &3.into())
+    );
     assert_eq!(json["groups"][0]["n_classes"], 1);
+}
+
+#[test]
+fn what_the_plural_would_find_is_estimated_in_large_inputs() {
+    let folder = Folder::new();
+    let filler = "x".repeat(400);
+    let row = |i: usize| format!("{i}\t{} {filler}\n", ["crane", "cranes", "church", "none"][i % 4]);
+    let text: String = (0..240_000).map(row).collect();
+    folder.write("a.tsv", format!("id\ttitle\n{text}"));
+    let output = folder.run("match --classes classes.toml --text a.tsv -o out.parquet");
+    let (text, message) = (String::from_utf8(output.stdout.clone()).unwrap(), error_of(&output));
+    assert!(text.contains("\n--rule plural would find 180"), "{text}"); // 180,000, give or take a few
+    assert!(message.contains("what --rule plural would find is estimated from "), "{message}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! One NumPy array lying in a file: a whole `.npy`, or a member of an `.npz`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use half::f16;
 
 use crate::byte_source::ByteSource;
-use crate::file_kind::open_file;
+use crate::input::open_seekable;
 use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::{DataError, Result};
 
@@ -24,7 +25,11 @@ impl ArrayFile {
     /// Opens a `.npy` file and checks its header; no element is read yet.
     pub fn open(path: impl AsRef<Path>) -> Result<ArrayFile> {
         let path = path.as_ref();
-        let file = open_file(path)?;
+        ArrayFile::from_file(path, open_seekable(path)?)
+    }
+
+    /// The same for an open file, which `path` names in messages.
+    pub(crate) fn from_file(path: &Path, file: File) -> Result<ArrayFile> {
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
         ArrayFile::new(path.to_path_buf(), ByteSource::File { file, start: 0, len })
     }

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::text::{ForeignEncoding, Lost};
 use crate::{FileKind, Wanted};
 
 /// What can go wrong between a file and the method.
@@ -94,6 +95,60 @@ pub enum DataError {
     NotAJournal {
         /// The file.
         path: PathBuf,
+    },
+    /// A second reader of a stream that the first has emptied.
+    #[error("`{}` can be read only once, and was given twice", path.display())]
+    ReadTwice {
+        /// Standard input, under the name by which it was given the second time, or a pipe.
+        path: PathBuf,
+    },
+    /// A stream that had to be copied to a file could not be.
+    #[error("cannot copy `{}` to a temporary file in `{}`: {cause}", path.display(), folder.display())]
+    Spool {
+        /// The stream.
+        path: PathBuf,
+        /// The folder of temporary files.
+        folder: PathBuf,
+        /// The system's answer.
+        cause: std::io::Error,
+    },
+    /// A quoted field of a CSV file that never ends, and everything after it.
+    #[error(
+        "`{}`: line {line}: expected a closing quote for the one that opens here, found {found}: {n_lines} lines \
+         ({n_bytes} bytes) not read",
+        path.display()
+    )]
+    UnclosedQuote {
+        /// The file.
+        path: PathBuf,
+        /// The line of the quote, counted from 1.
+        line: u64,
+        /// What came instead: the end of the file, or more than a field may hold.
+        found: &'static str,
+        /// Lines behind the quote that could not be told apart from its field.
+        n_lines: u64,
+        /// The bytes of these lines.
+        n_bytes: u64,
+    },
+    /// Text in another encoding.
+    #[error("`{}`: {place}: expected text in UTF-8, found {encoding}", path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// The place inside it.
+        place: String,
+        /// What the bytes look like.
+        encoding: ForeignEncoding,
+    },
+    /// A file of which a part cannot be read.
+    #[error("`{}`: {message}: {lost}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+        /// What could not be read.
+        lost: Lost,
     },
 }
 

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::images::{EXTENSIONS, is_image_name};
-use crate::{DataError, Result};
+use crate::DataError;
 
 /// What a file or folder is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,15 +138,6 @@ impl DataError {
                 None => error,
             }
         }
-    }
-}
-
-/// Opens a file for reading. The system opens folders too and fails later, with words that name no file.
-pub(crate) fn open_file(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(DataError::io("open", path))?;
-    match file.metadata().map_err(DataError::io("open", path))?.is_dir() {
-        true => Err(DataError::io("open", path)(std::io::ErrorKind::IsADirectory.into())),
-        false => Ok(file),
     }
 }
 

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::{DataError, Result, read_ints};
+use crate::byte_source::ByteSource;
+use crate::input::read;
+use crate::text::utf8;
+use crate::{ArrayFile, DataError, Result, read_ints};
 
 /// A class for every row, stored as a code into the list of distinct names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +35,12 @@ impl Labels {
         if path.extension().is_some_and(|extension| extension == "npy") {
             return Ok(Labels::from_ints(&read_ints(path)?));
         }
-        let text = std::fs::read_to_string(path).map_err(DataError::io("read", path))?;
+        let bytes = read(path)?;
+        if bytes.starts_with(b"\x93NUMPY") {
+            let array = ArrayFile::new(path.to_path_buf(), ByteSource::Memory(bytes))?;
+            return Ok(Labels::from_ints(&array.read_ints()?));
+        }
+        let text = utf8(path, bytes)?;
         let mut builder = LabelsBuilder::default();
         for (line, label) in text.lines().enumerate() {
             let label = label.trim();

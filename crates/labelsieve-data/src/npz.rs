@@ -9,7 +9,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::array_file::ArrayFile;
 use crate::byte_source::ByteSource;
-use crate::file_kind::open_file;
+use crate::input::open_seekable;
 use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
 use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
 use crate::{AtomicFile, DataError, Result};
@@ -24,17 +24,24 @@ const MAX_INFLATED_BYTES: u64 = 32 << 30;
 pub struct Npz {
     path: PathBuf,
     archive: ZipArchive<BufReader<File>>,
+    /// The same file, for members that are read where they lie.
+    in_place: File,
     file_len: u64,
 }
 
 impl Npz {
     /// Opens the archive and reads its list of members.
     pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
-        let path = path.as_ref().to_path_buf();
-        let file = open_file(&path)?;
+        Npz::from_file(path.as_ref(), open_seekable(path.as_ref())?)
+    }
+
+    /// The same for an open file, which `path` names in messages.
+    pub(crate) fn from_file(path: &Path, file: File) -> Result<Npz> {
+        let path = path.to_path_buf();
         let file_len = file.metadata().map_err(DataError::io("read", &path))?.len();
+        let in_place = file.try_clone().map_err(DataError::io("read", &path))?;
         let archive = ZipArchive::new(BufReader::new(file)).map_err(undecodable(&path))?;
-        Ok(Npz { path, archive, file_len })
+        Ok(Npz { path, archive, in_place, file_len })
     }
 
     /// The names of the arrays, without `.npy`, in the order of the archive.
@@ -68,7 +75,7 @@ impl Npz {
                     return Err(DataError::malformed(member_path, "archive member", expected, found));
                 }
                 drop(entry);
-                let file = File::open(&self.path).map_err(DataError::io("open", &self.path))?;
+                let file = self.in_place.try_clone().map_err(DataError::io("read", &self.path))?;
                 ArrayFile::new(member_path, ByteSource::File { file, start, len: size })
             }
             CompressionMethod::Deflated => {

@@ -16,7 +16,7 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::file_kind::open_file;
+use crate::input::open_seekable;
 use crate::{ColumnRole, DataError, Result, Wanted};
 
 /// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
@@ -26,6 +26,7 @@ const BATCH_ROWS: usize = 4096;
 pub(crate) struct ParquetFile {
     path: PathBuf,
     builder: ParquetRecordBatchReaderBuilder<File>,
+    file_len: u64,
 }
 
 /// One column of one batch, with what a message needs to say where it is.
@@ -38,14 +39,24 @@ pub(crate) struct Column<'a> {
 
 impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = open_file(path)?;
+        ParquetFile::from_file(path, open_seekable(path)?)
+    }
+
+    /// The same for an open file, which `path` names in messages.
+    pub(crate) fn from_file(path: &Path, file: File) -> Result<ParquetFile> {
+        let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
         let builder = builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))?;
-        Ok(ParquetFile { path: path.to_path_buf(), builder })
+        Ok(ParquetFile { path: path.to_path_buf(), builder, file_len })
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
         self.builder.schema()
+    }
+
+    /// The size of the file.
+    pub(crate) fn file_len(&self) -> u64 {
+        self.file_len
     }
 
     /// What the file says its number of rows is; a hint, since nothing has checked it.

@@ -1,5 +1,6 @@
 //! Parquet files with a column of embeddings.
 
+use std::fs::File;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
@@ -24,10 +25,10 @@ pub(crate) struct RowNames {
 }
 
 /// Opens a table whose embeddings lie in one column. They are decoded to memory; no other column but label and id is.
-pub(crate) fn open_parquet(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
-    let file = ParquetFile::open(path)?;
+pub(crate) fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> Result<ExampleTable> {
+    let file = ParquetFile::from_file(path, file)?;
     let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
-    let file_len = std::fs::metadata(path).map_err(DataError::io("read", path))?.len() as usize;
+    let file_len = file.file_len() as usize;
     let claimed_rows = file.claimed_rows();
     let network = file.metadata().remove(NETWORK_KEY);
     let mut features = Embeddings::default();

@@ -1,9 +1,12 @@
 //! Tables of examples: features, and where the file has them, labels and ids.
 
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use crate::clip_retrieval::open_clip_retrieval;
 use crate::ids_table::{ids_table_of, read_ids_table};
+use crate::input::{is_stream, open_seekable};
 use crate::parquet_table::open_parquet;
 use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
 
@@ -49,23 +52,10 @@ impl ExampleTable {
     /// Opens `.npz`, `.npy`, `.parquet` or a folder that clip-retrieval wrote.
     pub fn open(path: impl AsRef<Path>, columns: &TableColumns) -> Result<ExampleTable> {
         let path = path.as_ref();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-        let mut table = match extension {
-            _ if path.join("img_emb").is_dir() => open_clip_retrieval(path, columns)?,
-            _ if path.is_dir() => return Err(not_features(path, "no ending")),
-            "npz" => open_npz(path)
-                .map_err(DataError::unless_other_kind(path, Wanted::Features))?
-                .with_ids_table()?,
-            "npy" => {
-                let matrix = Matrix::open(path);
-                let matrix = matrix.map_err(DataError::unless_other_kind(path, Wanted::Features))?;
-                ExampleTable::new(path, matrix, None, None)?.with_ids_table()?
-            }
-            "parquet" => open_parquet(path, columns)?,
-            _ => {
-                std::fs::metadata(path).map_err(DataError::io("open", path))?;
-                return Err(not_features(path, extension));
-            }
+        let mut table = match path.is_dir() {
+            true if path.join("img_emb").is_dir() => open_clip_retrieval(path, columns)?,
+            true => return Err(not_features(path, "no ending")),
+            false => open_file(path, columns)?,
         };
         if let Some(labels_path) = &columns.labels {
             let labels = Labels::open(labels_path)?;
@@ -128,8 +118,45 @@ fn not_features(path: &Path, extension: &str) -> DataError {
     }
 }
 
-fn open_npz(path: &Path) -> Result<ExampleTable> {
-    let mut archive = Npz::open(path)?;
+/// By the ending of the name; a stream, which may have none, by its first bytes.
+fn open_file(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    let is_known = ["npz", "npy", "parquet"].contains(&extension);
+    if !is_known && !is_stream(path) {
+        std::fs::metadata(path).map_err(DataError::io("open", path))?;
+        return Err(not_features(path, extension));
+    }
+    let mut file = open_seekable(path)?;
+    let kind = if is_known { extension } else { kind_of(path, &mut file)? };
+    let other_kind = || DataError::unless_other_kind(path, Wanted::Features);
+    match kind {
+        "npz" => open_npz(path, file).map_err(other_kind())?.with_ids_table(),
+        "npy" => {
+            let array = ArrayFile::from_file(path, file).and_then(Matrix::from_array);
+            ExampleTable::new(path, array.map_err(other_kind())?, None, None)?.with_ids_table()
+        }
+        _ => open_parquet(path, file, columns),
+    }
+}
+
+fn kind_of(path: &Path, file: &mut File) -> Result<&'static str> {
+    let mut start = Vec::new();
+    let read = file.take(6).read_to_end(&mut start).and_then(|_| file.rewind());
+    read.map_err(DataError::io("read", path))?;
+    match start.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => Ok("parquet"),
+        [b'P', b'K', ..] => Ok("npz"),
+        b"\x93NUMPY" => Ok("npy"),
+        [] => Err(DataError::malformed(path, "start of file", "NumPy or Parquet data", "an empty file")),
+        _ => {
+            let found = format!("the bytes {start:02x?}");
+            Err(DataError::malformed(path, "start of file", "NumPy or Parquet data", found))
+        }
+    }
+}
+
+fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
+    let mut archive = Npz::from_file(path, file)?;
     let Some((features, labels)) = NPZ_NAMES.into_iter().find(|(features, _)| archive.contains(features))
     else {
         let expected = "an array `features_all`, `features` or `X`";
@@ -228,8 +255,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, ints, lines) =
             (folder.path().join("x.npy"), folder.path().join("y.npy"), folder.path().join("y.txt"));
-        write_npy_f32(std::fs::File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
-        write_npy_i64(std::fs::File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
+        write_npy_f32(File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
+        write_npy_i64(File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
         std::fs::write(&lines, "owl\nowl\ncat\n").unwrap();
         assert_eq!(open(&path).unwrap().labels, None);
         let columns = TableColumns { labels: Some(ints), ..TableColumns::default() };
@@ -249,7 +276,7 @@ mod tests {
                 let writer = NpzWriter::create(&path).unwrap().f32("X", &[2, 1], &[1.0; 2]).unwrap();
                 writer.finish().unwrap();
             } else {
-                write_npy_f32(std::fs::File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
+                write_npy_f32(File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
             }
             std::fs::write(ids_table_of(&path), "id,class\n\"a,b\",owl\nc,cat\n").unwrap();
             let table = open(&path).unwrap();

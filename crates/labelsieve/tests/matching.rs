@@ -1,6 +1,8 @@
 //! The matcher against captions by hand, and against a naive matcher that shares only the Unicode tables with it.
 
-use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, NameWarning, TextEncoding};
+use labelsieve::matching::{
+    ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, NameWarning, TextEncoding,
+};
 use proptest::prelude::*;
 
 fn class(id: &str, names: &[&str], exclude: &[&str]) -> ClassEntry {
@@ -94,6 +96,28 @@ fn an_excluded_name_anywhere_outweighs_every_name() {
     check(MatchRule::Phrase, &["crane"], &["bird:crane@0"]);
     check(MatchRule::AnyWord, &["crane"], &["bird:crane@0", "fly:crane fly@0"]);
     check(MatchRule::AnyWord, &["crane flies"], &["fly:crane fly@0"]);
+}
+
+/// What a comparing matcher finds by each of its rules, as positions of classes.
+fn compared(classes: &[ClassEntry], texts: &[&str]) -> (Vec<usize>, Vec<usize>) {
+    let list = ClassList::new(classes.to_vec()).unwrap();
+    let matcher = Matcher::comparing(&list, MatchRule::Phrase, MatchRule::Plural).unwrap();
+    assert!(matcher.compares());
+    let (mut asked, mut wider, mut searcher) = (Vec::new(), Vec::new(), matcher.searcher());
+    texts.iter().enumerate().for_each(|(column, text)| searcher.push(column, text, TextEncoding::Plain));
+    searcher.take_compared(|class| match class {
+        ComparedClass::Asked(found) => asked.push(found.class),
+        ComparedClass::Wider(class) => wider.push(class),
+    });
+    (asked, wider)
+}
+
+#[test]
+fn a_comparison_says_what_the_wider_rule_would_find() {
+    let classes = [class("bird", &["crane"], &["crane fly"]), class("cat", &["cat"], &[])];
+    assert_eq!(compared(&classes, &["a crane", "two cats"]), (vec![0], vec![0, 1]));
+    // The plural widens what is excluded, too.
+    assert_eq!(compared(&classes, &["a crane among crane flies"]), (vec![0], vec![]));
 }
 
 #[test]
@@ -228,6 +252,20 @@ proptest! {
         if names.iter().chain([&excluded]).all(|name| naive::words(name).len() <= 4) {
             check_against(MatchRule::Plural, &texts, &names, &excluded, phrase, phrase)?;
         }
+    }
+
+    #[test]
+    fn a_comparison_agrees_with_both_rules(
+        texts in prop::collection::vec(noun_caption(), 0..3),
+        names in prop::collection::vec(noun_caption(), 1..4),
+        excluded in noun_caption(),
+    ) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let classes = [class("c", &names, &[&excluded])];
+        let (asked, wider) = compared(&classes, &texts);
+        prop_assert_eq!(asked.len(), found(&classes, MatchRule::Phrase, &texts).len());
+        prop_assert_eq!(wider.len(), found(&classes, MatchRule::Plural, &texts).len());
     }
 
     #[test]

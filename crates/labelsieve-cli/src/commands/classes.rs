@@ -11,7 +11,8 @@ use crate::printer::Printer;
 /// Convert a class file or a list of WordNet synsets to TOML
 #[derive(Args)]
 pub struct Classes {
-    /// Classes: .toml, .csv, or .txt with one synset per line (`n03028079 church, church building`)
+    /// Classes: .toml, .csv, or .txt with one synset per line (`n03028079 church, church building`); - for standard
+    /// input
     #[arg(value_name = "FILE")]
     input: PathBuf,
 

@@ -5,26 +5,28 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, Matcher, NameWarning, TextEncoding};
+use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, NameWarning, TextEncoding};
 use labelsieve_data::text::{
-    OnBadRow, ScanSummary, TextColumns, TextFormat, TextSource, read_class_file, scan,
+    DamagedFile, OnBadRow, ScanSummary, TextColumns, TextFormat, TextSource, read_class_file, scan,
 };
 use labelsieve_data::{AtomicFile, CandidateWriter};
 
-use crate::candidates::CandidateSink;
+use crate::candidates::{CandidateSink, NameSearch, PluralCount};
+use crate::hint::user_error;
 use crate::inputs::check_output;
 use crate::leaks::LeakArgs;
 use crate::printer::Printer;
+use crate::text_hints::for_encoding;
 
 /// Find the candidates of each class: examples whose texts contain one of its names
 #[derive(Args)]
 pub struct Match {
-    /// The classes and their names: .toml, .csv, or .txt with one WordNet synset per line
+    /// The classes and their names: .toml, .csv, or .txt with one WordNet synset per line; - for standard input
     #[arg(long, value_name = "FILE")]
     classes: PathBuf,
 
-    /// Texts: YFCC100M metadata, CSV, TSV, JSON Lines or Parquet, plain or .gz, .bz2, .zst; globs, folders of
-    /// img2dataset or clip-retrieval
+    /// Texts: YFCC100M metadata, CSV, TSV, JSON Lines or Parquet, plain or .gz, .bz2, .zst; globs, pipes, - for
+    /// standard input; folders of img2dataset or clip-retrieval, or of images with a metadata.csv, .jsonl or .parquet
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     text: Vec<PathBuf>,
 
@@ -33,7 +35,8 @@ pub struct Match {
     #[arg(long = "text-column", value_name = "NAME", value_delimiter = ',')]
     text_columns: Vec<String>,
 
-    /// Column that names the example [default: id, key, uid, image_path or file_name]
+    /// Column that names the example [default: id, key, uid, image_path or file_name; for a folder of images,
+    /// file_name]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
@@ -49,7 +52,7 @@ pub struct Match {
     #[arg(long)]
     percent_encoded: bool,
 
-    /// Stop at the first malformed row instead of counting and skipping it
+    /// Stop at the first malformed row or damaged file instead of counting and skipping it
     #[arg(long)]
     strict: bool,
 
@@ -66,6 +69,8 @@ pub struct Match {
 }
 
 const MIB: u64 = 1 << 20;
+/// Warnings of one kind that are printed one by one.
+const SHOWN: usize = 5;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RuleArg {
@@ -91,25 +96,30 @@ enum FormatArg {
 impl Match {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let classes = read_class_file(&self.classes)?;
-        let matcher =
-            Matcher::new(&classes, self.rule.into()).context("cannot search for the class names")?;
-        warn_about_names(matcher.warnings(), &classes, printer);
+        let names =
+            NameSearch::new(&classes, self.rule.into()).context("cannot search for the class names")?;
+        warn_about_names(names.matcher.warnings(), &classes, printer);
         let source = TextSource::open(&self.text, &self.columns())?;
         let inputs: Vec<&Path> = source.paths().chain([self.classes.as_path()]).collect();
         check_output(&self.output, &inputs)?;
-        let (fields, n_files) = (source.text_columns().join(", "), source.paths().len());
+        let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
         printer.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.check(printer)?;
 
-        let sink = || CandidateSink::new(&matcher, &classes, &source, checked.as_ref(), self.leaks.fate());
+        let sink = || CandidateSink::new(&names, &classes, &source, checked.as_ref(), self.leaks.fate());
 
         let mut writer = CandidateWriter::create(&self.output, &self.provenance())?;
-        let bar = printer.progress(source.n_bytes() / MIB, "MiB");
+        let bar = match source.n_bytes() {
+            Some(n_bytes) => printer.progress(n_bytes / MIB, "MiB"),
+            None => printer.counter("MiB"),
+        };
         let mut counts = vec![0; classes.classes().len()];
+        let mut plural = names.compares().then(|| PluralCount::new(counts.len()));
         let (mut n_leaks, mut n_unchecked) = (0, 0);
         let on_bad_row = if self.strict { OnBadRow::Stop } else { OnBadRow::Skip };
         let summary = scan(&source, on_bad_row, sink, CandidateSink::take, |found, progress| {
             found.classes.iter().for_each(|&class| counts[class] += 1);
+            plural.iter_mut().for_each(|plural| plural.add(&found));
             n_leaks += found.n_leaks;
             n_unchecked += found.n_unchecked;
             bar.set_position(progress.n_bytes / MIB);
@@ -118,16 +128,63 @@ impl Match {
         })?;
         bar.finish_and_clear();
 
-        let statistics = CandidateStatistics::new(&classes, &counts);
+        let estimate = plural.as_ref().map(|plural| plural.estimate(&counts, summary.n_rows));
+        let statistics = CandidateStatistics::compared(&classes, &counts, estimate.as_deref());
         if let Some(path) = &self.stats {
             write_json(path, &statistics)?;
         }
-        writer.finish()?;
         report_rows(&summary, printer);
         self.leaks.report(n_leaks, n_unchecked, printer);
+        check_rows(&summary)?;
+        if statistics.n_candidates == 0 {
+            return Err(self.nothing_found(&classes, &source, &summary, &statistics, n_leaks));
+        }
+        writer.finish()?;
+        if let Some(plural) = plural.filter(|plural| plural.n_rows < summary.n_rows) {
+            let n_rows = plural.n_rows;
+            printer.note(&format!("what --rule plural would find is estimated from {n_rows} of the rows"));
+        }
         let n_candidates = statistics.n_candidates;
         printer.note(&format!("{n_candidates} candidates written to `{}`", self.output.display()));
         printer.data(statistics.to_string().trim_end())
+    }
+
+    /// A file without candidates would only fail later, in `clean`, so there is none.
+    fn nothing_found(
+        &self,
+        classes: &ClassList,
+        source: &TextSource,
+        summary: &ScanSummary,
+        statistics: &CandidateStatistics,
+        n_leaks: u64,
+    ) -> anyhow::Error {
+        let output = self.output.display();
+        if n_leaks > 0 {
+            let message = format!(
+                "all {n_leaks} candidates are copies of guarded examples; `{output}` was not written"
+            );
+            return user_error(message, "leave out --drop-leaks to have them flagged instead");
+        }
+        let names: Vec<&str> =
+            classes.classes().iter().flat_map(|class| &class.names).map(String::as_str).collect();
+        let searched = match names.as_slice() {
+            [first, second, third, _, ..] => {
+                format!("`{first}`, `{second}`, `{third}` and {} more names", names.len() - 3)
+            }
+            names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        };
+        let hint = match (MatchRule::from(self.rule), statistics.n_candidates_plural) {
+            (_, Some(n)) if n > 0 => format!("--rule plural would find {n} candidates"),
+            (MatchRule::AnyWord, _) => "search other columns with --text-column".to_owned(),
+            (MatchRule::Plural, _) => "try --rule any-word, or other columns with --text-column".to_owned(),
+            _ => "try --rule plural or any-word, or other columns with --text-column".to_owned(),
+        };
+        let columns = source.text_columns().join(", ");
+        let message = format!(
+            "no candidates: {} rows read, but none contains {searched} in {columns}; `{output}` was not written",
+            summary.n_rows
+        );
+        user_error(message, hint)
     }
 
     fn columns(&self) -> TextColumns {
@@ -150,24 +207,58 @@ impl Match {
     }
 }
 
-/// Says which rows were left out and why.
+/// Says which rows and files were left out and why.
 fn report_rows(summary: &ScanSummary, printer: &Printer) {
     if summary.n_bad > 0 {
-        printer.warning(&format!("{} malformed rows skipped; the first:", summary.n_bad));
+        let swallowed = match summary.n_swallowed {
+            0 => String::new(),
+            n => format!(", and with them {n} lines after quotes that do not close"),
+        };
+        printer.warning(&format!("{} malformed rows skipped{swallowed}; the first:", summary.n_bad));
         for (path, bad) in &summary.first_bad {
             let place = format!("{}:{}", path.display(), bad.position);
             printer.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
         }
     }
+    // When nothing at all was read, the error says it.
+    for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
+        printer.hint(&for_encoding(path, *encoding));
+    }
+    for DamagedFile { path, message, lost } in summary.damaged.iter().take(SHOWN) {
+        printer.warning(&format!("`{}` is damaged: {lost} ({message})", path.display()));
+    }
+    if summary.damaged.len() > SHOWN {
+        printer.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));
+    }
+    let damaged = match summary.damaged.len() {
+        0 => String::new(),
+        n => format!("; {n} of {} files damaged", summary.n_files),
+    };
     let skipped = match summary.n_skipped {
         0 => String::new(),
         n => format!(" ({n} videos or failed downloads left out)"),
     };
-    printer.note(&format!("{} rows read{skipped}", summary.n_rows));
+    printer.note(&format!("{} rows read{skipped}{damaged}", summary.n_rows));
+}
+
+/// Nothing read is no result.
+fn check_rows(summary: &ScanSummary) -> Result<()> {
+    if summary.n_rows > 0 {
+        return Ok(());
+    }
+    let message = match (summary.n_bad, summary.n_skipped) {
+        (0, 0) => "no row could be read: the files hold none".to_owned(),
+        (0, n) => format!("no row could be read: all {n} are videos or failed downloads"),
+        (n, _) => format!("no row could be read: all {n} are malformed"),
+    };
+    let hint = match summary.foreign.first() {
+        Some((path, encoding)) => for_encoding(path, *encoding),
+        None => "say what the files are with --format, if they are taken for something else".to_owned(),
+    };
+    Err(user_error(message, hint))
 }
 
 fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, printer: &Printer) {
-    const SHOWN: usize = 5;
     let id = |class: usize| classes.classes()[class].id.as_str();
     for warning in warnings.iter().take(SHOWN) {
         match warning {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::matching::TextEncoding;
 
-use super::source::{ID_NAMES, column_names};
+use super::layout::{ID_NAMES, column_names};
 use super::{OnBadRow, RowSink, TextColumns, TextSource, scan};
 use crate::Result;
 

@@ -6,7 +6,10 @@ use std::path::Path;
 use labelsieve::matching::{ClassEntry, ClassList};
 use serde::{Deserialize, Serialize};
 
+use super::faults::utf8;
+use super::line_blocks::unclosed_quote;
 use super::synset_list;
+use crate::input::{is_stream, read};
 use crate::{AtomicFile, DataError, Result};
 
 /// `[[class]]` tables.
@@ -42,19 +45,16 @@ impl From<ClassRow> for ClassEntry {
     }
 }
 
-/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets.
+/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets. A pipe, or `-` for standard input, may hold any of them.
 pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let place = format!("byte {}", error.utf8_error().valid_up_to());
-        DataError::malformed(path, place, "UTF-8", "other bytes")
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
-    let classes = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("toml") => parse_toml(path, text)?,
-        Some("csv") => parse_csv(path, text)?,
-        Some("txt") => synset_list::parse(text),
+    let text = utf8(path, read(path)?)?;
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let classes = match extension {
+        Some("toml") => parse_toml(path, &text)?,
+        Some("csv") => parse_csv(path, &text)?,
+        Some("txt") => synset_list::parse(&text),
+        _ if is_stream(path) => parse_by_content(path, &text)?,
         _ => {
             return Err(DataError::malformed(
                 path,
@@ -84,6 +84,20 @@ pub fn write_class_file(path: impl AsRef<Path>, classes: &ClassList) -> Result<(
     let mut file = AtomicFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(DataError::io("write", path))?;
     file.commit()
+}
+
+/// A stream has no name that would say what it is.
+fn parse_by_content(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
+    let is_data = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let first = text.lines().map(str::trim).find(is_data).unwrap_or_default();
+    let is_header = first.split(',').any(|name| name.trim().trim_matches('"') == "id");
+    if first.starts_with("[[") || first.starts_with("class") && first.contains('=') {
+        parse_toml(path, text)
+    } else if is_header {
+        parse_csv(path, text)
+    } else {
+        Ok(synset_list::parse(text))
+    }
 }
 
 fn parse_toml(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
@@ -117,6 +131,10 @@ fn parse_csv(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
             let expected = "the columns id, display_name, names and exclude";
             return Err(DataError::malformed(path, "line 1", expected, format!("`{name}`")));
         }
+    }
+    if let Some(line) = unclosed_quote(text) {
+        let expected = "a closing quote for the one that opens here";
+        return Err(DataError::malformed(path, format!("line {line}"), expected, "the end of the file"));
     }
     let mut classes = Vec::new();
     for record in reader.records() {
@@ -215,7 +233,28 @@ mod tests {
             "class `a`: expected at least one name, found none",
         );
         check_error("c.xlsx", b"", "expected .toml, .csv or .txt");
-        check_error("c.toml", b"id = \"\xff", "byte 6: expected UTF-8");
+        check_error(
+            "c.toml",
+            b"\nid = \"\xff",
+            "line 2: expected text in UTF-8, found what seems to be ISO-8859-1",
+        );
+        check_error(
+            "c.csv",
+            b"id,names\na,\"cat\nb,dog\n",
+            "line 2: expected a closing quote for the one that opens here, found the end of the file",
+        );
+    }
+
+    #[test]
+    fn a_stream_is_told_by_its_content() {
+        let check = |text: &str, expected: &[&str]| {
+            let classes = parse_by_content(Path::new("-"), text).unwrap();
+            let ids: Vec<&str> = classes.iter().map(|class| class.id.as_str()).collect();
+            assert_eq!(ids, expected, "{text}");
+        };
+        check("# mine\n[[class]]\nid = \"a\"\nnames = [\"b\"]\n", &["a"]);
+        check("names,id\ncat,a\n", &["a"]);
+        check("n03028079 church, church building\n", &["n03028079"]);
     }
 
     proptest::proptest! {

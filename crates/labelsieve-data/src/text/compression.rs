@@ -1,46 +1,83 @@
 //! Files as bytes, decompressed on the way when they are compressed.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::faults::{ForeignEncoding, Lost};
+use crate::input::{Input, spool};
 use crate::{DataError, Result};
 
-/// An open text file. Whether it is compressed is told from its first bytes, since names lie.
+/// An open text file or stream. Whether it is compressed is told from its first bytes, since names lie.
+///
+/// What was read to find out what the file is can be put back, so that a pipe is read only once.
 pub(super) struct TextInput {
     path: PathBuf,
     format: &'static str,
     decoded: Box<dyn Read + Send>,
+    /// Decompressed bytes that come before those of `decoded`.
+    head: Vec<u8>,
+    /// Nothing more will come out of `decoded`.
+    ended: bool,
+    /// Why it ended, unless that was its end.
+    failure: Option<DataError>,
     n_decoded: u64,
     n_consumed: Arc<AtomicU64>,
+    len: Option<u64>,
 }
 
 impl TextInput {
     pub(super) fn open(path: &Path) -> Result<TextInput> {
-        let file = File::open(path).map_err(DataError::io("open", path))?;
-        if file.metadata().map_err(DataError::io("open", path))?.is_dir() {
-            return Err(DataError::malformed(path, "input", "a file", "a folder"));
+        TextInput::new(path, Input::open(path)?)
+    }
+
+    fn new(path: &Path, input: Input) -> Result<TextInput> {
+        let len = input.len();
+        let n_read = Arc::new(AtomicU64::new(0));
+        let mut file = BufReader::with_capacity(1 << 20, Counted { inner: input, n: n_read.clone() });
+        let start = file.fill_buf().map_err(DataError::io("read", path))?;
+        let start: Vec<u8> = start.iter().copied().take(10).collect();
+        let format = compression_of(&start);
+        check_name(path, format, &start, len)?;
+        // Of plain text, what was read is what was used; a decoder leaves much of it in the buffer.
+        if format == PLAIN {
+            return Ok(TextInput::decoding(path, format, Box::new(file), n_read, len));
         }
         let n_consumed = Arc::new(AtomicU64::new(0));
-        let mut file = BufReader::with_capacity(1 << 20, Counted { file, n_read: n_consumed.clone() });
-        let start = peek(&mut file, path)?;
-        let format = compression_of(&start);
-        check_name(path, format, &start)?;
+        let file = Counted { inner: file, n: n_consumed.clone() };
         let decoded: Box<dyn Read + Send> = match format {
             "gzip" => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
             "bzip2" => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
-            "zstd" => {
+            _ => {
                 Box::new(zstd::stream::read::Decoder::with_buffer(file).map_err(DataError::io("read", path))?)
             }
-            _ => Box::new(file),
         };
-        Ok(TextInput { path: path.to_path_buf(), format, decoded, n_decoded: 0, n_consumed })
+        Ok(TextInput::decoding(path, format, decoded, n_consumed, len))
+    }
+
+    fn decoding(
+        path: &Path,
+        format: &'static str,
+        decoded: Box<dyn Read + Send>,
+        n_consumed: Arc<AtomicU64>,
+        len: Option<u64>,
+    ) -> TextInput {
+        let path = path.to_path_buf();
+        let (head, ended, failure, n_decoded) = (Vec::new(), false, None, 0);
+        let mut input = TextInput { path, format, decoded, head, ended, failure, n_decoded, n_consumed, len };
+        input.skip_byte_order_mark();
+        input
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The size of the file as stored; unknown for a stream.
+    pub(super) fn len(&self) -> Option<u64> {
+        self.len
     }
 
     /// Bytes taken from the file itself so far: how far along the work is.
@@ -48,38 +85,87 @@ impl TextInput {
         self.n_consumed.load(Ordering::Relaxed)
     }
 
-    /// Appends bytes to `block` until it holds `size` or the input ends; returns whether it ended.
-    pub(super) fn fill(&mut self, block: &mut Vec<u8>, size: usize) -> Result<bool> {
+    /// Appends bytes to `block` until it holds `size` or no more come; returns whether no more come.
+    /// [`TextInput::take_failure`] then says why.
+    pub(super) fn fill(&mut self, block: &mut Vec<u8>, size: usize) -> bool {
+        block.append(&mut self.head);
         let start = block.len();
         let wanted = size.saturating_sub(start) as u64;
+        if self.ended || wanted == 0 {
+            return self.ended;
+        }
         let n_read = (&mut self.decoded).take(wanted).read_to_end(block);
         self.n_decoded += (block.len() - start) as u64;
         match n_read {
-            Ok(n_read) => Ok((n_read as u64) < wanted),
-            Err(error) => Err(self.broken(error)),
+            Ok(n_read) => self.ended = (n_read as u64) < wanted,
+            Err(error) => {
+                self.ended = true;
+                self.failure = Some(self.broken(error));
+            }
         }
+        self.ended
+    }
+
+    /// The damage or the system's error at which reading ended.
+    pub(super) fn take_failure(&mut self) -> Option<DataError> {
+        self.failure.take()
+    }
+
+    /// Undoes reading: `bytes` come again, and then the failure.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>, failure: Option<DataError>) {
+        self.head.splice(..0, bytes);
+        self.failure = failure.or(self.failure.take());
+    }
+
+    /// The whole input in a file that can be read at any place.
+    pub(super) fn into_file(self) -> Result<File> {
+        spool(&self.path, &mut self.head.as_slice().chain(self.decoded))
+    }
+
+    /// Whether the input, of which nothing has been read yet, starts with `magic`.
+    pub(super) fn starts_with(&self, magic: &[u8; LONGEST_MAGIC]) -> bool {
+        self.head.starts_with(magic)
+    }
+
+    /// Refuses UTF-16, of which no line could be read; `start` are the first bytes.
+    pub(super) fn check_encoding(&self, start: &[u8]) -> Result<()> {
+        match ForeignEncoding::utf16(start) {
+            None => Ok(()),
+            Some(encoding) => {
+                Err(DataError::Encoding { path: self.path.clone(), place: "start of file".into(), encoding })
+            }
+        }
+    }
+
+    /// A byte order mark is no part of the first name or value.
+    fn skip_byte_order_mark(&mut self) {
+        let mut start = Vec::new();
+        self.fill(&mut start, LONGEST_MAGIC);
+        if start.starts_with(b"\xef\xbb\xbf") {
+            start.drain(..3);
+        }
+        self.head = start;
     }
 
     fn broken(&self, error: std::io::Error) -> DataError {
         if self.format == PLAIN {
             return DataError::io("read", &self.path)(error);
         }
-        let place = format!("after {} decompressed bytes", self.n_decoded);
-        let found = match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "the end of the file".to_string(),
-            _ => error.to_string(),
+        let (format, n_decoded, n_consumed) = (self.format, self.n_decoded, self.n_consumed());
+        let (found, lost) = match (error.kind(), self.len) {
+            (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Lost::Rest),
+            (_, None) => (error.to_string(), Lost::Rest),
+            (_, Some(of)) => (error.to_string(), Lost::Bytes { n: of.saturating_sub(n_consumed), of }),
         };
-        DataError::malformed(&self.path, place, format!("more {} data", self.format), found)
+        let message =
+            format!("after {n_decoded} decompressed bytes: expected more {format} data, found {found}");
+        DataError::Damaged { path: self.path.clone(), message, lost }
     }
 }
 
 const PLAIN: &str = "plain text";
-
-/// The first bytes of the file, which stay in the buffer.
-fn peek(file: &mut BufReader<Counted>, path: &Path) -> Result<Vec<u8>> {
-    use std::io::BufRead;
-    Ok(file.fill_buf().map_err(DataError::io("read", path))?.iter().copied().take(10).collect())
-}
+/// Bytes that tell what an input is.
+const LONGEST_MAGIC: usize = 4;
 
 fn compression_of(start: &[u8]) -> &'static str {
     match start {
@@ -94,7 +180,7 @@ fn compression_of(start: &[u8]) -> &'static str {
 }
 
 /// A name that promises compression must keep the promise: otherwise every line would be reported as malformed.
-fn check_name(path: &Path, format: &'static str, start: &[u8]) -> Result<()> {
+fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>) -> Result<()> {
     let promised = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => "gzip",
         Some("bz2") => "bzip2",
@@ -106,19 +192,33 @@ fn check_name(path: &Path, format: &'static str, start: &[u8]) -> Result<()> {
     }
     let found =
         if start.is_empty() { "an empty file".to_string() } else { format!("the bytes {start:02x?}") };
-    Err(DataError::malformed(path, "start of file", format!("{promised} data"), found))
+    let message = format!("start of file: expected {promised} data, found {found}");
+    let lost = len.filter(|&of| of > 0).map_or(Lost::Rest, |of| Lost::Bytes { n: of, of });
+    Err(DataError::Damaged { path: path.to_path_buf(), message, lost })
 }
 
-struct Counted {
-    file: File,
-    n_read: Arc<AtomicU64>,
+/// Counts the bytes that were taken from a reader.
+struct Counted<R> {
+    inner: R,
+    n: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.n_read.fetch_add(n as u64, Ordering::Relaxed);
+        let n = self.inner.read(buffer)?;
+        self.n.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.n.fetch_add(n as u64, Ordering::Relaxed);
+        self.inner.consume(n);
     }
 }
 
@@ -150,9 +250,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let mut text = Vec::new();
-        TextInput::open(&path)?.fill(&mut text, 1 << 20)?;
-        Ok(text)
+        let (mut text, mut input) = (Vec::new(), TextInput::open(&path)?);
+        input.fill(&mut text, 1 << 20);
+        input.take_failure().map_or(Ok(text), Err)
     }
 
     #[test]
@@ -176,7 +276,8 @@ mod tests {
             for cut in [bytes.len() - 1, bytes.len() - 4, bytes.len() / 2, 12] {
                 let error = read(name, &bytes[..cut]).unwrap_err().to_string();
                 assert!(error.contains(&format!("{name}`: after ")), "{cut}: {error}");
-                assert!(error.ends_with("data, found the end of the file"), "{cut}: {error}");
+                let end = "data, found the end of the file: the rest is missing";
+                assert!(error.ends_with(end), "{cut}: {error}");
             }
         }
     }
@@ -186,7 +287,8 @@ mod tests {
         for (name, mut bytes) in [("a.gz", gzip()), ("a.bz2", bzip2())] {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 0x55;
-            assert!(read(name, &bytes).is_err(), "{name}");
+            let error = read(name, &bytes).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("of {} bytes not read", bytes.len())), "{error}");
         }
     }
 
@@ -197,7 +299,22 @@ mod tests {
             error.contains("a.gz`: start of file: expected gzip data, found the bytes [69, 64"),
             "{error}"
         );
-        assert!(read("a.bz2", b"").unwrap_err().to_string().ends_with("found an empty file"));
+        assert!(
+            read("a.bz2", b"").unwrap_err().to_string().ends_with("found an empty file: the rest is missing")
+        );
+    }
+
+    #[test]
+    fn what_was_put_back_comes_again_without_its_byte_order_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "\u{feff}id,title\n").unwrap();
+        let (mut input, mut text) = (TextInput::open(&path).unwrap(), Vec::new());
+        assert!(!input.fill(&mut text, 4));
+        assert_eq!(text, b"id,t");
+        input.put_back(std::mem::take(&mut text), None);
+        assert!(input.fill(&mut text, 100));
+        assert_eq!(text, b"id,title\n");
     }
 
     proptest::proptest! {

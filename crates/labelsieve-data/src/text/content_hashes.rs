@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use super::folder::expand;
 use super::parquet_rows::{Batches, Columns, for_each_text, read_schema};
-use super::source::expand;
-use crate::Result;
+use crate::input::{is_stream, open_seekable};
+use crate::{DataError, Result};
 
 /// The column that img2dataset and clip-retrieval keep them in.
 const COLUMN: &str = "sha256";
@@ -13,15 +14,20 @@ const COLUMN: &str = "sha256";
 /// without one. An empty list where there is no such column, as in every other kind of file.
 pub fn read_content_hashes(path: impl AsRef<Path>) -> Result<Vec<String>> {
     let path = path.as_ref();
+    if is_stream(path) {
+        let found = "a pipe, which can be read only once";
+        return Err(DataError::malformed(path, "input", "a file, for its features and its digests", found));
+    }
     if !path.is_dir() && path.extension().is_none_or(|extension| extension != "parquet") {
         return Ok(Vec::new());
     }
     let mut hashes = Vec::new();
     for file in expand(path)? {
-        if read_schema(&file)?.index_of(COLUMN).is_err() {
+        let open = || open_seekable(&file);
+        if read_schema(&file, open()?)?.index_of(COLUMN).is_err() {
             return Ok(Vec::new());
         }
-        let mut batches = Batches::open(&file, &Columns::only(COLUMN))?;
+        let mut batches = Batches::open(&file, open()?, &Columns::only(COLUMN))?;
         while let Some(batch) = batches.next()? {
             for row in 0..batch.num_rows() {
                 let mut hash = String::new();

@@ -5,7 +5,8 @@ use std::path::Path;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use labelsieve::matching::TextEncoding;
 
-use super::line_blocks::{LineBlocks, RowEnd};
+use super::faults::ForeignEncoding;
+use super::line_blocks::{RowEnd, misclosed_quote};
 use super::rows::{BadRow, RowSink, Tally};
 use crate::{DataError, Result};
 
@@ -47,24 +48,19 @@ impl Dialect {
     }
 }
 
-/// The column names of a file.
-pub(super) fn read_header(path: &Path, dialect: Dialect) -> Result<Vec<String>> {
-    let mut block = Vec::new();
-    LineBlocks::open(path, dialect.row_end())?.next(&mut block)?;
-    let block = block.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&block); // a byte order mark is no part of a name
+/// The column names of a file that starts with the rows of `block`.
+pub(super) fn read_header(path: &Path, block: &[u8], dialect: Dialect) -> Result<Vec<String>> {
     let mut header = ByteRecord::new();
     let found = dialect.reader(block).read_byte_record(&mut header);
     if !found.map_err(|error| DataError::undecodable(path, "CSV", error))? {
         return Err(DataError::malformed(path, "line 1", "a header with column names", "an empty file"));
     }
     let name = |field: &[u8]| std::str::from_utf8(field).map(|name| name.trim().to_string());
-    header
-        .iter()
-        .map(|field| {
-            name(field)
-                .map_err(|_| DataError::malformed(path, "line 1", "column names in UTF-8", "other bytes"))
-        })
-        .collect()
+    let names: std::result::Result<_, _> = header.iter().map(name).collect();
+    names.map_err(|_| {
+        let encoding = ForeignEncoding::guess(header.as_slice());
+        DataError::Encoding { path: path.to_path_buf(), place: "line 1".into(), encoding }
+    })
 }
 
 /// Reads every row of `block`, whose first `n_header_rows` are not data.
@@ -79,6 +75,7 @@ pub(super) fn read_block(
     let mut record = ByteRecord::new();
     let mut n_read = 0;
     loop {
+        let start = reader.position().clone();
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => return,
@@ -89,32 +86,81 @@ pub(super) fn read_block(
         if n_read <= n_header_rows {
             continue;
         }
-        match push_row(&record, fields, sink) {
+        let end = reader.position();
+        let raw = || Raw::new(&block[start.byte() as usize..end.byte() as usize], start.line());
+        let quoting = match end.line() - start.line() {
+            0 | 1 => Ok(()),
+            _ => check_quotes(&raw(), fields.dialect),
+        };
+        match quoting.and_then(|()| push_row(&record, fields, sink)) {
             Ok(()) => tally.n_rows += 1,
-            Err((expected, found)) => {
+            Err(fault) => {
                 sink.forget_row();
-                let line = record.position().map_or(0, |position| position.line());
-                tally.add_bad(BadRow::new(line, expected, found));
+                let raw = raw();
+                tally.n_swallowed += raw.n_lines - 1;
+                tally.add_bad(fault.at(&raw));
             }
         }
     }
 }
 
-fn push_row(
-    record: &ByteRecord,
-    fields: &Fields,
-    sink: &mut impl RowSink,
-) -> std::result::Result<(), (String, String)> {
-    if record.len() != fields.n_fields {
-        return Err((format!("{} fields, as in the header", fields.n_fields), record.len().to_string()));
+/// A row as it stands in the file.
+struct Raw<'a> {
+    bytes: &'a [u8],
+    /// Its first line, counted from the start of the block.
+    line: u64,
+    n_lines: u64,
+}
+
+impl<'a> Raw<'a> {
+    /// `bytes` may start with blank lines, which the reader steps over, and end with a line break.
+    fn new(bytes: &'a [u8], line: u64) -> Raw<'a> {
+        let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let n_breaks = bytes.iter().take_while(|byte| is_break(byte)).count();
+        let (blank, bytes) = bytes.split_at(n_breaks);
+        let bytes = bytes.trim_ascii_end();
+        let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
+        Raw { bytes, line: line + lines(blank), n_lines: lines(bytes) + 1 }
     }
-    let field = |position: usize| {
-        std::str::from_utf8(&record[position])
-            .map_err(|_| ("text in UTF-8".to_string(), format!("other bytes in field {}", position + 1)))
-    };
+}
+
+/// What is wrong with a row.
+enum Fault {
+    Row { expected: String, found: String },
+    Encoding,
+}
+
+impl Fault {
+    fn at(self, raw: &Raw<'_>) -> BadRow {
+        match self {
+            Fault::Encoding => BadRow::in_other_encoding(raw.line, raw.bytes),
+            Fault::Row { expected, found } if raw.n_lines > 1 => {
+                let found = format!("{found}; a quote makes one row of {} lines", raw.n_lines);
+                BadRow::new(raw.line, expected, found)
+            }
+            Fault::Row { expected, found } => BadRow::new(raw.line, expected, found),
+        }
+    }
+}
+
+/// A field may hold line breaks; one that ends in the middle of another row's field was not meant to.
+fn check_quotes(raw: &Raw<'_>, dialect: Dialect) -> std::result::Result<(), Fault> {
+    if dialect == Dialect::Tsv || misclosed_quote(raw.bytes, b',').is_none() {
+        return Ok(());
+    }
+    let found = "a quote in the middle of a later field".to_string();
+    Err(Fault::Row { expected: "a closing quote before a comma or a line end".to_string(), found })
+}
+
+fn push_row(record: &ByteRecord, fields: &Fields, sink: &mut impl RowSink) -> std::result::Result<(), Fault> {
+    if record.len() != fields.n_fields {
+        let expected = format!("{} fields, as in the header", fields.n_fields);
+        return Err(Fault::Row { expected, found: record.len().to_string() });
+    }
+    let field = |position: usize| std::str::from_utf8(&record[position]).map_err(|_| Fault::Encoding);
     let id = field(fields.id)?;
     if id.is_empty() {
-        return Err(("an id".to_string(), "an empty field".to_string()));
+        return Err(Fault::Row { expected: "an id".to_string(), found: "an empty field".to_string() });
     }
     for (column, &position) in fields.texts.iter().enumerate() {
         sink.text(column, field(position)?, fields.encoding);
@@ -155,19 +201,29 @@ mod tests {
             [
                 BadRow::new(4, "3 fields, as in the header", "2"),
                 BadRow::new(5, "an id", "an empty field"),
-                BadRow::new(6, "text in UTF-8", "other bytes in field 3"),
+                BadRow::in_other_encoding(6, b"3,a,\xff"),
             ]
         );
+        assert_eq!(tally.encoding, Some(ForeignEncoding::Latin1));
     }
 
     #[test]
-    fn the_header_is_read_without_its_byte_order_mark() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        std::fs::write(&path, "\u{feff}id, title ,\"a,b\"\n1,2,3\n").unwrap();
-        assert_eq!(read_header(&path, Dialect::Csv).unwrap(), ["id", "title", "a,b"]);
-        std::fs::write(&path, "").unwrap();
-        assert!(read_header(&path, Dialect::Csv).unwrap_err().to_string().ends_with("found an empty file"));
+    fn lines_that_a_quote_swallows_are_counted() {
+        let (rows, tally) = read(Dialect::Csv, b"id,a,b\n\n1,x,\"open\n2,x,y\n3,x,\"closed\"\n4,x,y\n");
+        assert_eq!(rows, ["4: 0=y 1=x"]);
+        assert_eq!((tally.n_bad, tally.n_swallowed), (1, 2));
+        assert_eq!(tally.first_bad[0].position, 3);
+        let found = "a quote in the middle of a later field; a quote makes one row of 3 lines";
+        assert_eq!(tally.first_bad[0].found, found);
+    }
+
+    #[test]
+    fn the_header_gives_the_names_of_the_columns() {
+        let header = |text: &[u8]| read_header(Path::new("a.csv"), text, Dialect::Csv);
+        assert_eq!(header(b"id, title ,\"a,b\"\n1,2,3\n").unwrap(), ["id", "title", "a,b"]);
+        assert!(header(b"").unwrap_err().to_string().ends_with("found an empty file"));
+        let error = header(b"id,l\xe9gende\n").unwrap_err().to_string();
+        assert_eq!(error, "`a.csv`: line 1: expected text in UTF-8, found what seems to be ISO-8859-1");
     }
 
     proptest::proptest! {

@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::Path;
 
 use labelsieve::matching::TextEncoding;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::line_blocks::{LineBlocks, RowEnd};
 use super::rows::{BadRow, RowSink, Tally, numbered_lines};
-use crate::Result;
 
 /// What is read of each object.
 #[derive(Clone, Debug)]
@@ -20,13 +17,11 @@ pub(super) struct Keys {
     pub(super) encoding: TextEncoding,
 }
 
-/// The keys that the first objects of a file have, in the order of their appearance. Broken lines have none.
-pub(super) fn read_keys(path: &Path) -> Result<Vec<String>> {
+/// The keys that the first objects of a block have, in the order of their appearance. Broken lines have none.
+pub(super) fn read_keys(block: &[u8]) -> Vec<String> {
     const MOST_LINES: usize = 100;
-    let mut block = Vec::new();
-    LineBlocks::open(path, RowEnd::Line)?.next(&mut block)?;
     let mut keys: Vec<String> = Vec::new();
-    for (_, line) in numbered_lines(&block).take(MOST_LINES) {
+    for (_, line) in numbered_lines(block).take(MOST_LINES) {
         let object: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(line).unwrap_or_default();
         for key in object.into_iter().map(|(key, _)| key) {
@@ -35,7 +30,7 @@ pub(super) fn read_keys(path: &Path) -> Result<Vec<String>> {
             }
         }
     }
-    Ok(keys)
+    keys
 }
 
 /// Reads every line of `block`. A text may be a string, a list of strings (tags), or absent.
@@ -51,6 +46,9 @@ pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tal
             }
             Ok(Row { id: None, .. }) => {
                 tally.add_bad(BadRow::new(number, format!("an id under `{}`", keys.id), "none"))
+            }
+            Err(_) if std::str::from_utf8(line).is_err() => {
+                tally.add_bad(BadRow::in_other_encoding(number, line))
             }
             Err(error) => tally.add_bad(BadRow::new(number, "a JSON object", without_place(&error))),
         }
@@ -74,7 +72,7 @@ struct RowSeed<'k>(&'k Keys);
 impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
     type Value = Row<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Row<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Row<'de>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
@@ -86,7 +84,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Row<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
         let mut row = Row::default();
         while let Some(Key(key)) = map.next_key()? {
             let column = self.0.texts.iter().position(|text| *text == key);
@@ -114,7 +112,7 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 struct Texts<'a>(Vec<Cow<'a, str>>);
 
 impl<'de> Deserialize<'de> for Texts<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Texts<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'de>, D::Error> {
         deserializer.deserialize_any(TextsVisitor)
     }
 }
@@ -128,27 +126,27 @@ impl<'de> Visitor<'de> for TextsVisitor {
         f.write_str("text or a list of texts")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> std::result::Result<Texts<'de>, E> {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Texts<'de>, E> {
         Ok(Texts(vec![Cow::Borrowed(text)]))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> std::result::Result<Texts<'de>, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Texts<'de>, E> {
         Ok(Texts(vec![Cow::Owned(text.to_string())]))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> std::result::Result<Texts<'de>, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Texts<'de>, E> {
         Ok(Texts(vec![Cow::Owned(number.to_string())]))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> std::result::Result<Texts<'de>, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Texts<'de>, E> {
         Ok(Texts(vec![Cow::Owned(number.to_string())]))
     }
 
-    fn visit_unit<E: Error>(self) -> std::result::Result<Texts<'de>, E> {
+    fn visit_unit<E: Error>(self) -> Result<Texts<'de>, E> {
         Ok(Texts(Vec::new()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Texts<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts<'de>, A::Error> {
         let mut texts = Vec::new();
         while let Some(Texts(more)) = list.next_element()? {
             texts.extend(more);
@@ -199,6 +197,13 @@ mod tests {
                 (7, "invalid type: map, expected text or a list of texts at byte 17"),
             ]
         );
+    }
+
+    #[test]
+    fn a_line_in_another_encoding_is_told_from_a_broken_one() {
+        let (rows, tally) = read(b"{\"id\": 1, \"title\": \"caf\xe9\"}\n");
+        assert_eq!(rows, [""; 0]);
+        assert_eq!(tally.first_bad[0].found, "what seems to be ISO-8859-1");
     }
 
     proptest::proptest! {

@@ -13,7 +13,10 @@ mod class_file;
 mod compression;
 mod content_hashes;
 mod delimited;
+mod faults;
+mod folder;
 mod json_lines;
+mod layout;
 mod line_blocks;
 mod parquet_rows;
 mod rows;
@@ -23,12 +26,15 @@ mod synset_list;
 mod yfcc;
 
 pub(crate) use captions::CAPTION_NAMES;
+pub(crate) use faults::utf8;
+pub(crate) use folder::expand_pattern;
+pub(crate) use layout::column_names;
 pub(crate) use parquet_rows::{for_each_text, is_textual};
-pub(crate) use source::{column_names, expand_pattern};
 
 pub use captions::{has_captions, read_captions};
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
+pub use faults::{ForeignEncoding, Lost};
 pub use rows::{BadRow, RowSink};
-pub use scan::{OnBadRow, ScanProgress, ScanSummary, scan};
+pub use scan::{DamagedFile, OnBadRow, ScanProgress, ScanSummary, scan};
 pub use source::{TextColumns, TextFormat, TextSource};

@@ -14,7 +14,6 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::rows::{BadRow, RowSink, Tally};
-use crate::file_kind::open_file;
 use crate::parquet_columns::guarded;
 use crate::{DataError, Result, Wanted};
 
@@ -38,8 +37,8 @@ impl Columns {
 /// The number of rows that travel together.
 const BATCH_ROWS: usize = 8192;
 
-pub(super) fn read_schema(path: &Path) -> Result<SchemaRef> {
-    Ok(open(path)?.schema().clone())
+pub(super) fn read_schema(path: &Path, file: File) -> Result<SchemaRef> {
+    Ok(open(path, file)?.schema().clone())
 }
 
 /// Whether a column can hold texts or ids.
@@ -60,8 +59,9 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn open(path: &Path, columns: &Columns) -> Result<Batches> {
-        let builder = open(path)?;
+    /// `file` is what `path` leads to, or a copy of it.
+    pub(super) fn open(path: &Path, file: File, columns: &Columns) -> Result<Batches> {
+        let builder = open(path, file)?;
         let n_rows = builder.metadata().file_metadata().num_rows();
         let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
         let roots = names.filter_map(|name| builder.schema().index_of(name).ok()).collect::<Vec<_>>();
@@ -81,8 +81,7 @@ impl Batches {
     }
 }
 
-fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let file = open_file(path)?;
+fn open(path: &Path, file: File) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
     builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))
 }
@@ -219,7 +218,7 @@ mod tests {
         let path = folder.path().join("00000.parquet");
         std::fs::write(&path, file()).unwrap();
         let columns = Columns { status: None, texts: vec!["tags".into()], ..columns() };
-        let mut batches = Batches::open(&path, &columns).unwrap();
+        let mut batches = Batches::open(&path, File::open(&path).unwrap(), &columns).unwrap();
         assert_eq!(batches.claimed_rows(), 4);
         let batch = batches.next().unwrap().unwrap();
         assert_eq!((batch.num_columns(), batch.num_rows()), (2, 4));
@@ -235,7 +234,7 @@ mod tests {
             let position = position % bytes.len();
             bytes[position] = value;
             std::fs::write(&path, bytes).unwrap();
-            if let Ok(mut batches) = Batches::open(&path, &columns()) {
+            if let Ok(mut batches) = Batches::open(&path, File::open(&path).unwrap(), &columns()) {
                 while let Ok(Some(batch)) = batches.next() {
                     read_batch(&batch, &columns(), &mut Notes::default(), &mut Tally::default());
                 }
@@ -248,7 +247,7 @@ mod tests {
             let path = folder.path().join("a.parquet");
             for bytes in [bytes.clone(), [b"PAR1", &bytes[..], b"\x10\0\0\0PAR1"].concat()] {
                 std::fs::write(&path, bytes).unwrap();
-                proptest::prop_assert!(read_schema(&path).is_err());
+                proptest::prop_assert!(read_schema(&path, File::open(&path).unwrap()).is_err());
             }
         }
     }

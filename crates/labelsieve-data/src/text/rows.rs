@@ -2,8 +2,13 @@
 
 use labelsieve::matching::TextEncoding;
 
+use super::faults::ForeignEncoding;
+
 /// Receives the rows of a file: their texts, then their id.
 pub trait RowSink {
+    /// The rows of block `number` follow: a part of the input of about 1 MiB, the same in every run. A sink sees some of
+    /// the blocks, in ascending order.
+    fn start_block(&mut self, _number: u64) {}
     /// One text of the current row. `column` counts the chosen text columns; one column may hold several texts.
     fn text(&mut self, column: usize, text: &str, encoding: TextEncoding);
     /// The current row is complete.
@@ -21,11 +26,20 @@ pub struct BadRow {
     pub expected: String,
     /// What the row holds.
     pub found: String,
+    /// For a row that is no UTF-8, what its bytes look like.
+    pub encoding: Option<ForeignEncoding>,
 }
 
 impl BadRow {
     pub(super) fn new(position: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
-        BadRow { position, expected: expected.into(), found: found.into() }
+        BadRow { position, expected: expected.into(), found: found.into(), encoding: None }
+    }
+
+    /// A row whose `bytes` are no UTF-8.
+    pub(super) fn in_other_encoding(position: u64, bytes: &[u8]) -> BadRow {
+        let encoding = ForeignEncoding::guess(bytes);
+        let bad = BadRow::new(position, "text in UTF-8", encoding.to_string());
+        BadRow { encoding: Some(encoding), ..bad }
     }
 }
 
@@ -40,6 +54,10 @@ pub(super) struct Tally {
     pub n_bad: u64,
     /// The first few of them, counted from the start of the block.
     pub first_bad: Vec<BadRow>,
+    /// Lines of those that should have been rows of their own, but were swallowed by a quote.
+    pub n_swallowed: u64,
+    /// What rows that are no UTF-8 look like, if there are any.
+    pub encoding: Option<ForeignEncoding>,
 }
 
 impl Tally {
@@ -48,6 +66,7 @@ impl Tally {
 
     pub(super) fn add_bad(&mut self, bad: BadRow) {
         self.n_bad += 1;
+        self.encoding = self.encoding.max(bad.encoding);
         if self.first_bad.len() < Tally::SHOWN {
             self.first_bad.push(bad);
         }

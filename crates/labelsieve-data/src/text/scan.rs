@@ -9,24 +9,61 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 
+use super::compression::TextInput;
+use super::faults::{ForeignEncoding, Lost};
+use super::layout::Layout;
 use super::line_blocks::{LineBlocks, RowEnd};
 use super::rows::{BadRow, RowSink, Tally};
-use super::source::{Layout, TextFile, TextSource};
+use super::source::{Kept, TextFile, TextSource};
 use super::{delimited, json_lines, parquet_rows, yfcc};
+use crate::input::open_seekable;
 use crate::{DataError, Result};
 
-/// What to do with a row that breaks its format.
+/// What to do with a row that breaks its format, and with a damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBadRow {
-    /// Count it and go on.
+    /// Count it and go on; with the next file, where the rest of one cannot be read.
     Skip,
     /// Stop with an error that names it.
     Stop,
 }
 
+/// A file of which a part could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub message: String,
+    /// What was not read.
+    pub lost: Lost,
+}
+
+impl DamagedFile {
+    /// None for an error that is no damage: a wrong argument, a file that may not be read. What is lost is `lost`,
+    /// unless the error knows better.
+    pub(super) fn from_error(error: &DataError, lost: Lost) -> Option<DamagedFile> {
+        match error {
+            DataError::Damaged { path, message, lost } => {
+                Some(DamagedFile { path: path.clone(), message: message.clone(), lost: *lost })
+            }
+            DataError::Undecodable { path, message, .. } => {
+                Some(DamagedFile { path: path.clone(), message: message.clone(), lost })
+            }
+            _ => None,
+        }
+    }
+
+    fn into_error(self) -> DataError {
+        DataError::Damaged { path: self.path, message: self.message, lost: self.lost }
+    }
+}
+
 /// What was met in all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanSummary {
+    /// Files that were read or should have been.
+    pub n_files: usize,
     /// Rows that were handed on.
     pub n_rows: u64,
     /// Rows that the format says to leave out: videos, failed downloads.
@@ -35,12 +72,18 @@ pub struct ScanSummary {
     pub n_bad: u64,
     /// The first few of those, with their files.
     pub first_bad: Vec<(PathBuf, BadRow)>,
+    /// Lines that a quote made part of a malformed row, beyond the first line of that row.
+    pub n_swallowed: u64,
+    /// Files with rows that are no UTF-8, and what these look like.
+    pub foreign: Vec<(PathBuf, ForeignEncoding)>,
+    /// Files of which a part could not be read.
+    pub damaged: Vec<DamagedFile>,
 }
 
 /// How far a scan has come.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanProgress {
-    /// Bytes of the files behind us, of [`TextSource::n_bytes`].
+    /// Bytes of the files behind us, of [`TextSource::n_bytes`] where that is known.
     pub n_bytes: u64,
     /// Rows behind us.
     pub n_rows: u64,
@@ -55,10 +98,14 @@ pub fn scan<S: RowSink, O: Send>(
     finish: impl Fn(&mut S) -> O + Sync,
     mut collect: impl FnMut(O, ScanProgress) -> Result<()>,
 ) -> Result<ScanSummary> {
+    let mut summary =
+        Summariser { source, on_bad_row, file: 0, n_before: 0, summary: ScanSummary::default() };
+    summary.summary.n_files = source.files.len() + source.damaged.len();
+    source.damaged.iter().try_for_each(|file| summary.add_damaged(file.clone()))?;
     let n_workers = rayon::current_num_threads();
     // Workers answer through a channel of their own block; the caller waits for the blocks in the order of reading.
     let (job_sender, jobs) = sync_channel::<Job<O>>(n_workers);
-    let (answer_sender, answers) = sync_channel::<Result<Pending<O>>>(2 * n_workers);
+    let (answer_sender, answers) = sync_channel::<Reading<O>>(2 * n_workers);
     let (used_sender, used) = sync_channel::<Vec<u8>>(4 * n_workers);
     let jobs = Arc::new(Mutex::new(jobs)); // owned by the workers alone: when all are gone, the reader notices
     std::thread::scope(|threads| {
@@ -69,10 +116,14 @@ pub fn scan<S: RowSink, O: Send>(
             threads.spawn(move || work(source, &jobs, new_sink(), finish, used_sender));
         }
         drop(jobs);
-        let mut summary =
-            Summariser { source, on_bad_row, file: 0, n_before: 0, summary: ScanSummary::default() };
-        for pending in answers {
-            let Pending { file, n_bytes, answer } = pending?;
+        for reading in answers {
+            let Pending { file, n_bytes, answer } = match reading {
+                Reading::Block(pending) => pending,
+                Reading::Failed { file, failure } => {
+                    summary.fail(file, failure)?;
+                    continue;
+                }
+            };
             let Ok(Answer { output, tally, n_lines }) = answer.recv() else {
                 break; // the worker panicked; leaving the scope passes the panic on
             };
@@ -84,6 +135,8 @@ pub fn scan<S: RowSink, O: Send>(
 }
 
 struct Block {
+    /// Counted over all files.
+    number: u64,
     file: usize,
     /// Whether the block starts its file, with a header if the format has one.
     is_first: bool,
@@ -107,6 +160,28 @@ struct Answer<O> {
     n_lines: u64,
 }
 
+/// What the reading thread has to say, in the order of the input.
+enum Reading<O> {
+    Block(Pending<O>),
+    /// The rest of a file cannot be read.
+    Failed {
+        file: usize,
+        failure: Failure,
+    },
+}
+
+/// Why a file ends before its end, and what is lost if that is damage.
+struct Failure {
+    error: Box<DataError>,
+    lost: Lost,
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Failure {
+        Failure { error: Box::new(error), lost: Lost::Rest }
+    }
+}
+
 struct Pending<O> {
     file: usize,
     n_bytes: u64,
@@ -118,26 +193,30 @@ fn read_blocks<O>(
     source: &TextSource,
     used: Receiver<Vec<u8>>,
     jobs: SyncSender<Job<O>>,
-    answers: SyncSender<Result<Pending<O>>>,
+    answers: SyncSender<Reading<O>>,
 ) {
-    let mut n_bytes_before = 0;
+    let (mut n_bytes_before, mut n_blocks) = (0, 0);
     for (file, text_file) in source.files.iter().enumerate() {
-        let mut is_first = true;
+        let (mut is_first, mut n_bytes_read) = (true, 0);
         let mut send = |payload, n_bytes| {
             let (sender, answer) = sync_channel(1);
-            let block = Block { file, is_first: std::mem::take(&mut is_first), payload };
+            let block = Block { number: n_blocks, file, is_first: std::mem::take(&mut is_first), payload };
+            n_blocks += 1;
+            n_bytes_read = n_bytes;
             let pending = Pending { file, n_bytes: n_bytes_before + n_bytes, answer };
-            answers.send(Ok(pending)).is_ok() && jobs.send(Job { block, answer: sender }).is_ok()
+            answers.send(Reading::Block(pending)).is_ok() && jobs.send(Job { block, answer: sender }).is_ok()
         };
         match read_file(text_file, &used, &mut send) {
-            Ok(Flow::Ended) => n_bytes_before += text_file.n_bytes,
+            Ok(Flow::Ended) => {}
             Ok(Flow::Unwanted) => return,
-            Err(error) => {
-                // Whoever hung up has an earlier error to report.
-                let _ = answers.send(Err(error));
-                return;
+            Err(failure) => {
+                // The caller hangs up unless this is damage to be skipped.
+                if answers.send(Reading::Failed { file, failure }).is_err() {
+                    return;
+                }
             }
         }
+        n_bytes_before += text_file.n_bytes.unwrap_or(n_bytes_read);
     }
 }
 
@@ -150,13 +229,13 @@ fn read_file(
     file: &TextFile,
     used: &Receiver<Vec<u8>>,
     send: &mut impl FnMut(Payload, u64) -> bool,
-) -> Result<Flow> {
+) -> std::result::Result<Flow, Failure> {
     let row_end = match &file.layout {
         Layout::Parquet(columns) => return read_batches(file, columns, send),
         Layout::Delimited(fields) => fields.dialect.row_end(),
         Layout::Yfcc(_) | Layout::JsonLines(_) => RowEnd::Line,
     };
-    let mut blocks = LineBlocks::open(&file.path, row_end)?;
+    let mut blocks = LineBlocks::new(open_text(file)?, row_end);
     loop {
         let mut block = used.try_recv().unwrap_or_default();
         if !blocks.next(&mut block)? {
@@ -168,21 +247,35 @@ fn read_file(
     }
 }
 
+fn open_text(file: &TextFile) -> Result<TextInput> {
+    let Kept::Stream(stream) = &file.kept else { return TextInput::open(&file.path) };
+    let stream = stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    stream.ok_or_else(|| DataError::ReadTwice { path: file.path.clone() })
+}
+
 fn read_batches(
     file: &TextFile,
     columns: &parquet_rows::Columns,
     send: &mut impl FnMut(Payload, u64) -> bool,
-) -> Result<Flow> {
-    let mut batches = parquet_rows::Batches::open(&file.path, columns)?;
+) -> std::result::Result<Flow, Failure> {
+    let bytes = match &file.kept {
+        Kept::Copy(copy) => copy.try_clone().map_err(DataError::io("read", &file.path))?,
+        _ => open_seekable(&file.path)?,
+    };
+    let mut batches = parquet_rows::Batches::open(&file.path, bytes, columns)?;
+    let of = u64::try_from(batches.claimed_rows()).unwrap_or(0);
     let mut n_read = 0;
-    while let Some(batch) = batches.next()? {
-        n_read += batch.num_rows();
-        let fraction = n_read as f64 / batches.claimed_rows().max(1) as f64;
-        if !send(Payload::Rows(batch), (file.n_bytes as f64 * fraction) as u64) {
+    loop {
+        let lost = Lost::Rows { n: of.saturating_sub(n_read), of };
+        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), lost })? else {
+            return Ok(Flow::Ended);
+        };
+        n_read += batch.num_rows() as u64;
+        let fraction = n_read as f64 / of.max(1) as f64;
+        if !send(Payload::Rows(batch), (file.n_bytes.unwrap_or(0) as f64 * fraction) as u64) {
             return Ok(Flow::Unwanted);
         }
     }
-    Ok(Flow::Ended)
 }
 
 /// A working thread.
@@ -197,6 +290,7 @@ fn work<S: RowSink, O>(
         let job = jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
         let Ok(Job { block, answer }) = job else { return };
         let mut tally = Tally::default();
+        sink.start_block(block.number);
         let n_lines = read_block(&source.files[block.file].layout, &block, &mut sink, &mut tally);
         // A failed send means that the caller stopped early; the reader will find out too.
         let _ = answer.send(Answer { output: finish(&mut sink), tally, n_lines });
@@ -243,12 +337,11 @@ impl Summariser<'_> {
             bad.position += self.n_before;
             if self.on_bad_row == OnBadRow::Stop {
                 let unit = if matches!(layout, Layout::Parquet(_)) { "row" } else { "line" };
-                return Err(DataError::malformed(
-                    path,
-                    format!("{unit} {}", bad.position),
-                    bad.expected,
-                    bad.found,
-                ));
+                let place = format!("{unit} {}", bad.position);
+                return Err(match bad.encoding {
+                    Some(encoding) => DataError::Encoding { path: path.clone(), place, encoding },
+                    None => DataError::malformed(path, place, bad.expected, bad.found),
+                });
             }
             if self.summary.first_bad.len() < Tally::SHOWN {
                 self.summary.first_bad.push((path.clone(), bad));
@@ -258,6 +351,32 @@ impl Summariser<'_> {
         self.summary.n_rows += tally.n_rows;
         self.summary.n_skipped += tally.n_skipped;
         self.summary.n_bad += tally.n_bad;
+        self.summary.n_swallowed += tally.n_swallowed;
+        if let Some(encoding) = tally.encoding {
+            match self.summary.foreign.iter_mut().find(|(foreign, _)| foreign == path) {
+                Some((_, seen)) => *seen = encoding.max(*seen),
+                None => self.summary.foreign.push((path.clone(), encoding)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that ends too early. Damage is a loss that can be counted; anything else ends the scan.
+    fn fail(&mut self, file: usize, Failure { mut error, lost }: Failure) -> Result<()> {
+        if let DataError::UnclosedQuote { line, .. } = error.as_mut() {
+            *line += if file == self.file { self.n_before } else { 0 };
+        }
+        match DamagedFile::from_error(&error, lost) {
+            Some(file) => self.add_damaged(file),
+            None => Err(*error),
+        }
+    }
+
+    fn add_damaged(&mut self, file: DamagedFile) -> Result<()> {
+        if self.on_bad_row == OnBadRow::Stop {
+            return Err(file.into_error());
+        }
+        self.summary.damaged.push(file);
         Ok(())
     }
 }

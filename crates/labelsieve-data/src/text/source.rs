@@ -1,13 +1,18 @@
 //! What the files are and which columns to read of them, found out before the long work starts.
 
+use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use labelsieve::matching::TextEncoding;
 
-use super::delimited::{self, Dialect};
-use super::line_blocks::{LineBlocks, RowEnd};
-use super::{json_lines, parquet_rows, rows, yfcc};
-use crate::{ColumnRole, DataError, Result};
+use super::compression::TextInput;
+use super::faults::Lost;
+use super::folder::list;
+use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
+use super::scan::DamagedFile;
+use crate::{DataError, Result};
 
 /// How a file stores its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub struct TextColumns {
 #[derive(Debug)]
 pub struct TextSource {
     pub(super) files: Vec<TextFile>,
+    /// Files of which nothing can be read.
+    pub(super) damaged: Vec<DamagedFile>,
     text_columns: Vec<String>,
 }
 
@@ -49,39 +56,69 @@ pub struct TextSource {
 pub(super) struct TextFile {
     pub(super) path: PathBuf,
     pub(super) layout: Layout,
-    pub(super) n_bytes: u64,
+    pub(super) n_bytes: Option<u64>,
+    pub(super) kept: Kept,
 }
 
-/// A format with the positions of the chosen columns.
-#[derive(Clone, Debug)]
-pub(super) enum Layout {
-    Yfcc(Vec<usize>),
-    Delimited(delimited::Fields),
-    JsonLines(json_lines::Keys),
-    Parquet(parquet_rows::Columns),
+/// What stays open between looking into a file and reading it.
+pub(super) enum Kept {
+    /// Nothing: the file can be opened again.
+    OnDisk,
+    /// A stream, with what was read of it put back; taken out by the first who reads it.
+    Stream(Box<Mutex<Option<TextInput>>>),
+    /// The copy of a stream whose format is read at any place.
+    Copy(File),
 }
 
-pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
-const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags", "user_tags"];
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kept::OnDisk => "OnDisk",
+            Kept::Stream(_) => "Stream",
+            Kept::Copy(_) => "Copy",
+        })
+    }
+}
 
 impl TextSource {
-    /// Finds every file and looks into it. `inputs` are files, glob patterns, and folders of Parquet files, where a
-    /// folder that clip-retrieval wrote stands for its metadata.
+    /// Finds every file and looks into it. `inputs` are files, pipes, `-` for standard input, glob patterns, and
+    /// folders: of Parquet files, where a folder that clip-retrieval wrote stands for its metadata, or of images with a
+    /// `metadata.csv`, `.jsonl` or `.parquet`, where images go by their `file_name`.
+    ///
+    /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
-        let mut files: Vec<TextFile> = Vec::new();
+        let (mut files, mut damaged): (Vec<TextFile>, Vec<(DamagedFile, DataError)>) = Default::default();
         let mut text_columns: Option<Vec<String>> = None;
-        for path in inputs.iter().map(|input| expand(input)).collect::<Result<Vec<_>>>()?.concat() {
-            let n_bytes = std::fs::metadata(&path).map_err(DataError::io("open", &path))?.len();
-            let (layout, texts) = lay_out(&path, columns)?;
-            let expected = text_columns.get_or_insert_with(|| texts.clone());
-            if *expected != texts {
-                let first = files.first().map_or(path.display(), |file| file.path.display());
-                let expected = format!("{} as in `{first}`", expected.join(", "));
-                return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
+        for input in inputs {
+            for file in list(input)? {
+                let path = file.path;
+                let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
+                let LaidOut { layout, texts, kept, n_bytes } = match lay_out(&path, columns, id_names) {
+                    Ok(laid_out) => laid_out,
+                    Err(error) => {
+                        let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+                        let lost = Lost::Bytes { n: n_bytes, of: n_bytes };
+                        match DamagedFile::from_error(&error, lost) {
+                            Some(file) => damaged.push((file, error)),
+                            None => return Err(error),
+                        }
+                        continue;
+                    }
+                };
+                let expected = text_columns.get_or_insert_with(|| texts.clone());
+                if *expected != texts {
+                    let first = files.first().map_or(path.display(), |file| file.path.display());
+                    let expected = format!("{} as in `{first}`", expected.join(", "));
+                    return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
+                }
+                files.push(TextFile { path, layout, n_bytes, kept });
             }
-            files.push(TextFile { path, layout, n_bytes });
         }
-        Ok(TextSource { files, text_columns: text_columns.unwrap_or_default() })
+        let (damaged, errors): (Vec<_>, Vec<_>) = damaged.into_iter().unzip();
+        match (files.is_empty(), errors.into_iter().next()) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(TextSource { files, damaged, text_columns: text_columns.unwrap_or_default() }),
+        }
     }
 
     /// The names of the text columns; a [`RowSink`](super::RowSink) gets positions in this list.
@@ -89,215 +126,16 @@ impl TextSource {
         &self.text_columns
     }
 
-    /// The files in reading order.
-    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
-        self.files.iter().map(|file| file.path.as_path())
+    /// The files in reading order, then those of which nothing can be read.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let damaged = self.damaged.iter().map(|file| file.path.as_path());
+        self.files.iter().map(|file| file.path.as_path()).chain(damaged)
     }
 
-    /// The size of all files together, as stored.
-    pub fn n_bytes(&self) -> u64 {
+    /// The size of all files together, as stored; unknown when one of them is a stream.
+    pub fn n_bytes(&self) -> Option<u64> {
         self.files.iter().map(|file| file.n_bytes).sum()
     }
-}
-
-/// The files that one argument stands for.
-pub(super) fn expand(input: &Path) -> Result<Vec<PathBuf>> {
-    if input.is_dir() { files_in(input) } else { expand_pattern(input) }
-}
-
-/// The paths that a glob pattern stands for, in order; anything else stands for itself.
-pub(crate) fn expand_pattern(input: &Path) -> Result<Vec<PathBuf>> {
-    let pattern = input.to_str().filter(|text| text.contains(['*', '?', '[']) && !input.exists());
-    let Some(pattern) = pattern else { return Ok(vec![input.to_path_buf()]) };
-    let paths =
-        glob::glob(pattern).map_err(|error| DataError::malformed(input, "pattern", "a glob", error.msg))?;
-    let paths = paths.collect::<std::result::Result<Vec<_>, _>>();
-    let paths = paths.map_err(|error| DataError::io("read", error.path().to_path_buf())(error.into()))?;
-    if paths.is_empty() {
-        return Err(DataError::malformed(input, "pattern", "at least one file", "none"));
-    }
-    Ok(paths)
-}
-
-/// The Parquet files of a folder; numbered ones in the order of their numbers.
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let metadata = folder.join("metadata");
-    let folder = if metadata.is_dir() { &metadata } else { folder };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
-        let path = entry.map_err(DataError::io("read", folder))?.path();
-        if path.extension().is_some_and(|extension| extension == "parquet") {
-            files.push(path);
-        }
-    }
-    if files.is_empty() {
-        return Err(DataError::malformed(folder, "folder", "Parquet files", "none"));
-    }
-    let number = |path: &PathBuf| {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
-        stem.rsplit('_').next().and_then(|number| number.parse::<u64>().ok())
-    };
-    files.sort_by_cached_key(|path| (number(path), path.clone()));
-    Ok(files)
-}
-
-fn lay_out(path: &Path, columns: &TextColumns) -> Result<(Layout, Vec<String>)> {
-    let encoding = columns.encoding.unwrap_or(TextEncoding::Plain);
-    match columns.format.map_or_else(|| guess(path), Ok)? {
-        TextFormat::Yfcc => lay_out_yfcc(path, columns),
-        TextFormat::Csv => lay_out_delimited(path, columns, Dialect::Csv, encoding),
-        TextFormat::Tsv => lay_out_delimited(path, columns, Dialect::Tsv, encoding),
-        TextFormat::JsonLines => {
-            let chosen = choose(path, columns, &json_lines::read_keys(path)?)?;
-            let keys = json_lines::Keys { id: chosen.id, texts: chosen.texts.clone(), encoding };
-            Ok((Layout::JsonLines(keys), chosen.texts))
-        }
-        TextFormat::Parquet => lay_out_parquet(path, columns, encoding),
-    }
-}
-
-/// By the ending of the name; a file without a telling one by its first line.
-fn guess(path: &Path) -> Result<TextFormat> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_ascii_lowercase();
-    let name = [".gz", ".bz2", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    match name.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("csv") => return Ok(TextFormat::Csv),
-        Some("jsonl" | "ndjson") => return Ok(TextFormat::JsonLines),
-        Some("parquet") => return Ok(TextFormat::Parquet),
-        _ => {}
-    }
-    let mut block = Vec::new();
-    LineBlocks::open(path, RowEnd::Line)?.next(&mut block)?;
-    let is_yfcc = rows::numbered_lines(&block).next().is_some_and(|(_, line)| yfcc::is_yfcc(line));
-    match name.ends_with(".tsv") {
-        _ if is_yfcc => Ok(TextFormat::Yfcc),
-        true => Ok(TextFormat::Tsv),
-        false => {
-            let expected =
-                ".csv, .tsv, .jsonl, .parquet, or lines of 23 or 25 tab-separated fields (YFCC100M)";
-            Err(DataError::UnknownFormat { path: path.to_path_buf(), expected })
-        }
-    }
-}
-
-/// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
-pub(crate) fn column_names(path: &Path) -> Result<Vec<String>> {
-    match guess(path)? {
-        TextFormat::Csv => delimited::read_header(path, Dialect::Csv),
-        TextFormat::Tsv => delimited::read_header(path, Dialect::Tsv),
-        TextFormat::JsonLines => json_lines::read_keys(path),
-        TextFormat::Yfcc => Ok(yfcc::TEXT_FIELDS.map(String::from).to_vec()),
-        TextFormat::Parquet => {
-            let schema = parquet_rows::read_schema(path)?;
-            Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
-        }
-    }
-}
-
-fn lay_out_yfcc(path: &Path, columns: &TextColumns) -> Result<(Layout, Vec<String>)> {
-    if let Some(id) = columns.id.as_deref().filter(|&id| id != "id" && id != "photo_id") {
-        return Err(DataError::malformed(
-            path,
-            "id column",
-            "`photo_id`, as YFCC100M has it",
-            format!("`{id}`"),
-        ));
-    }
-    let texts = match columns.texts.as_slice() {
-        [] => yfcc::DEFAULT_TEXT_FIELDS.map(String::from).to_vec(),
-        texts => texts.to_vec(),
-    };
-    let position = |name: &String| {
-        yfcc::TEXT_FIELDS.iter().position(|field| field == name).ok_or_else(|| {
-            DataError::malformed(path, "text column", yfcc::TEXT_FIELDS.join(", "), format!("`{name}`"))
-        })
-    };
-    Ok((Layout::Yfcc(texts.iter().map(position).collect::<Result<_>>()?), texts))
-}
-
-fn lay_out_delimited(
-    path: &Path,
-    columns: &TextColumns,
-    dialect: Dialect,
-    encoding: TextEncoding,
-) -> Result<(Layout, Vec<String>)> {
-    let header = delimited::read_header(path, dialect)?;
-    let chosen = choose(path, columns, &header)?;
-    let positions = |names: &[String]| -> Vec<usize> {
-        names.iter().filter_map(|name| header.iter().position(|column| column == name)).collect()
-    };
-    let fields = delimited::Fields {
-        dialect,
-        n_fields: header.len(),
-        id: positions(std::slice::from_ref(&chosen.id))[0],
-        texts: positions(&chosen.texts),
-        encoding,
-    };
-    Ok((Layout::Delimited(fields), chosen.texts))
-}
-
-fn lay_out_parquet(
-    path: &Path,
-    columns: &TextColumns,
-    encoding: TextEncoding,
-) -> Result<(Layout, Vec<String>)> {
-    let schema = parquet_rows::read_schema(path)?;
-    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let chosen = choose(path, columns, &names)?;
-    let is_img2dataset = ["key", "status", "caption"].iter().all(|name| schema.index_of(name).is_ok());
-    for name in chosen.texts.iter().chain([&chosen.id]) {
-        let field = schema.fields().iter().find(|field| field.name() == name);
-        if let Some(field) = field.filter(|field| !parquet_rows::is_textual(field.data_type())) {
-            let place = format!("column `{name}`");
-            return Err(DataError::malformed(
-                path,
-                place,
-                "text or whole numbers",
-                field.data_type().to_string(),
-            ));
-        }
-    }
-    let columns = parquet_rows::Columns {
-        id: chosen.id,
-        texts: chosen.texts.clone(),
-        status: is_img2dataset.then(|| "status".to_string()),
-        encoding,
-    };
-    Ok((Layout::Parquet(columns), chosen.texts))
-}
-
-struct Chosen {
-    id: String,
-    texts: Vec<String>,
-}
-
-/// The asked-for columns, or the usual ones among those that exist.
-fn choose(path: &Path, columns: &TextColumns, names: &[String]) -> Result<Chosen> {
-    let has = |name: &str| names.iter().any(|present| present == name);
-    let missing = |role: ColumnRole, asked: Option<&String>, expected: String| DataError::MissingColumn {
-        path: path.to_path_buf(),
-        role,
-        asked: asked.cloned(),
-        expected,
-        present: names.to_vec(),
-    };
-    let texts = columns.texts.iter().map(|name| (ColumnRole::Text, name));
-    for (role, name) in texts.chain(columns.id.iter().map(|name| (ColumnRole::Id, name))) {
-        if !has(name) {
-            return Err(missing(role, Some(name), format!("`{name}`")));
-        }
-    }
-    let id = columns.id.clone().or_else(|| ID_NAMES.into_iter().find(|name| has(name)).map(String::from));
-    let id =
-        id.ok_or_else(|| missing(ColumnRole::Id, None, format!("an id under {}", ID_NAMES.join(", "))))?;
-    let mut texts = columns.texts.clone();
-    if texts.is_empty() {
-        texts = TEXT_NAMES.into_iter().filter(|name| has(name)).map(String::from).collect();
-    }
-    if texts.is_empty() {
-        return Err(missing(ColumnRole::Text, None, format!("a text under {}", TEXT_NAMES.join(", "))));
-    }
-    Ok(Chosen { id, texts })
 }
 
 #[cfg(test)]
@@ -318,8 +156,7 @@ mod tests {
         let numbers =
             Arc::new(Float32Array::from(vec![0.5; columns.clone().next().unwrap().1.len()])) as ArrayRef;
         let batch = RecordBatch::try_from_iter(columns.chain([("width", numbers)])).unwrap();
-        let mut writer =
-            ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), None).unwrap();
+        let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
     }

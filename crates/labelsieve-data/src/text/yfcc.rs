@@ -32,9 +32,12 @@ pub(super) fn read_block(block: &[u8], columns: &[usize], sink: &mut impl RowSin
         match read_line(line).and_then(|line| push_row(&line, columns, sink)) {
             Ok(Kind::Photo) => tally.n_rows += 1,
             Ok(Kind::Video) => tally.n_skipped += 1,
-            Err((expected, found)) => {
+            Err(fault) => {
                 sink.forget_row();
-                tally.add_bad(BadRow::new(number, expected, found));
+                tally.add_bad(match fault {
+                    Fault::Encoding => BadRow::in_other_encoding(number, line),
+                    Fault::Line(expected, found) => BadRow::new(number, expected, found),
+                });
             }
         }
     }
@@ -45,7 +48,12 @@ enum Kind {
     Video,
 }
 
-type Expected = (&'static str, String);
+/// What is wrong with a line.
+enum Fault {
+    /// What was expected, and what was found.
+    Line(&'static str, String),
+    Encoding,
+}
 
 /// What we read of a line.
 struct Line<'a> {
@@ -54,7 +62,7 @@ struct Line<'a> {
     texts: [&'a [u8]; 4],
 }
 
-fn read_line(line: &[u8]) -> Result<Line<'_>, Expected> {
+fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
     let mut fields = [&b""[..]; MOST_FIELDS];
     let (mut n_fields, mut start) = (0, 0);
     for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
@@ -67,26 +75,27 @@ fn read_line(line: &[u8]) -> Result<Line<'_>, Expected> {
     let layout = match n_fields {
         25 => FULL,
         23 => SHORT,
-        n => return Err(("23 or 25 tab-separated fields", n.to_string())),
+        n => return Err(Fault::Line("23 or 25 tab-separated fields", n.to_string())),
     };
-    let id =
-        std::str::from_utf8(fields[layout.id]).map_err(|_| ("an id in UTF-8", "other bytes".to_string()))?;
+    let id = std::str::from_utf8(fields[layout.id]).map_err(|_| Fault::Encoding)?;
     if id.is_empty() {
-        return Err(("a photo id", "an empty field".to_string()));
+        return Err(Fault::Line("a photo id", "an empty field".to_string()));
     }
     let texts = [0, 1, 2, 3].map(|distance| fields[layout.title + distance]);
     Ok(Line { id, marker: fields[layout.marker], texts })
 }
 
-fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<Kind, Expected> {
+fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<Kind, Fault> {
     match line.marker {
         b"0" => {}
         b"1" => return Ok(Kind::Video),
-        other => return Err(("marker 0 (photo) or 1 (video)", format!("`{}`", other.escape_ascii()))),
+        other => {
+            let found = format!("`{}`", other.escape_ascii());
+            return Err(Fault::Line("marker 0 (photo) or 1 (video)", found));
+        }
     }
     for (column, &field) in columns.iter().enumerate() {
-        let text = std::str::from_utf8(line.texts[field])
-            .map_err(|_| ("text in UTF-8", format!("other bytes in `{}`", TEXT_FIELDS[field])))?;
+        let text = std::str::from_utf8(line.texts[field]).map_err(|_| Fault::Encoding)?;
         let is_tag_list = field >= 2;
         if is_tag_list {
             // Each tag is a text of its own: the tags `black` and `bear` are no black bear.
@@ -148,7 +157,7 @@ mod tests {
         let text: Vec<u8> = text.iter().map(|&byte| if byte == 1 { 0xff } else { byte }).collect();
         let (rows, tally) = read(&text);
         assert_eq!(rows, [""; 0]);
-        assert_eq!(tally.first_bad, [BadRow::new(1, "text in UTF-8", "other bytes in `title`")]);
+        assert_eq!(tally.first_bad, [BadRow::in_other_encoding(1, b"caf\xff")]);
     }
 
     proptest::proptest! {

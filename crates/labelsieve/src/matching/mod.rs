@@ -16,7 +16,7 @@ mod words;
 
 pub use class_list::{ClassEntry, ClassList};
 pub use leak_guard::{Leak, LeakGuard, LeakKind};
-pub use matcher::{FoundClass, Matcher, NameWarning, Searcher};
+pub use matcher::{ComparedClass, FoundClass, Matcher, NameWarning, Searcher};
 pub use rule::MatchRule;
 pub use statistics::{CandidateStatistics, ClassCount, SizeGroup};
 pub use words::TextEncoding;

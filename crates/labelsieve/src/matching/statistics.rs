@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ClassList;
+use super::{ClassEntry, ClassList};
 
 /// The sizes of all candidate sets.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -13,6 +13,9 @@ pub struct CandidateStatistics {
     pub groups: Vec<SizeGroup>,
     /// Pairs of an example and a class.
     pub n_candidates: u64,
+    /// How many there would be if names were looked for in the singular and the plural, where that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_candidates_plural: Option<u64>,
 }
 
 /// The number of candidates of one class.
@@ -24,6 +27,9 @@ pub struct ClassCount {
     pub display_name: String,
     /// How many examples it got.
     pub n_candidates: u64,
+    /// How many it would get if its names were looked for in the singular and the plural.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_candidates_plural: Option<u64>,
 }
 
 /// The classes whose number of candidates lies in a range.
@@ -40,15 +46,25 @@ pub struct SizeGroup {
 impl CandidateStatistics {
     /// `counts[c]` is the number of candidates of class `c`.
     pub fn new(classes: &ClassList, counts: &[u64]) -> CandidateStatistics {
-        let mut classes: Vec<ClassCount> = std::iter::zip(classes.classes(), counts)
-            .map(|(class, &n_candidates)| ClassCount {
-                id: class.id.clone(),
-                display_name: class.display_name.clone(),
-                n_candidates,
-            })
-            .collect();
+        CandidateStatistics::compared(classes, counts, None)
+    }
+
+    /// The same with the numbers of candidates that [`MatchRule::Plural`](super::MatchRule::Plural) would find.
+    pub fn compared(classes: &ClassList, counts: &[u64], plural: Option<&[u64]>) -> CandidateStatistics {
+        let class_count = |(position, class): (usize, &ClassEntry)| ClassCount {
+            id: class.id.clone(),
+            display_name: class.display_name.clone(),
+            n_candidates: counts[position],
+            n_candidates_plural: plural.map(|plural| plural[position]),
+        };
+        let mut classes: Vec<ClassCount> = classes.classes().iter().enumerate().map(class_count).collect();
         classes.sort_by_key(|class| std::cmp::Reverse(class.n_candidates));
-        CandidateStatistics { groups: groups(counts), n_candidates: counts.iter().sum(), classes }
+        CandidateStatistics {
+            classes,
+            groups: groups(counts),
+            n_candidates: counts.iter().sum(),
+            n_candidates_plural: plural.map(|plural| plural.iter().sum()),
+        }
     }
 
     /// The classes that no text names.
@@ -75,6 +91,9 @@ impl fmt::Display for CandidateStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_classes = self.classes.len();
         writeln!(f, "{} candidates for {n_classes} classes; bars are logarithmic", self.n_candidates)?;
+        if let Some(n_plural) = self.n_candidates_plural {
+            writeln!(f, "--rule plural would find {n_plural}{}", change(self.n_candidates, n_plural))?;
+        }
         let largest = log_size(self.classes.first().map_or(0, |class| class.n_candidates));
         for rank in spread(n_classes) {
             let ClassCount { display_name, n_candidates, .. } = &self.classes[rank];
@@ -94,6 +113,14 @@ impl fmt::Display for CandidateStatistics {
             writeln!(f, "\nwithout candidates: {}{more}", names.join(", "))?;
         }
         Ok(())
+    }
+}
+
+/// ` (+120 %)`, where there is something to compare with.
+fn change(from: u64, to: u64) -> String {
+    match from {
+        0 => String::new(),
+        _ => format!(" ({:+.0} %)", 100.0 * (to as f64 - from as f64) / from as f64),
     }
 }
 
@@ -161,6 +188,25 @@ classes by number of candidates
 without candidates: class 2
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_the_plural_would_find_is_said_in_the_text_and_in_json() {
+        let class = |id: &str| ClassEntry {
+            id: id.into(),
+            display_name: id.into(),
+            names: vec!["x".into()],
+            exclude: vec![],
+        };
+        let classes = ClassList::new(vec![class("a"), class("b")]).unwrap();
+        let statistics = CandidateStatistics::compared(&classes, &[0, 10], Some(&[2, 20]));
+        let text = statistics.to_string();
+        assert!(text.contains("\n--rule plural would find 22 (+120 %)\n"), "{text}");
+        let json = serde_json::to_value(&statistics).unwrap();
+        assert_eq!(json["n_candidates_plural"], 22);
+        assert_eq!(json["classes"][1]["n_candidates_plural"], 2);
+        let json = serde_json::to_value(CandidateStatistics::new(&classes, &[0, 10])).unwrap();
+        assert_eq!(json.get("n_candidates_plural"), None);
     }
 
     #[test]

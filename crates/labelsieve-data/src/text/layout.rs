@@ -1,0 +1,300 @@
+//! How a file stores its rows, and which of its columns to read.
+
+use std::fs::File;
+use std::path::Path;
+
+use labelsieve::matching::TextEncoding;
+
+use super::compression::TextInput;
+use super::delimited::{self, Dialect};
+use super::line_blocks::{LineBlocks, RowEnd};
+use super::source::{Kept, TextColumns, TextFormat};
+use super::{json_lines, parquet_rows, rows, yfcc};
+use crate::input::open_seekable;
+use crate::{ColumnRole, DataError, Result};
+
+/// A format with the positions of the chosen columns.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    Yfcc(Vec<usize>),
+    Delimited(delimited::Fields),
+    JsonLines(json_lines::Keys),
+    Parquet(parquet_rows::Columns),
+}
+
+/// What was found out about a file.
+pub(super) struct LaidOut {
+    pub(super) layout: Layout,
+    /// The names of the text columns.
+    pub(super) texts: Vec<String>,
+    pub(super) kept: Kept,
+    /// The size of the file as stored; unknown for a stream.
+    pub(super) n_bytes: Option<u64>,
+}
+
+pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
+const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags", "user_tags"];
+
+/// Looks into a file. What a stream gives on the way is kept with it.
+pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> Result<LaidOut> {
+    let wanted = Wanted { path, columns, id_names };
+    let rows = FirstRows::open(path, columns)?;
+    let (layout, texts) = match &rows.format {
+        FoundFormat::Parquet(file) => {
+            wanted.parquet(file.try_clone().map_err(DataError::io("read", path))?)?
+        }
+        FoundFormat::Yfcc => wanted.yfcc()?,
+        FoundFormat::Delimited(dialect) => wanted.delimited(&rows.block, *dialect)?,
+        FoundFormat::JsonLines => {
+            let chosen = wanted.choose(&json_lines::read_keys(&rows.block))?;
+            let encoding = wanted.encoding();
+            let keys = json_lines::Keys { id: chosen.id, texts: chosen.texts.clone(), encoding };
+            (Layout::JsonLines(keys), chosen.texts)
+        }
+    };
+    let n_bytes = rows.n_bytes();
+    Ok(LaidOut { layout, texts, kept: rows.into_kept(), n_bytes })
+}
+
+/// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
+pub(crate) fn column_names(path: &Path) -> Result<Vec<String>> {
+    let rows = FirstRows::open(path, &TextColumns::default())?;
+    match rows.format {
+        FoundFormat::Delimited(dialect) => delimited::read_header(path, &rows.block, dialect),
+        FoundFormat::JsonLines => Ok(json_lines::read_keys(&rows.block)),
+        FoundFormat::Yfcc => Ok(yfcc::TEXT_FIELDS.map(String::from).to_vec()),
+        FoundFormat::Parquet(file) => {
+            let schema = parquet_rows::read_schema(path, file)?;
+            Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+        }
+    }
+}
+
+/// A file whose format is known and whose first rows have been read.
+struct FirstRows {
+    format: FoundFormat,
+    block: Vec<u8>,
+    /// The input with these rows still in it; none for Parquet.
+    input: Option<TextInput>,
+    is_stream: bool,
+}
+
+enum FoundFormat {
+    Yfcc,
+    Delimited(Dialect),
+    JsonLines,
+    /// Read at any place: the file itself or a copy of a stream.
+    Parquet(File),
+}
+
+impl FirstRows {
+    fn open(path: &Path, columns: &TextColumns) -> Result<FirstRows> {
+        let named = columns.format.or_else(|| by_name(path));
+        if named == Some(TextFormat::Parquet) {
+            let is_stream = crate::is_stream(path);
+            return Ok(FirstRows::parquet(open_seekable(path)?, is_stream));
+        }
+        let input = TextInput::open(path)?;
+        let is_stream = input.len().is_none();
+        let (format, input) = match named {
+            Some(format) => (format, input),
+            None => by_content(input, columns)?,
+        };
+        let (format, row_end) = match format {
+            TextFormat::Parquet if is_stream => return Ok(FirstRows::parquet(input.into_file()?, is_stream)),
+            TextFormat::Parquet => return Ok(FirstRows::parquet(open_seekable(path)?, is_stream)),
+            TextFormat::Yfcc => (FoundFormat::Yfcc, RowEnd::Line),
+            TextFormat::JsonLines => (FoundFormat::JsonLines, RowEnd::Line),
+            TextFormat::Csv => (FoundFormat::Delimited(Dialect::Csv), Dialect::Csv.row_end()),
+            TextFormat::Tsv => (FoundFormat::Delimited(Dialect::Tsv), Dialect::Tsv.row_end()),
+        };
+        let (block, input) = LineBlocks::first_rows(input, row_end)?;
+        Ok(FirstRows { format, block, input: Some(input), is_stream })
+    }
+
+    fn parquet(file: File, is_stream: bool) -> FirstRows {
+        FirstRows { format: FoundFormat::Parquet(file), block: Vec::new(), input: None, is_stream }
+    }
+
+    fn n_bytes(&self) -> Option<u64> {
+        match (&self.format, &self.input) {
+            (FoundFormat::Parquet(file), _) => file.metadata().ok().map(|metadata| metadata.len()),
+            (_, input) => input.as_ref().and_then(TextInput::len),
+        }
+    }
+
+    /// A file is opened again when its turn comes: there may be more files than may be open at once.
+    fn into_kept(self) -> Kept {
+        match (self.format, self.input) {
+            _ if !self.is_stream => Kept::OnDisk,
+            (FoundFormat::Parquet(file), _) => Kept::Copy(file),
+            (_, input) => Kept::Stream(Box::new(std::sync::Mutex::new(input))),
+        }
+    }
+}
+
+/// By the ending of the name, where that tells.
+fn by_name(path: &Path) -> Option<TextFormat> {
+    match extension(path)?.as_str() {
+        "csv" => Some(TextFormat::Csv),
+        "jsonl" | "ndjson" => Some(TextFormat::JsonLines),
+        "parquet" => Some(TextFormat::Parquet),
+        _ => None,
+    }
+}
+
+/// The ending of a name in lower case, without that of a compression.
+fn extension(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = [".gz", ".bz2", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    name.rsplit_once('.').map(|(_, extension)| extension.to_string())
+}
+
+/// By the first bytes and the first line.
+fn by_content(input: TextInput, columns: &TextColumns) -> Result<(TextFormat, TextInput)> {
+    if input.starts_with(b"PAR1") {
+        return Ok((TextFormat::Parquet, input));
+    }
+    let (block, input) = LineBlocks::first_rows(input, RowEnd::Line)?;
+    let path = input.path();
+    let Some((_, line)) = rows::numbered_lines(&block).next() else {
+        return Err(DataError::malformed(path, "input", "rows of text", "an empty file"));
+    };
+    let has_known_column = |dialect| {
+        let known = |name: &String| {
+            let usual = ID_NAMES.iter().chain(&TEXT_NAMES).any(|usual| usual == name);
+            usual || columns.id.as_ref() == Some(name) || columns.texts.contains(name)
+        };
+        delimited::read_header(path, line, dialect).is_ok_and(|names| names.iter().any(known))
+    };
+    if yfcc::is_yfcc(line) {
+        Ok((TextFormat::Yfcc, input))
+    } else if extension(path).as_deref() == Some("tsv") {
+        Ok((TextFormat::Tsv, input))
+    } else if line.starts_with(b"{") {
+        Ok((TextFormat::JsonLines, input))
+    } else if line.contains(&b'\t') && has_known_column(Dialect::Tsv) {
+        Ok((TextFormat::Tsv, input))
+    } else if has_known_column(Dialect::Csv) {
+        Ok((TextFormat::Csv, input))
+    } else {
+        let expected = ".csv, .tsv, .jsonl, .parquet, or lines of 23 or 25 tab-separated fields (YFCC100M)";
+        Err(DataError::UnknownFormat { path: path.to_path_buf(), expected })
+    }
+}
+
+/// What is to be read of a file.
+struct Wanted<'a> {
+    path: &'a Path,
+    columns: &'a TextColumns,
+    id_names: &'a [&'a str],
+}
+
+struct Chosen {
+    id: String,
+    texts: Vec<String>,
+}
+
+impl Wanted<'_> {
+    fn encoding(&self) -> TextEncoding {
+        self.columns.encoding.unwrap_or(TextEncoding::Plain)
+    }
+
+    fn yfcc(&self) -> Result<(Layout, Vec<String>)> {
+        if let Some(id) = self.columns.id.as_ref().filter(|&id| id != "id" && id != "photo_id") {
+            return Err(self.unknown(ColumnRole::Id, id, &["photo_id".to_string()]));
+        }
+        let texts = match self.columns.texts.as_slice() {
+            [] => yfcc::DEFAULT_TEXT_FIELDS.map(String::from).to_vec(),
+            texts => texts.to_vec(),
+        };
+        let position = |name: &String| {
+            let position = yfcc::TEXT_FIELDS.iter().position(|field| field == name);
+            position.ok_or_else(|| self.unknown(ColumnRole::Text, name, &yfcc::TEXT_FIELDS.map(String::from)))
+        };
+        Ok((Layout::Yfcc(texts.iter().map(position).collect::<Result<_>>()?), texts))
+    }
+
+    fn delimited(&self, block: &[u8], dialect: Dialect) -> Result<(Layout, Vec<String>)> {
+        let header = delimited::read_header(self.path, block, dialect)?;
+        let chosen = self.choose(&header)?;
+        let positions = |names: &[String]| -> Vec<usize> {
+            names.iter().filter_map(|name| header.iter().position(|column| column == name)).collect()
+        };
+        let fields = delimited::Fields {
+            dialect,
+            n_fields: header.len(),
+            id: positions(std::slice::from_ref(&chosen.id))[0],
+            texts: positions(&chosen.texts),
+            encoding: self.encoding(),
+        };
+        Ok((Layout::Delimited(fields), chosen.texts))
+    }
+
+    fn parquet(&self, file: File) -> Result<(Layout, Vec<String>)> {
+        let path = self.path;
+        let schema = parquet_rows::read_schema(path, file)?;
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let chosen = self.choose(&names)?;
+        let is_img2dataset = ["key", "status", "caption"].iter().all(|name| schema.index_of(name).is_ok());
+        for name in chosen.texts.iter().chain([&chosen.id]) {
+            let field = schema.fields().iter().find(|field| field.name() == name);
+            if let Some(field) = field.filter(|field| !parquet_rows::is_textual(field.data_type())) {
+                let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
+                return Err(DataError::malformed(path, place, "text or whole numbers", found));
+            }
+        }
+        let columns = parquet_rows::Columns {
+            id: chosen.id,
+            texts: chosen.texts.clone(),
+            status: is_img2dataset.then(|| "status".to_string()),
+            encoding: self.encoding(),
+        };
+        Ok((Layout::Parquet(columns), chosen.texts))
+    }
+
+    /// The asked-for columns, or the usual ones among those that exist.
+    fn choose(&self, names: &[String]) -> Result<Chosen> {
+        let has = |name: &str| names.iter().any(|present| present == name);
+        if let Some(name) = self.columns.texts.iter().find(|name| !has(name)) {
+            return Err(self.unknown(ColumnRole::Text, name, names));
+        }
+        if let Some(name) = self.columns.id.as_ref().filter(|name| !has(name)) {
+            return Err(self.unknown(ColumnRole::Id, name, names));
+        }
+        let usual = || self.id_names.iter().find(|name| has(name)).map(|name| name.to_string());
+        let id = self.columns.id.clone().or_else(usual);
+        let id = id.ok_or_else(|| self.missing(ColumnRole::Id, self.id_names, names))?;
+        let mut texts = self.columns.texts.clone();
+        if texts.is_empty() {
+            texts = TEXT_NAMES.into_iter().filter(|name| has(name)).map(String::from).collect();
+        }
+        if texts.is_empty() {
+            return Err(self.missing(ColumnRole::Text, &TEXT_NAMES, names));
+        }
+        Ok(Chosen { id, texts })
+    }
+
+    /// The error for a column that was asked for by a name that is not there.
+    fn unknown(&self, role: ColumnRole, asked: &str, columns: &[String]) -> DataError {
+        DataError::MissingColumn {
+            path: self.path.to_path_buf(),
+            role,
+            asked: Some(asked.to_owned()),
+            expected: format!("a column `{asked}`"),
+            present: columns.to_vec(),
+        }
+    }
+
+    /// The error for a file that has none of the usual columns.
+    fn missing(&self, role: ColumnRole, usual: &[&str], columns: &[String]) -> DataError {
+        let what = if role == ColumnRole::Id { "an id" } else { "a text" };
+        DataError::MissingColumn {
+            path: self.path.to_path_buf(),
+            role,
+            asked: None,
+            expected: format!("{what} under {}", usual.join(", ")),
+            present: columns.to_vec(),
+        }
+    }
+}

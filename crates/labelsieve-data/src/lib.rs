@@ -37,7 +37,7 @@ mod thumbnail_file;
 mod truth_file;
 
 pub use array_file::{ArrayFile, read_ints};
-pub use atomic::AtomicFile;
+pub use atomic::{AtomicFile, abandon_unfinished_files};
 pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;

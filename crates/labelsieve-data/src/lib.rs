@@ -10,6 +10,7 @@ mod byte_source;
 mod candidates_file;
 mod classifier_file;
 mod clip_retrieval;
+mod column_values;
 mod csv_write;
 mod error;
 mod feature_file;
@@ -31,8 +32,11 @@ mod relevance_file;
 mod run_directory;
 mod splits;
 mod table;
+mod table_read;
+mod table_write;
 mod tensor_file;
 pub mod text;
+mod texts;
 mod thumbnail_file;
 mod truth_file;
 
@@ -63,5 +67,7 @@ pub use run_directory::{
 };
 pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, TableColumns};
+pub use table_write::TableFormat;
+pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter, for_each_image};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

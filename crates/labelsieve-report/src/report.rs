@@ -202,7 +202,7 @@ impl Report {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Thumbnails> {
         let ids: HashSet<&str> =
-            self.shown(classes).into_iter().map(|row| classes.table.ids[row].as_str()).collect();
+            self.shown(classes).into_iter().map(|row| &classes.table.ids[row]).collect();
         let wanted = ids.len();
         progress(Progress { found: 0, wanted });
         Thumbnails::load(images, &ids, &mut |found| progress(Progress { found, wanted }))

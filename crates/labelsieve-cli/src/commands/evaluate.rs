@@ -265,13 +265,13 @@ fn gain_by_pool_size(
 fn analyse(relevance: &labelsieve_data::RelevanceTable, truth: &Path) -> Result<RelevanceReport> {
     let truth = read_truth(truth)?;
     let known: HashMap<(&str, &str), bool> = (0..truth.ids.len())
-        .map(|i| ((truth.ids[i].as_str(), truth.classes.get(i)), truth.relevant[i]))
+        .map(|i| ((&truth.ids[i], truth.classes.get(i)), truth.relevant[i]))
         .collect();
     let mut classes: BTreeMap<String, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
     let (mut all, mut n_unknown) = ((Vec::new(), Vec::new()), 0);
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
         let class = relevance.classes.get(i);
-        let Some(&relevant) = known.get(&(relevance.ids[i].as_str(), class)) else {
+        let Some(&relevant) = known.get(&(&relevance.ids[i], class)) else {
             n_unknown += 1;
             continue;
         };

@@ -122,7 +122,7 @@ fn decode(
     opened: &OpenedNetwork,
     printer: &Printer,
 ) -> Result<Dataset> {
-    let wanted: HashSet<&str> = table.ids.iter().map(String::as_str).collect();
+    let wanted: HashSet<&str> = table.ids.iter().collect();
     let lengths = [&sources.novel].into_iter().chain(&sources.base).filter_map(ImageSource::len_hint);
     let progress = printer.progress(lengths.sum::<usize>() as u64, "images");
     progress.set_message("decoding");
@@ -174,7 +174,7 @@ fn examples(
     let (mut examples, mut missing) = (Vec::new(), 0);
     for (i, id) in table.ids.iter().enumerate() {
         let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
-        match (rows.get(id.as_str()), number.get(class)) {
+        match (rows.get(id), number.get(class)) {
             (Some(&row), Some(&class)) => {
                 let relevance = if is_clean { 1.0 } else { table.relevance[i] };
                 examples.push(Example { row, class, relevance, is_clean });

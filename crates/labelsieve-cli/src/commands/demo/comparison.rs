@@ -118,7 +118,7 @@ fn read_classes(folder: &Folder, columns: &Columns, sample: &Sample) -> Result<V
                 let id = &relevance.ids[i];
                 chosen.push(by_id.get(id).with_context(|| format!("`{id}` has no features"))?);
                 class.relevance.push(relevance.relevance[i]);
-                let relevant = truth.get(&(id.clone(), class.name.as_str())).copied().unwrap_or(false);
+                let relevant = truth.get(&(id.to_owned(), class.name.as_str())).copied().unwrap_or(false);
                 class.truth.push(f32::from(u8::from(relevant)));
             }
         }

@@ -13,8 +13,10 @@ mod image_inputs;
 mod inputs;
 mod leaks;
 mod network;
+pub mod panics;
 mod printer;
 mod resume;
+mod signals;
 mod table;
 
 use std::ffi::OsString;
@@ -78,8 +80,8 @@ fn start(arguments: &Arguments) -> u8 {
         printer.error(&format!("cannot start {threads} threads: {error}"));
         return FAILURE;
     }
-    // Decoders panic on some damaged files and are caught where they are called; their report is not for users.
-    std::panic::set_hook(Box::new(|_| ()));
+    panics::install();
+    signals::install();
     match std::panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run(&printer))) {
         Ok(Ok(())) => SUCCESS,
         Ok(Err(error)) if printer::is_closed_pipe(&error) => SUCCESS, // e.g. `labelsieve … | head`
@@ -91,10 +93,12 @@ fn start(arguments: &Arguments) -> u8 {
             FAILURE
         }
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            printer.error(&format!("a mistake in labelsieve itself: {text}"));
-            printer.hint("please report it with the command you typed");
+            printer.error(&panics::describe(panic.as_ref()));
+            printer.hint(concat!(
+                "please report it, with the command you typed, at ",
+                env!("CARGO_PKG_REPOSITORY"),
+                "/issues"
+            ));
             MISTAKE
         }
     }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart};
 
 use crate::printer::Printer;
+use crate::signals::{self, Kept};
 
 /// Everything that decides a result: the settings, and which files with which contents (by size and time of change).
 pub fn fingerprint(settings: &serde_json::Value, files: &[&Path]) -> Result<String> {
@@ -48,6 +49,7 @@ pub fn open(
     printer: &Printer,
 ) -> Result<(Journal, Vec<JournalRecord>)> {
     let (journal, records) = Journal::open(path, fingerprint)?;
+    signals::keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total: None });
     match journal.start() {
         JournalStart::Resumed if !records.is_empty() => {
             printer.note(&format!(

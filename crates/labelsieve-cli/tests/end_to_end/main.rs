@@ -14,6 +14,7 @@ mod bench_photos;
 mod embed;
 mod evaluation;
 mod formats;
+mod interruption;
 mod networks;
 mod paper_map;
 mod pipeline;

@@ -11,6 +11,7 @@ mod bad_settings;
 mod bench_class;
 mod bench_paper;
 mod bench_photos;
+mod demo_folder;
 mod embed;
 mod evaluation;
 mod formats;

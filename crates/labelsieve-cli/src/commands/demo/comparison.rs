@@ -1,7 +1,6 @@
 //! What the candidates bring, without and with cleaning.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
@@ -9,7 +8,7 @@ use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
 use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow, read_relevance};
 
-use super::Folder;
+use super::folder::Folder;
 use super::sample::Sample;
 use crate::commands::evaluate::load_classifier;
 use crate::inputs::{Columns, labels_of, load, rows_by_class, rows_by_id};
@@ -39,7 +38,7 @@ impl Comparison {
     /// that `train` wrote.
     pub fn measure(folder: &Folder, sample: &Sample) -> Result<Comparison> {
         let columns = Columns::default();
-        let test = columns.open(Path::new(&folder.path("test.parquet")), None)?;
+        let test = columns.open(&folder.path("test.parquet"), None)?;
         let classes = read_classes(folder, &columns, sample)?;
         let rows: Vec<usize> = (0..test.len()).collect();
         let features = load(&test, &rows)?;
@@ -66,7 +65,7 @@ impl Comparison {
             let matrix = prototypes(&weighted, features.dim(), Cosine::default().scale)?;
             ways.push((name, test(&matrix)?));
         }
-        let (_, cosine) = load_classifier(Path::new(&folder.path("model.safetensors")))?;
+        let (_, cosine) = load_classifier(&folder.path("model.safetensors"))?;
         ways.insert(3, ("all, by relevance (cosine classifier)", test(&cosine)?));
         Ok(Comparison { ways })
     }
@@ -99,7 +98,7 @@ impl Comparison {
 }
 
 fn read_classes(folder: &Folder, columns: &Columns, sample: &Sample) -> Result<Vec<Class>> {
-    let open = |name: &str| columns.open(Path::new(&folder.path(name)), None);
+    let open = |name: &str| columns.open(&folder.path(name), None);
     let (clean, pool) = (open("clean.parquet")?, open("pool.parquet")?);
     let relevance = read_relevance(folder.path("relevance.parquet"))?;
     let (by_id, truth) = (rows_by_id(&pool)?, sample.truth());

@@ -21,4 +21,4 @@ mod statistics;
 mod svg;
 mod thumbnails;
 
-pub use report::{Progress, Report, Summary, write, write_figure};
+pub use report::{Progress, Report, Summary, is_own_figure, write, write_figure};

@@ -19,8 +19,8 @@ use super::embedded::Embedded;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::image_inputs::{ImageArguments, encoded};
-use crate::inputs::check_output;
 use crate::network::{OpenedNetwork, Wanted, open_network};
+use crate::outputs::{Files, OutputKind, beside};
 use crate::printer::Printer;
 use crate::resume;
 
@@ -95,7 +95,11 @@ impl Embed {
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        OutputKind::Features.target(&self.output)?;
         FeatureFormat::of(&self.output)?;
+        if let Some(pca) = &self.pca_output {
+            OutputKind::Weights.target(pca)?;
+        }
         let source = self.images.open()?;
         let skipped = beside(&self.output, ".skipped.csv");
         self.check_outputs(&source, &skipped)?;
@@ -141,12 +145,11 @@ impl Embed {
 
     /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
     fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
-        let mut inputs: Vec<&Path> = source.paths().collect();
-        inputs.push(&self.model);
-        inputs.extend(self.pca.as_deref());
+        let inputs = Files::default().reads_images(source.files()).reads([&self.model]).reads(&self.pca);
         let outputs = [Some(self.output.as_path()), Some(skipped), self.pca_output.as_deref()];
+        let files = inputs.writes(outputs.into_iter().flatten());
+        files.writes_beside(&self.output, &[".partial", ".ids.csv"]).check()?;
         for output in outputs.into_iter().flatten() {
-            check_output(output, &inputs)?;
             drop(AtomicFile::create(output)?);
         }
         Ok(())
@@ -316,13 +319,6 @@ fn report(embedded: &Embedded, skipped: &Path, rate: f64, printer: &Printer) {
             skipped.display()
         ));
     }
-}
-
-/// A name next to the output's.
-fn beside(output: &Path, suffix: &str) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// `224` or `80x60`, height first.

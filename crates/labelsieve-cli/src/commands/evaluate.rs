@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
+use crate::options::Given;
 use crate::printer::Printer;
 use crate::table::{layout, percent};
 
@@ -105,6 +106,27 @@ struct RelevanceReport {
 }
 
 impl Evaluate {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        if given.has("images") {
+            return Ok(()); // columns are of the images then
+        }
+        match &self.test {
+            None => {
+                let of_test = ["test_labels", "embedding_column", "label_column", "id_column"];
+                given.refuse(&of_test, "evaluate without --test", "give --model and --test")
+            }
+            Some(test) => {
+                given.refuse_columns([test.as_path()])?;
+                match self.truth.is_none() && self.baseline.is_none() {
+                    true => {
+                        given.refuse(&["relevance"], "evaluate --model", "give --truth or --baseline with it")
+                    }
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
@@ -264,9 +286,8 @@ fn gain_by_pool_size(
 
 fn analyse(relevance: &labelsieve_data::RelevanceTable, truth: &Path) -> Result<RelevanceReport> {
     let truth = read_truth(truth)?;
-    let known: HashMap<(&str, &str), bool> = (0..truth.ids.len())
-        .map(|i| ((&truth.ids[i], truth.classes.get(i)), truth.relevant[i]))
-        .collect();
+    let known: HashMap<(&str, &str), bool> =
+        (0..truth.ids.len()).map(|i| ((&truth.ids[i], truth.classes.get(i)), truth.relevant[i])).collect();
     let mut classes: BTreeMap<String, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
     let (mut all, mut n_unknown) = ((Vec::new(), Vec::new()), 0);
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {

@@ -11,7 +11,9 @@ use serde_json::json;
 
 use crate::attention::saved_attention;
 use crate::hint::user_error;
-use crate::inputs::{Columns, check_output, labels_of, load, rows_by_class};
+use crate::inputs::{Columns, labels_of, load, rows_by_class};
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 
 /// Learn to generate class weights from few examples and from the base classes they resemble
@@ -58,8 +60,14 @@ pub struct TrainAttention {
 }
 
 impl TrainAttention {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        given.refuse_columns([self.base.as_path()])
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        check_output(&self.output, &[&self.base])?;
+        OutputKind::Weights.target(&self.output)?;
+        let inputs = [&self.base_labels, &self.base_classifier].into_iter().flatten().chain([&self.base]);
+        Files::default().reads(inputs).writes([&self.output]).check()?;
         let table = self.columns.open(&self.base, self.base_labels.as_deref())?;
         let (mut classes, mut sets) = (Vec::new(), Vec::new());
         for (name, rows) in rows_by_class(labels_of(&table, "--base-labels")?) {

@@ -146,7 +146,7 @@ fn what_is_no_run_is_refused() {
     refuses(
         folder,
         "report run -o run/relevance.parquet",
-        &["would replace the input `run/relevance.parquet`"],
+        &["cannot write `run/relevance.parquet`: its name must end with .html or .htm"],
     );
     refuses(folder, "report run --images C.npz -o r.html", &["`C.npz` is not a readable Parquet file"]);
     run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();

@@ -138,7 +138,7 @@ class Bench:
 
     def score(self, method, value=None):
         pools = ["--clean", self.file("clean"), "--noisy", self.file("noisy"), "--candidates", self.file("candidates")]
-        setting = [] if value is None else ["--lambda", value]
+        setting = ["--lambda", value] if value is not None and method in ("gcn", "mlp") else []
         self.run("clean", *pools, "--method", method, *setting, "-o", self.file("relevance"))
 
     def accuracy(self):

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::hint::user_error;
 use crate::printer::Printer;
+use crate::signals::{self, Kept};
 use crate::table::percent;
 
 /// Trains from `start`, or from where the same run (by its fingerprint) was killed, with a checkpoint beside `output`
@@ -39,6 +40,7 @@ pub fn train(
             Checkpoint::start(start)
         }
     };
+    file.announce(&start, training.recipe.epochs);
     let mut display = Display { printer, training, bar: None, file: &file, failure: None };
     let done = training.run(start, &mut display);
     match display.failure {
@@ -66,6 +68,11 @@ struct CheckpointFile<'a> {
 }
 
 impl CheckpointFile<'_> {
+    /// Notes what a signal would leave.
+    fn announce(&self, checkpoint: &Checkpoint, total: usize) {
+        signals::keep(Kept::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
+    }
+
     fn save(&self, checkpoint: &Checkpoint) -> Result<()> {
         let flat = |name: &str, values: &Vec<f32>| (name.to_owned(), vec![values.len()], values.clone());
         let snapshot = &checkpoint.snapshot;
@@ -148,6 +155,8 @@ impl Watcher for Display<'_> {
         self.file.save(checkpoint).map_err(|error| {
             self.failure = Some(error);
             labelsieve_vision::Error::Device("the checkpoint could not be written".to_owned())
-        })
+        })?;
+        self.file.announce(checkpoint, self.training.recipe.epochs);
+        Ok(())
     }
 }

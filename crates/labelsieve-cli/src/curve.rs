@@ -6,6 +6,24 @@ use anyhow::Result;
 use labelsieve_data::{Axis, Figure, FigureKind, LineSeries, Point};
 use labelsieve_vision::training::Epoch;
 
+use crate::hint::user_error;
+
+/// Where the pictures go.
+pub fn paths(output: &Path) -> [PathBuf; 2] {
+    ["accuracy", "loss"].map(|id| output.with_extension(format!("{id}.svg")))
+}
+
+/// Refuses to replace pictures that somebody else made; asked before the training.
+pub fn check(output: &Path) -> Result<()> {
+    match paths(output).iter().find(|path| path.exists() && !labelsieve_report::is_own_figure(path)) {
+        None => Ok(()),
+        Some(path) => Err(user_error(
+            format!("`{}` would be replaced by a curve, and is none that labelsieve drew", path.display()),
+            "move it elsewhere, or choose another name for the output",
+        )),
+    }
+}
+
 /// Writes `OUTPUT.accuracy.svg` and `OUTPUT.loss.svg`, OUTPUT without its ending, and returns their names.
 pub fn write(output: &Path, title: &str, epochs: &[Epoch]) -> Result<[PathBuf; 2]> {
     let line = |name: &str, value: &dyn Fn(&Epoch) -> Option<f64>| LineSeries {
@@ -20,16 +38,14 @@ pub fn write(output: &Path, title: &str, epochs: &[Epoch]) -> Result<[PathBuf; 2
         line("validation images", &|epoch| epoch.validation.map(|share| 100.0 * share)),
     ];
     let loss = vec![line("loss", &|epoch| Some(epoch.loss))];
-    let mut written = Vec::new();
-    for (id, unit, series) in [("accuracy", "accuracy (%)", accuracy), ("loss", "loss", loss)] {
+    let written = paths(output);
+    let lines = [("accuracy", "accuracy (%)", accuracy), ("loss", "loss", loss)];
+    for ((id, unit, series), path) in lines.into_iter().zip(&written) {
         let series = series.into_iter().filter(|line| !line.points.is_empty()).collect();
         let data = FigureKind::Lines { x: Axis::linear("epoch"), y: Axis::linear(unit), series };
         let title = format!("{title}: {id}");
         let figure = Figure { id: id.to_owned(), title, caption: String::new(), command: None, data };
-        let path = output.with_extension(format!("{id}.svg"));
-        labelsieve_report::write_figure(&figure, &path)?;
-        written.push(path);
+        labelsieve_report::write_figure(&figure, path)?;
     }
-    let [accuracy, loss] = written.try_into().expect("two pictures");
-    Ok([accuracy, loss])
+    Ok(written)
 }

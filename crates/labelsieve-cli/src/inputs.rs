@@ -206,18 +206,6 @@ impl Pools {
     }
 }
 
-/// Refuses an output that would replace one of the inputs.
-pub fn check_output(output: &Path, inputs: &[&Path]) -> Result<()> {
-    let Ok(place) = output.canonicalize() else { return Ok(()) }; // no such file yet
-    match inputs.iter().find(|input| input.canonicalize().is_ok_and(|input| input == place)) {
-        None => Ok(()),
-        Some(input) => Err(user_error(
-            format!("the output `{}` would replace the input `{}`", output.display(), input.display()),
-            "choose another name for the output",
-        )),
-    }
-}
-
 /// Reads rows of a table as features.
 pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
     let dim = table.features.cols().max(1);
@@ -346,7 +334,7 @@ fn add_candidates(
     Ok(LeftOut {
         without_clean: counts(orphans.into_iter()),
         without_features: counts(unknown.iter().map(|&candidate| table.classes.get(candidate))),
-        first_without_features: unknown.first().map(|&candidate| table.ids[candidate].clone()),
+        first_without_features: unknown.first().map(|&candidate| table.ids[candidate].to_owned()),
     })
 }
 

@@ -56,6 +56,16 @@ pub enum LeakFate {
 pub type CheckedExamples = HashMap<String, Option<LeakedExample>>;
 
 impl LeakArgs {
+    /// Whether copies are looked for.
+    pub fn is_on(&self) -> bool {
+        !self.guard_features.is_empty()
+    }
+
+    /// The files that are compared.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.features.iter().chain(&self.guard_features).map(PathBuf::as_path)
+    }
+
     pub fn fate(&self) -> LeakFate {
         if self.drop_leaks { LeakFate::Drop } else { LeakFate::Flag }
     }

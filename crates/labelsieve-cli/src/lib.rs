@@ -18,9 +18,13 @@ mod lock;
 mod near_name;
 mod network;
 mod network_fingerprint;
+mod options;
+mod outputs;
+pub mod panics;
 mod printer;
 mod resume;
 mod same_network;
+mod signals;
 mod spelling;
 mod swapped;
 mod table;
@@ -30,10 +34,11 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use commands::Command;
 use labelsieve::level::Level;
+use options::Given;
 use printer::{Printer, Verbosity};
 
 const SUCCESS: u8 = 0;
@@ -62,21 +67,26 @@ struct Arguments {
 }
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
-/// thing a process does: it claims the global thread pool and silences panics.
+/// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
+    let mut command = Arguments::command();
+    let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        Ok((arguments, matches))
+    });
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(answer) => {
             let _ = answer.print(); // `--help` to nobody is no failure
             return answer.exit_code() as u8;
         }
     };
-    let code = start(&arguments);
+    let code = start(&arguments, &Given::new(&matches, &command));
     let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
     code
 }
 
-fn start(arguments: &Arguments) -> u8 {
+fn start(arguments: &Arguments, given: &Given) -> u8 {
     let verbosity = match (arguments.quiet, arguments.verbose) {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
@@ -93,9 +103,13 @@ fn start(arguments: &Arguments) -> u8 {
         printer.error(&format!("cannot start {threads} threads: {error}"));
         return FAILURE;
     }
-    // Decoders panic on some damaged files and are caught where they are called; their report is not for users.
-    std::panic::set_hook(Box::new(|_| ()));
-    match std::panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run(&printer))) {
+    panics::install();
+    signals::install();
+    let work = || {
+        arguments.command.check_options(given)?;
+        arguments.command.run(&printer)
+    };
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => SUCCESS,
         Ok(Err(error)) if printer::is_closed_pipe(&error) => SUCCESS, // e.g. `labelsieve … | head`
         Ok(Err(error)) => {
@@ -106,10 +120,12 @@ fn start(arguments: &Arguments) -> u8 {
             FAILURE
         }
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            printer.error(&format!("a mistake in labelsieve itself: {text}"));
-            printer.hint("please report it with the command you typed");
+            printer.error(&panics::describe(panic.as_ref()));
+            printer.hint(concat!(
+                "please report it, with the command you typed, at ",
+                env!("CARGO_PKG_REPOSITORY"),
+                "/issues"
+            ));
             MISTAKE
         }
     }

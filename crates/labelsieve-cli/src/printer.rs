@@ -1,5 +1,6 @@
 //! The only place that writes to the terminal: data on stdout, everything else on stderr.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
@@ -26,18 +27,18 @@ impl Printer {
 
     /// A line of the result. When its reader has gone, the work goes on all the same: files are still to be written.
     pub fn data(&self, line: &str) -> Result<()> {
-        match self.stream(line) {
-            Err(error) if is_closed_pipe(&error) => Ok(()),
-            result => result,
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(visible(line).as_bytes()).and_then(|()| out.write_all(b"\n"));
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => written.context("cannot write to standard output"),
         }
     }
 
-    /// A line of a result that is nowhere but on stdout: when its reader has gone, nobody wants the rest, and the error ends
-    /// the command quietly.
-    pub fn stream(&self, line: &str) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        let written = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n"));
-        written.context("cannot write to standard output")
+    /// Stdout for a result that is nowhere else and is written by others, byte for byte: when its reader has gone, nobody
+    /// wants the rest, and the error ends the command quietly.
+    pub fn stream(&self) -> Box<dyn Write + Send> {
+        Box::new(std::io::BufWriter::new(std::io::stdout()))
     }
 
     /// A value as JSON, the whole result of a command.
@@ -105,7 +106,29 @@ pub fn warn(line: &str) {
 
 /// A line on stderr. When nobody reads it any more, the work goes on all the same.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", visible(line));
+}
+
+/// The last line of a command that a signal ends; where there is a progress bar, in its place.
+pub fn interrupted(line: &str) {
+    if std::io::stderr().is_terminal() {
+        let _ = write!(std::io::stderr(), "\r\x1b[2K");
+    }
+    say(line);
+}
+
+/// The text without control characters but line breaks and tabs: names of files and classes may hold any, and a terminal
+/// would obey them.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_hidden) {
+        return Cow::from(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::from(shown)
 }
 
 /// Whether the reader of stdout has gone, which is no failure of ours.

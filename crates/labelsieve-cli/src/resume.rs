@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::printer::Printer;
+use crate::signals::{self, Kept};
 
 /// Counts the ways that random numbers were ever drawn in: one seed gives other numbers in another.
 const DRAWS: u32 = 2;
@@ -116,12 +117,20 @@ pub fn stamp(path: &Path) -> Result<String> {
     Ok(format!("{path:?} {} {changed}", metadata.len()))
 }
 
-/// Opens the journal of a run and says what it found. `unit` says what its records are: `batches`, `of 40 classes`.
-pub fn open(path: &Path, key: &Key, unit: &str, printer: &Printer) -> Result<(Journal, Vec<JournalRecord>)> {
+/// Opens the journal of a run and says what it found. `unit` says what its records are, `total` how many there will be,
+/// where that is known.
+pub fn open(
+    path: &Path,
+    key: &Key,
+    (total, unit): (Option<usize>, &str),
+    printer: &Printer,
+) -> Result<(Journal, Vec<JournalRecord>)> {
     let (journal, records) = Journal::open(path, &key.text(printer))?;
+    signals::keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
     match journal.start() {
         JournalStart::Resumed if !records.is_empty() => {
-            printer.note(&format!("resuming: {} {unit} done (`{}`)", records.len(), path.display()));
+            let of = total.map_or(String::new(), |total| format!("of {total} "));
+            printer.note(&format!("resuming: {} {of}{unit} done (`{}`)", records.len(), path.display()));
         }
         JournalStart::Replaced => {
             printer.note(&format!(

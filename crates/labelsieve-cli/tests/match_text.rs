@@ -75,7 +75,7 @@ impl Folder {
 
 fn rows_of(path: &Path) -> Vec<String> {
     let table = read_candidates(path).unwrap();
-    let row = |i: usize| format!("{} {} {}", table.ids[i], table.classes.get(i), table.matched_names[i]);
+    let row = |i: usize| format!("{} {} {}", &table.ids[i], table.classes.get(i), &table.matched_names[i]);
     (0..table.ids.len()).map(row).collect()
 }
 
@@ -112,15 +112,15 @@ fn yfcc_lines_of_both_layouts_become_candidates() {
 #[test]
 fn an_output_never_replaces_one_of_its_inputs() {
     let folder = Folder::new();
-    folder.write("a.tsv", "id\ttitle\n7\ta church\n");
-    let output = folder.run("match --classes classes.toml --text a.tsv -o a.tsv");
+    folder.write("a.csv", "id,title\n7,a church\n");
+    let output = folder.run("match --classes classes.toml --text a.csv -o a.csv");
     assert!(!output.status.success());
     assert!(
-        error_of(&output).contains("the output `a.tsv` would replace the input"),
+        error_of(&output).contains("the output `a.csv` would replace the input"),
         "{}",
         error_of(&output)
     );
-    assert!(std::fs::read_to_string(folder.path("a.tsv")).unwrap().starts_with("id"));
+    assert!(std::fs::read_to_string(folder.path("a.csv")).unwrap().starts_with("id"));
 }
 
 #[test]

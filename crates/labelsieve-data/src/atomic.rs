@@ -1,19 +1,32 @@
 //! Files that appear whole or not at all.
+//!
+//! A file is written under a temporary name in the folder of its output, locked as long as its writer lives. What a
+//! killed process leaves is therefore known by its name and by not being locked, and the next output in the same folder
+//! takes it away.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempPath;
 
 use crate::{DataError, Result};
 
+/// How the names of temporary files begin; a few letters and digits follow.
+const PREFIX: &str = ".labelsieve-";
+
+/// The temporary files of this process.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
 /// A file under construction. It lives beside its final name and takes that name only in [`AtomicFile::commit`];
 /// dropped before that, it vanishes and whatever stood under the final name stays.
+///
+/// A new file gets the permissions that the user's umask leaves; one that replaces another gets those of the old one.
 pub struct AtomicFile {
     writer: BufWriter<File>,
-    /// The name under which it is written; deletes the file when dropped.
-    temporary: TempPath,
+    temporary: Temporary,
     path: PathBuf,
 }
 
@@ -32,22 +45,129 @@ impl AtomicFile {
             // Renaming a file over `/dev/null` would work, for some users.
             return Err(DataError::malformed(&path, "output", "a file name", "a device or pipe"));
         }
-        // Opened by ourselves, because the library would add the temporary name to the system's messages.
-        let create = |name: &Path| File::options().read(true).write(true).create_new(true).open(name);
-        let file = tempfile::Builder::new().prefix(".labelsieve-").make_in(folder, create);
-        let (file, temporary) = file.map_err(DataError::io("write", &path))?.into_parts();
+        sweep(folder);
+        let (file, temporary) = Temporary::create(folder).map_err(DataError::io("write", &path))?;
         Ok(AtomicFile { writer: BufWriter::with_capacity(1 << 20, file), temporary, path })
     }
 
     /// Flushes everything to disk and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
         let finished = self.writer.flush().and_then(|()| {
-            self.writer.get_ref().sync_all()?;
-            make_readable(self.writer.get_ref())?;
-            self.temporary.persist(&self.path).map_err(|error| error.error)
+            let file = self.writer.get_ref();
+            if let Ok(old) = std::fs::metadata(&self.path) {
+                // Best effort: an old file that somebody else owns may have permissions that we cannot set.
+                let _ = file.set_permissions(old.permissions());
+            }
+            file.sync_all()?;
+            self.temporary.persist(&self.path)
         });
         finished.map_err(DataError::io("write", &self.path))
     }
+}
+
+/// Deletes the temporary files of this process, which is about to end. No other is started, finished or dropped while
+/// the result lives.
+#[must_use = "new files may come as soon as it is dropped"]
+pub fn abandon_unfinished_files() -> impl Drop {
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
+        let _ = std::fs::remove_file(path); // the next output in that folder sweeps what stays
+    }
+    unfinished
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name under which a file is written; deletes it when dropped.
+struct Temporary(Option<TempPath>);
+
+impl Temporary {
+    fn create(folder: &Path) -> std::io::Result<(File, Temporary)> {
+        let mut unfinished = unfinished();
+        // Opened by ourselves, because the library would add the temporary name to the system's messages, and would
+        // hide the file from everybody but its owner, whatever the umask says.
+        let create = |name: &Path| {
+            let file = File::options().read(true).write(true).create_new(true).open(name)?;
+            // Where files cannot be locked, nobody else can lock this one either, and it is never swept.
+            let _ = file.try_lock();
+            // Another process may have swept it between its creation and the lock.
+            match is_unlinked(&file) {
+                true => Err(std::io::ErrorKind::AlreadyExists.into()), // asks for another name
+                false => Ok(file),
+            }
+        };
+        let file = tempfile::Builder::new().prefix(PREFIX).make_in(folder, create);
+        let (file, path) = file?.into_parts();
+        unfinished.insert(path.to_path_buf());
+        Ok((file, Temporary(Some(path))))
+    }
+
+    fn persist(&mut self, path: &Path) -> std::io::Result<()> {
+        let mut unfinished = unfinished();
+        let Some(temporary) = self.0.take() else { return Ok(()) };
+        unfinished.remove::<Path>(&temporary);
+        temporary.persist(path).map_err(|error| error.error)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let mut unfinished = unfinished();
+        if let Some(temporary) = self.0.take() {
+            unfinished.remove::<Path>(&temporary);
+        }
+    }
+}
+
+/// Deletes what killed processes left in `folder`: files with a temporary name that nobody holds locked. Once per folder
+/// and process, since folders may be large.
+fn sweep(folder: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let Ok(folder) = folder.canonicalize() else { return };
+    if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone()) {
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && is_temporary(&entry.file_name().to_string_lossy()) {
+            remove_if_stale(&entry.path());
+        }
+    }
+}
+
+/// Whether a file of this name can only be ours.
+fn is_temporary(name: &str) -> bool {
+    let rest = name.strip_prefix(PREFIX).unwrap_or("");
+    rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// A file whose writer lives is locked; the lock also tells a writer that has just begun that its file is gone.
+#[cfg(unix)]
+fn remove_if_stale(path: &Path) {
+    // Never waits: a temporary file is a regular one, and only such files come here.
+    let Ok(file) = File::options().write(true).open(path) else { return };
+    if file.try_lock().is_ok() {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Where a file that is gone cannot be told from one that is there, nothing is swept.
+#[cfg(not(unix))]
+fn remove_if_stale(_path: &Path) {}
+
+/// Whether an open file has no name any more.
+#[cfg(unix)]
+fn is_unlinked(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+}
+
+#[cfg(not(unix))]
+fn is_unlinked(_file: &File) -> bool {
+    false
 }
 
 impl Write for AtomicFile {
@@ -65,18 +185,6 @@ impl Seek for AtomicFile {
     fn seek(&mut self, position: SeekFrom) -> std::io::Result<u64> {
         self.writer.seek(position)
     }
-}
-
-/// Temporary files are private to their owner; a finished result is readable like any other file.
-#[cfg(unix)]
-fn make_readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn make_readable(_file: &File) -> std::io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]
@@ -128,6 +236,44 @@ mod tests {
             "{error}"
         );
         assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_socket());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_replaces_another_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        for mode in [0o600, 0o664, 0o640] {
+            std::fs::write(&path, "old").unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let mut file = AtomicFile::create(&path).unwrap();
+            file.write_all(b"new").unwrap();
+            file.commit().unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_temporary_files_that_nobody_writes_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".labelsieve-aB3xyz", ".labelsieve-notes", ".labelsieve-aB3xyz.txt", "labelsieve-aB3xyz"]
+        {
+            std::fs::write(folder.path().join(name), "rest").unwrap();
+        }
+        std::fs::create_dir(folder.path().join(".labelsieve-folder")).unwrap();
+        let held = File::create(folder.path().join(".labelsieve-000000")).unwrap();
+        held.lock().unwrap();
+        drop(AtomicFile::create(folder.path().join("out.bin")).unwrap());
+        let rest = [
+            ".labelsieve-000000",
+            ".labelsieve-aB3xyz.txt",
+            ".labelsieve-folder",
+            ".labelsieve-notes",
+            "labelsieve-aB3xyz",
+        ];
+        assert_eq!(names_in(folder.path()), rest);
     }
 
     #[test]

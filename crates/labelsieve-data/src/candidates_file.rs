@@ -1,5 +1,6 @@
 //! Which examples mention which class: written by the matching stage, joined to the features by id later.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,9 +8,10 @@ use arrow_array::{Float32Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
-use crate::parquet_columns::ParquetFile;
-use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
-use crate::{Labels, Result};
+use crate::parquet_write::{dictionary_column, dictionary_type};
+use crate::table_read::{Kind, TableFile};
+use crate::table_write::{TableFormat, TableWriter};
+use crate::{Labels, Result, Texts};
 
 /// One example whose text mentions a class.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,21 +39,19 @@ pub struct LeakedExample {
 
 /// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
 pub struct CandidateWriter {
-    writer: ParquetWriter,
+    writer: TableWriter,
 }
 
 impl CandidateWriter {
-    /// Starts a file that will be called `path`. `metadata` is kept in it as key-value pairs.
+    /// Starts a file that will be called `path`; its ending decides between Parquet and CSV. `metadata` is kept in a
+    /// Parquet file as key-value pairs.
     pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<CandidateWriter> {
-        let schema = Schema::new(vec![
-            Field::new("id", DataType::Utf8, false),
-            Field::new("class", dictionary_type(), false),
-            Field::new("matched_name", DataType::Utf8, false),
-            Field::new("field", DataType::Utf8, false),
-            Field::new("leak_of", DataType::Utf8, true),
-            Field::new("leak_similarity", DataType::Float32, true),
-        ]);
-        Ok(CandidateWriter { writer: ParquetWriter::create(path.as_ref(), schema, metadata)? })
+        Ok(CandidateWriter { writer: TableWriter::create(path.as_ref(), schema(), metadata)? })
+    }
+
+    /// Rows go to `stream` as they come, as CSV.
+    pub fn to_stream(stream: Box<dyn Write + Send>) -> CandidateWriter {
+        CandidateWriter { writer: TableWriter::to_stream(stream, TableFormat::Csv, &schema()) }
     }
 
     /// Adds rows.
@@ -80,24 +80,38 @@ pub struct CandidateTable {
     /// The file.
     pub path: PathBuf,
     /// The examples.
-    pub ids: Vec<String>,
+    pub ids: Texts,
     /// The classes that they mention.
     pub classes: Labels,
     /// The names by which they mention them.
-    pub matched_names: Vec<String>,
+    pub matched_names: Labels,
 }
 
-/// Reads a file of candidates.
+/// Reads a file of candidates: Parquet, or CSV where it is called so.
 pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
     let path = path.as_ref();
-    let (mut ids, mut classes, mut matched_names) = (Vec::new(), LabelsBuilder::default(), Vec::new());
-    ParquetFile::open(path)?.for_each_batch(&["id", "class", "matched_name"], |columns| {
+    let (mut ids, mut classes, mut matched_names) =
+        (Texts::default(), LabelsBuilder::default(), LabelsBuilder::default());
+    let wanted = ["id", "class", "matched_name"].map(|name| (name, Kind::Text));
+    TableFile::open(path)?.for_each_batch(&wanted, |columns| {
         let [id, class, matched_name] = columns else { unreachable!("as many columns as names") };
-        id.for_each_text(&mut |text| ids.push(text.to_owned()))?;
-        class.for_each_text(&mut |text| classes.push(text))?;
-        matched_name.for_each_text(&mut |text| matched_names.push(text.to_owned()))
+        id.append_texts(&mut ids)?;
+        class.for_each_given_text(&mut |text| classes.push(text))?;
+        matched_name.for_each_given_text(&mut |text| matched_names.push(text))
     })?;
-    Ok(CandidateTable { path: path.to_path_buf(), ids, classes: classes.finish(), matched_names })
+    let (classes, matched_names) = (classes.finish(), matched_names.finish());
+    Ok(CandidateTable { path: path.to_path_buf(), ids, classes, matched_names })
+}
+
+fn schema() -> Schema {
+    Schema::new(vec![
+        Field::new("id", DataType::Utf8, false),
+        Field::new("class", dictionary_type(), false),
+        Field::new("matched_name", DataType::Utf8, false),
+        Field::new("field", DataType::Utf8, false),
+        Field::new("leak_of", DataType::Utf8, true),
+        Field::new("leak_similarity", DataType::Float32, true),
+    ])
 }
 
 #[cfg(test)]
@@ -122,7 +136,7 @@ mod tests {
         let table = read_candidates(&path).unwrap();
         assert_eq!(table.ids, ["7", "8", "7"]);
         assert_eq!(table.classes, ["n2", "n1", "n1"].iter().collect());
-        assert_eq!(table.matched_names, ["barn owl", "cat", "tabby"]);
+        assert_eq!(table.matched_names, ["barn owl", "cat", "tabby"].iter().collect());
     }
 
     #[test]

@@ -88,6 +88,32 @@ impl Journal {
         self.start
     }
 
+    /// How many pieces of finished work a journal holds, by their lengths alone; it may be open elsewhere meanwhile.
+    /// Nothing for a file that is no journal.
+    pub fn count_records(path: impl AsRef<Path>) -> Option<usize> {
+        let file = File::open(path).ok()?;
+        let file_len = file.metadata().ok()?.len();
+        let mut reader = BufReader::new(file);
+        let mut opening = vec![0; OPENING.len()];
+        reader.read_exact(&mut opening).ok()?;
+        if opening != OPENING {
+            return None;
+        }
+        let (mut n, mut end) = (0, OPENING.len() as u64);
+        let mut prefix = [0; PREFIX_LEN];
+        while reader.read_exact(&mut prefix).is_ok() {
+            let length =
+                |at: usize| u32::from_le_bytes([prefix[at], prefix[at + 1], prefix[at + 2], prefix[at + 3]]);
+            let record = u64::from(length(0)) + u64::from(length(4));
+            end += PREFIX_LEN as u64 + record;
+            if end > file_len || reader.seek_relative(record as i64).is_err() {
+                break;
+            }
+            n += 1;
+        }
+        Some(usize::saturating_sub(n, 1)) // the first is the fingerprint
+    }
+
     /// Records finished work. When this returns, a kill of the process no longer loses it.
     pub fn append(&self, key: &str, payload: &[u8]) -> Result<()> {
         self.write_record(key, payload)?;
@@ -269,6 +295,24 @@ mod tests {
         let error = Journal::open(file.path(), "run 1").unwrap_err().to_string();
         assert!(error.ends_with("` is not a journal of an earlier run"), "{error}");
         assert_eq!(std::fs::read(file.path()).unwrap(), b"my thesis");
+    }
+
+    #[test]
+    fn finished_work_is_counted_while_the_journal_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        assert_eq!(Journal::count_records(&path), None);
+        let (journal, _) = Journal::open(&path, "run 1").unwrap();
+        assert_eq!(Journal::count_records(&path), Some(0));
+        for n in 1..=3 {
+            journal.append("owl", &vec![7; 100 * n]).unwrap();
+            assert_eq!(Journal::count_records(&path), Some(n));
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(Journal::count_records(&path), Some(2));
+        std::fs::write(&path, "my thesis, which is longer than an opening").unwrap();
+        assert_eq!(Journal::count_records(&path), None);
     }
 
     #[test]

@@ -84,6 +84,14 @@ impl<S: AsRef<str>> FromIterator<S> for Labels {
     }
 }
 
+impl std::ops::Index<usize> for Labels {
+    type Output = str;
+
+    fn index(&self, row: usize) -> &str {
+        self.get(row)
+    }
+}
+
 /// Collects labels as they come; the names are put in order at the end.
 #[derive(Default)]
 pub(crate) struct LabelsBuilder {
@@ -104,7 +112,7 @@ impl LabelsBuilder {
         self.codes.push(code);
     }
 
-    pub(crate) fn finish(self) -> Labels {
+    pub(crate) fn finish(mut self) -> Labels {
         let mut seen: Vec<(String, u32)> = self.code_of.into_iter().collect();
         if seen.iter().all(|(name, _)| name.parse::<i64>().is_ok()) {
             seen.sort_by_cached_key(|(name, _)| (name.parse::<i64>().unwrap_or(0), name.clone()));
@@ -115,10 +123,8 @@ impl LabelsBuilder {
         for (new, (_, old)) in seen.iter().enumerate() {
             sorted_code[*old as usize] = new as u32;
         }
-        Labels {
-            codes: self.codes.iter().map(|&old| sorted_code[old as usize]).collect(),
-            names: seen.into_iter().map(|(name, _)| name).collect(),
-        }
+        self.codes.iter_mut().for_each(|code| *code = sorted_code[*code as usize]);
+        Labels { codes: self.codes, names: seen.into_iter().map(|(name, _)| name).collect() }
     }
 }
 

@@ -16,11 +16,15 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+use crate::column_values::numbers;
 use crate::input::open_seekable;
-use crate::{ColumnRole, DataError, Result, Wanted};
+use crate::{ColumnRole, DataError, Result, Texts, Wanted};
 
 /// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
 const BATCH_ROWS: usize = 4096;
+
+/// More than the ids of any table take; equal values take no room in a file, but each does in memory.
+const MOST_BYTES: usize = 32 << 30;
 
 /// An open Parquet file of which nothing but the schema has been read.
 pub(crate) struct ParquetFile {
@@ -194,6 +198,21 @@ impl<'a> Column<'a> {
         DataError::malformed(self.path, place, expected, self.array.data_type().to_string())
     }
 
+    /// [`Column::for_each_text`] for a column in which no value may be missing.
+    pub(crate) fn for_each_given_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
+        self.check_nulls()?;
+        self.for_each_text(visit)
+    }
+
+    /// Adds every value, of which none may be missing, to `texts`.
+    pub(crate) fn append_texts(&self, texts: &mut Texts) -> Result<()> {
+        self.for_each_given_text(&mut |text| texts.push(text))?;
+        match texts.n_bytes() > MOST_BYTES {
+            true => Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of texts"), "more")),
+            false => Ok(()),
+        }
+    }
+
     /// Calls `visit` with every value as text; whole numbers are written in decimal.
     pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
         if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or whole numbers")) }
@@ -238,6 +257,16 @@ fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
         DataType::UInt16 => for_each_number::<UInt16Type>(array, visit),
         DataType::UInt32 => for_each_number::<UInt32Type>(array, visit),
         DataType::UInt64 => for_each_number::<UInt64Type>(array, visit),
+        // What pandas makes of whole numbers when some are missing.
+        DataType::Float32 | DataType::Float64 => {
+            let numbers = numbers(array).unwrap_or_default();
+            let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
+            if !numbers.iter().flatten().all(is_whole) {
+                return false;
+            }
+            numbers.iter().for_each(|number| visit(&format!("{:.0}", number.unwrap_or(0.0))));
+        }
+        DataType::Null => (0..array.len()).for_each(|_| visit("")),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let mut entries = Vec::with_capacity(dictionary.values().len());

@@ -1,5 +1,6 @@
 //! What a classifier says of each example: one row per example and rank.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use arrow_array::{Float32Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::Result;
-use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
+use crate::parquet_write::{dictionary_column, dictionary_type};
+use crate::table_write::{TableFormat, TableWriter};
 
 /// One guess about one example.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,19 +26,18 @@ pub struct PredictionRow {
 
 /// Writes predictions as they are made; the file appears in [`PredictionWriter::finish`].
 pub struct PredictionWriter {
-    writer: ParquetWriter,
+    writer: TableWriter,
 }
 
 impl PredictionWriter {
-    /// Starts a Parquet file that will be called `path`.
+    /// Starts a file that will be called `path`; its ending decides between Parquet, CSV and TSV.
     pub fn create(path: impl AsRef<Path>) -> Result<PredictionWriter> {
-        let schema = Schema::new(vec![
-            Field::new("id", DataType::Utf8, false),
-            Field::new("rank", DataType::UInt32, false),
-            Field::new("class", dictionary_type(), false),
-            Field::new("score", DataType::Float32, false),
-        ]);
-        Ok(PredictionWriter { writer: ParquetWriter::create(path.as_ref(), schema, &[])? })
+        Ok(PredictionWriter { writer: TableWriter::create(path.as_ref(), schema(), &[])? })
+    }
+
+    /// Rows go to `stream` as they come, as CSV or TSV.
+    pub fn to_stream(stream: Box<dyn Write + Send>, format: TableFormat) -> PredictionWriter {
+        PredictionWriter { writer: TableWriter::to_stream(stream, format, &schema()) }
     }
 
     /// Adds rows.
@@ -53,4 +54,13 @@ impl PredictionWriter {
     pub fn finish(self) -> Result<()> {
         self.writer.finish()
     }
+}
+
+fn schema() -> Schema {
+    Schema::new(vec![
+        Field::new("id", DataType::Utf8, false),
+        Field::new("rank", DataType::UInt32, false),
+        Field::new("class", dictionary_type(), false),
+        Field::new("score", DataType::Float32, false),
+    ])
 }

@@ -1,18 +1,19 @@
-//! The result: one Parquet row per example and class, with its relevance and the reasons for it.
+//! The result: one row per example and class, with its relevance and the reasons for it.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, UInt32Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, StringArray, UInt32Array};
+use arrow_array::{BooleanArray, Float32Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
-use crate::parquet_columns::{Column, ParquetFile};
-use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
-use crate::{DataError, Labels, Result};
+use crate::parquet_columns::Column;
+use crate::parquet_write::{dictionary_column, dictionary_type};
+use crate::table_read::{Kind, TableFile};
+use crate::table_write::{TableFormat, TableWriter};
+use crate::{DataError, Labels, Result, Texts};
 
 /// One example judged for one class.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,25 +40,22 @@ pub struct RelevanceRow {
 pub struct RelevanceWriter {
     path: PathBuf,
     rows_written: usize,
-    writer: ParquetWriter,
+    writer: TableWriter,
 }
 
 impl RelevanceWriter {
-    /// Starts a file that will be called `path`. `metadata` is kept in it as key-value pairs.
+    /// Starts a file that will be called `path`; its ending decides between Parquet and CSV. `metadata` is kept in a
+    /// Parquet file as key-value pairs.
     pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<RelevanceWriter> {
         let path = path.as_ref().to_path_buf();
-        let schema = Schema::new(vec![
-            Field::new("id", DataType::Utf8, false),
-            Field::new("class", dictionary_type(), false),
-            Field::new("relevance", DataType::Float32, false),
-            Field::new("is_clean", DataType::Boolean, false),
-            Field::new("matched_name", DataType::Utf8, true),
-            Field::new("best_clean", DataType::Utf8, true),
-            Field::new("best_clean_similarity", DataType::Float32, true),
-            Field::new("reciprocal_neighbours", DataType::UInt32, true),
-        ]);
-        let writer = ParquetWriter::create(&path, schema, metadata)?;
+        let writer = TableWriter::create(&path, schema(), metadata)?;
         Ok(RelevanceWriter { path, rows_written: 0, writer })
+    }
+
+    /// Rows go to `stream` as they come, as CSV.
+    pub fn to_stream(stream: Box<dyn Write + Send>) -> RelevanceWriter {
+        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema());
+        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, writer }
     }
 
     /// Adds rows. A relevance outside 0 to 1 is refused.
@@ -92,7 +90,7 @@ pub struct RelevanceTable {
     /// The file.
     pub path: PathBuf,
     /// The examples.
-    pub ids: Vec<String>,
+    pub ids: Texts,
     /// The classes they were judged for.
     pub classes: Labels,
     /// How much each belongs to its class, from 0 to 1.
@@ -103,20 +101,25 @@ pub struct RelevanceTable {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Reads a relevance file and checks every relevance.
+/// Reads a relevance file, Parquet or CSV, and checks every relevance. Where `is_clean` is missing, in a row or as a
+/// column, a row is a candidate.
 pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let path = path.as_ref();
-    let file = ParquetFile::open(path)?;
+    let file = TableFile::open(path)?;
     let metadata = file.metadata();
-    let (mut ids, mut classes) = (Vec::new(), LabelsBuilder::default());
+    let (mut ids, mut classes) = (Texts::default(), LabelsBuilder::default());
     let (mut relevance, mut is_clean) = (Vec::new(), Vec::new());
-    file.for_each_batch(&["id", "class", "relevance", "is_clean"], |columns| {
-        let [id, class, score, clean] = columns else { unreachable!("as many columns as names") };
-        id.for_each_text(&mut |text| ids.push(text.to_owned()))?;
-        class.for_each_text(&mut |text| classes.push(text))?;
+    let mut wanted = vec![("id", Kind::Text), ("class", Kind::Text), ("relevance", Kind::Float)];
+    wanted.extend(file.has("is_clean").then_some(("is_clean", Kind::Flag)));
+    file.for_each_batch(&wanted, |columns| {
+        let [id, class, score, clean @ ..] = columns else { unreachable!("as many columns as names") };
+        id.append_texts(&mut ids)?;
+        class.for_each_given_text(&mut |text| classes.push(text))?;
         append_relevance(score, &mut relevance)?;
-        let flags = clean.array.as_boolean_opt().ok_or_else(|| clean.bad_type("true or false"))?;
-        is_clean.extend(flags.values());
+        if let [clean] = clean {
+            is_clean.extend(clean.flags()?.into_iter().map(|flag| flag.unwrap_or(false)));
+        }
+        is_clean.resize(relevance.len(), false);
         Ok(())
     })?;
     Ok(RelevanceTable {
@@ -145,16 +148,19 @@ pub struct RelevanceReasons {
 /// Reads the reasons of chosen rows: `rows` ascending, one entry of the result for each. Files without some of the
 /// columns are fine.
 pub fn read_relevance_reasons(path: impl AsRef<Path>, rows: &[usize]) -> Result<Vec<RelevanceReasons>> {
-    const COLUMNS: [&str; 4] =
-        ["matched_name", "best_clean", "best_clean_similarity", "reciprocal_neighbours"];
-    let path = path.as_ref();
-    let file = ParquetFile::open(path)?;
-    let names: Vec<&str> = COLUMNS.into_iter().filter(|name| file.schema().index_of(name).is_ok()).collect();
+    const COLUMNS: [(&str, Kind); 4] = [
+        ("matched_name", Kind::OptionalText),
+        ("best_clean", Kind::OptionalText),
+        ("best_clean_similarity", Kind::Float),
+        ("reciprocal_neighbours", Kind::Whole),
+    ];
+    let file = TableFile::open(path.as_ref())?;
+    let wanted: Vec<(&str, Kind)> = COLUMNS.into_iter().filter(|(name, _)| file.has(name)).collect();
     let mut reasons = vec![RelevanceReasons::default(); rows.len()];
-    if names.is_empty() || rows.is_empty() {
+    if wanted.is_empty() || rows.is_empty() {
         return Ok(reasons);
     }
-    file.for_each_batch_with_nulls(&names, |columns| {
+    file.for_each_batch(&wanted, |columns| {
         for column in columns {
             let range = column.first_row..column.first_row + column.array.len();
             let wanted =
@@ -173,17 +179,15 @@ pub fn read_relevance_reasons(path: impl AsRef<Path>, rows: &[usize]) -> Result<
 fn fill_reasons(column: &Column<'_>, rows: &[usize], reasons: &mut [RelevanceReasons]) -> Result<()> {
     match column.name {
         "best_clean_similarity" => {
-            let values = column.array.as_primitive_opt::<Float32Type>();
-            let values = values.ok_or_else(|| column.bad_type("numbers of type Float32"))?;
+            let values = column.floats("numbers")?;
             for (reasons, &row) in reasons.iter_mut().zip(rows) {
-                reasons.best_clean_similarity = values.is_valid(row).then(|| values.value(row));
+                reasons.best_clean_similarity = values[row].filter(|value| !value.is_nan());
             }
         }
         "reciprocal_neighbours" => {
-            let values = column.array.as_primitive_opt::<UInt32Type>();
-            let values = values.ok_or_else(|| column.bad_type("numbers of type UInt32"))?;
+            let values = column.whole_numbers()?;
             for (reasons, &row) in reasons.iter_mut().zip(rows) {
-                reasons.reciprocal_neighbours = values.is_valid(row).then(|| values.value(row));
+                reasons.reciprocal_neighbours = values[row];
             }
         }
         name => {
@@ -198,19 +202,27 @@ fn fill_reasons(column: &Column<'_>, rows: &[usize], reasons: &mut [RelevanceRea
 }
 
 fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {
-    let array: &ArrayRef = column.array;
     let start = out.len();
-    match array.data_type() {
-        DataType::Float32 => out.extend(array.as_primitive::<Float32Type>().values()),
-        DataType::Float64 => {
-            out.extend(array.as_primitive::<Float64Type>().values().iter().map(|&v| v as f32))
-        }
-        _ => return Err(column.bad_type("numbers from 0 to 1")),
-    }
+    let values = column.floats("numbers from 0 to 1")?;
+    column.check_nulls()?;
+    out.extend(values.into_iter().flatten());
     match out[start..].iter().position(|&value| !is_relevance(value)) {
         Some(row) => Err(column.bad_row(row, "a number from 0 to 1", out[start + row].to_string())),
         None => Ok(()),
     }
+}
+
+fn schema() -> Schema {
+    Schema::new(vec![
+        Field::new("id", DataType::Utf8, false),
+        Field::new("class", dictionary_type(), false),
+        Field::new("relevance", DataType::Float32, false),
+        Field::new("is_clean", DataType::Boolean, false),
+        Field::new("matched_name", DataType::Utf8, true),
+        Field::new("best_clean", DataType::Utf8, true),
+        Field::new("best_clean_similarity", DataType::Float32, true),
+        Field::new("reciprocal_neighbours", DataType::UInt32, true),
+    ])
 }
 
 fn is_relevance(value: f32) -> bool {

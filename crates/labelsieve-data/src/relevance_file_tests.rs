@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use parquet::arrow::ArrowWriter;
 
 use super::*;
@@ -50,7 +50,7 @@ fn what_is_written_is_read_back() {
 #[test]
 fn the_same_rows_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = ["a", "b"].map(|name| {
+    let bytes = ["a.parquet", "b.parquet"].map(|name| {
         let path = folder.path().join(name);
         let mut writer = RelevanceWriter::create(&path, &[("k".into(), "v".into())]).unwrap();
         writer.write(&[row("1", "owl", 1.0), row("2", "cat", 0.5)]).unwrap();
@@ -136,4 +136,165 @@ fn reasons_are_read_for_chosen_rows_only() {
     assert_eq!((reasons[0].best_clean.as_deref(), reasons[0].best_clean_similarity), (None, Some(0.5)));
     write_table(&path, Arc::new(Float32Array::from(vec![0.5, 0.5])));
     assert_eq!(read_relevance_reasons(&path, &[1]).unwrap(), [RelevanceReasons::default()]);
+}
+
+fn write_columns(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// What pandas, pyarrow, polars and DuckDB make of the same table.
+#[test]
+fn a_table_that_went_through_other_programs_is_read_as_it_was_meant() {
+    use arrow_array::types::Int8Type;
+    use arrow_array::*;
+    let ids: [ArrayRef; 6] = [
+        Arc::new(Int64Array::from(vec![7, 8])),
+        Arc::new(Float64Array::from(vec![7.0, 8.0])),
+        Arc::new(LargeStringArray::from(vec!["7", "8"])),
+        Arc::new(StringViewArray::from(vec!["7", "8"])),
+        Arc::new(["7", "8"].into_iter().collect::<DictionaryArray<Int8Type>>()),
+        Arc::new(UInt8Array::from(vec![7, 8])),
+    ];
+    let relevance: [ArrayRef; 6] = [
+        Arc::new(Float64Array::from(vec![1.0, 0.25])),
+        Arc::new(Float16Array::from_iter_values([1.0, 0.25].map(half::f16::from_f32))),
+        Arc::new(Float32Array::from(vec![1.0, 0.25])),
+        Arc::new(Float64Array::from(vec![Some(1.0), Some(0.25)])),
+        Arc::new(Float32Array::from(vec![1.0, 0.25])),
+        Arc::new(Float32Array::from(vec![1.0, 0.25])),
+    ];
+    let is_clean: [Option<ArrayRef>; 6] = [
+        Some(Arc::new(BooleanArray::from(vec![Some(true), None]))),
+        Some(Arc::new(Float64Array::from(vec![1.0, f64::NAN]))),
+        Some(Arc::new(Int8Array::from(vec![1, 0]))),
+        Some(Arc::new(StringArray::from(vec!["True", "False"]))),
+        Some(Arc::new(LargeStringArray::from(vec![Some("true"), None]))),
+        None,
+    ];
+    let neighbours: [ArrayRef; 6] = [
+        Arc::new(Float64Array::from(vec![f64::NAN, 12.0])),
+        Arc::new(Float64Array::from(vec![None, Some(12.0)])),
+        Arc::new(Int64Array::from(vec![None, Some(12)])),
+        Arc::new(UInt16Array::from(vec![None, Some(12)])),
+        Arc::new(Int32Array::from(vec![None, Some(12)])),
+        Arc::new(Float32Array::from(vec![None, Some(12.0)])),
+    ];
+    let similarity: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 0.5]));
+    let nothing: ArrayRef = Arc::new(NullArray::new(2));
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![0, 1]));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.parquet");
+    for i in 0..6 {
+        let mut columns = vec![
+            ("relevance", relevance[i].clone()),
+            ("class", ids[5 - i].clone()),
+            ("id", ids[i].clone()),
+            ("reciprocal_neighbours", neighbours[i].clone()),
+            ("best_clean_similarity", similarity.clone()),
+            ("matched_name", nothing.clone()),
+            ("__index_level_0__", index.clone()),
+        ];
+        columns.extend(is_clean[i].clone().map(|flags| ("is_clean", flags)));
+        write_columns(&path, columns);
+        let table = read_relevance(&path).unwrap();
+        assert_eq!(table.ids, ["7", "8"], "{i}");
+        assert_eq!(table.classes, ["7", "8"].iter().collect(), "{i}");
+        assert_eq!(table.relevance, [1.0, 0.25], "{i}");
+        assert_eq!(table.is_clean, [is_clean[i].is_some(), false], "{i}");
+        let reasons = read_relevance_reasons(&path, &[0, 1]).unwrap();
+        assert_eq!(reasons[0], RelevanceReasons::default(), "{i}");
+        assert_eq!(
+            (reasons[1].reciprocal_neighbours, reasons[1].best_clean_similarity),
+            (Some(12), Some(0.5))
+        );
+    }
+}
+
+#[test]
+fn numbers_that_are_not_whole_and_flags_that_are_none_are_named_with_their_row() {
+    use arrow_array::{Float64Array, Int64Array};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.parquet");
+    let id: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let score: ArrayRef = Arc::new(Float32Array::from(vec![0.5, 0.5]));
+    let with = |name, column: ArrayRef| {
+        write_columns(
+            &path,
+            vec![("id", id.clone()), ("class", id.clone()), ("relevance", score.clone()), (name, column)],
+        );
+    };
+    with("reciprocal_neighbours", Arc::new(Float64Array::from(vec![1.0, 2.5])));
+    let error = read_relevance_reasons(&path, &[1]).unwrap_err().to_string();
+    let message =
+        "column `reciprocal_neighbours`, row 1: expected a whole number from 0 to 4294967295, found 2.5";
+    assert!(error.ends_with(message), "{error}");
+    with("is_clean", Arc::new(Int64Array::from(vec![0, 2])));
+    let error = read_relevance(&path).unwrap_err().to_string();
+    assert!(error.ends_with("column `is_clean`, row 1: expected true, false, 1 or 0, found `2`"), "{error}");
+}
+
+#[test]
+fn csv_is_read_back_bit_by_bit_and_other_peoples_csv_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.csv");
+    let rows: Vec<RelevanceRow> = (1..5000_u32)
+        .map(|i| RelevanceRow {
+            matched_name: (i % 2 == 0).then(|| format!("\"{i}\",\nowl")),
+            reciprocal_neighbours: (i % 3 == 0).then_some(i),
+            best_clean_similarity: Some(1.0 / i as f32),
+            is_clean: i % 5 == 0,
+            ..row(&format!(" {i}\r"), "a, b", 1.0 / (i as f32 + 0.1))
+        })
+        .collect();
+    let mut writer = RelevanceWriter::create(&path, &[("lost".into(), "in CSV".into())]).unwrap();
+    rows.chunks(700).for_each(|rows| writer.write(rows).unwrap());
+    writer.finish().unwrap();
+    let table = read_relevance(&path).unwrap();
+    assert!(table.ids.iter().eq(rows.iter().map(|row| row.id.as_str())));
+    assert!(table.relevance.iter().eq(rows.iter().map(|row| &row.relevance)), "to the bit");
+    assert!(table.is_clean.iter().eq(rows.iter().map(|row| &row.is_clean)));
+    let reasons = read_relevance_reasons(&path, &[0, 4997]).unwrap();
+    for (reasons, row) in reasons.iter().zip([&rows[0], &rows[4997]]) {
+        assert_eq!((&reasons.matched_name, &reasons.best_clean), (&row.matched_name, &row.best_clean));
+        assert_eq!(reasons.best_clean_similarity, row.best_clean_similarity);
+        assert_eq!(reasons.reciprocal_neighbours, row.reciprocal_neighbours);
+    }
+    // As pandas writes it: an index, True and False, 12.0, another order, a byte order mark.
+    let pandas = "\u{feff},class,id,reciprocal_neighbours,is_clean,relevance\n0,owl,a,12.0,True,1\n1,owl,b,,False,0.5\n";
+    std::fs::write(&path, pandas).unwrap();
+    let table = read_relevance(&path).unwrap();
+    assert_eq!((table.ids.len(), table.is_clean, table.relevance), (2, vec![true, false], vec![1.0, 0.5]));
+    assert_eq!(read_relevance_reasons(&path, &[0]).unwrap()[0].reciprocal_neighbours, Some(12));
+}
+
+#[test]
+fn what_is_wrong_with_a_csv_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.csv");
+    for (text, message) in [
+        ("", "line 1: expected a header with column names, found an empty file"),
+        ("id,class\n", "line 1: expected a column `relevance`, found the columns id, class"),
+        ("id,class,relevance\na,owl\n", "line 2: expected 3 fields, as in the header, found 2"),
+        ("id,class,relevance\na,owl,much\n", "line 2, column `relevance`: expected a number, found `much`"),
+        ("id,class,relevance\na,owl,1\nb,owl,\n", "column `relevance`, row 1: expected a value, found null"),
+        (
+            "id,class,relevance\na,owl,2\n",
+            "column `relevance`, row 0: expected a number from 0 to 1, found 2",
+        ),
+        (
+            "id,class,relevance,is_clean\na,owl,1,maybe\n",
+            "line 2, column `is_clean`: expected true, false, 1 or 0, found `maybe`",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = read_relevance(&path).unwrap_err().to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
+    std::fs::write(&path, b"id,class,relevance\na,\xff,1\n").unwrap();
+    let error = read_relevance(&path).unwrap_err().to_string();
+    assert!(error.ends_with("line 2: expected text in UTF-8, found other bytes"), "{error}");
 }

@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, BooleanArray, StringArray};
+use arrow_array::{BooleanArray, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
-use crate::parquet_columns::{Column, ParquetFile};
-use crate::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
-use crate::{Labels, Result};
+use crate::parquet_write::{dictionary_column, dictionary_type};
+use crate::table_read::{Kind, TableFile};
+use crate::table_write::TableWriter;
+use crate::{Labels, Result, Texts};
 
-/// A Parquet file with the columns `id`, `class` and `relevant`; all vectors have one entry per row.
+/// A file with the columns `id`, `class` and `relevant`; all vectors have one entry per row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TruthTable {
     /// The file.
     pub path: PathBuf,
     /// The candidates.
-    pub ids: Vec<String>,
+    pub ids: Texts,
     /// The classes whose pools they are in.
     pub classes: Labels,
     /// Whether they belong there.
@@ -38,18 +38,18 @@ pub struct TruthRow {
 
 /// Writes a truth file; it appears in [`TruthWriter::finish`].
 pub struct TruthWriter {
-    writer: ParquetWriter,
+    writer: TableWriter,
 }
 
 impl TruthWriter {
-    /// Starts a file that will be called `path`.
+    /// Starts a file that will be called `path`; its ending decides between Parquet and CSV.
     pub fn create(path: impl AsRef<Path>) -> Result<TruthWriter> {
         let schema = Schema::new(vec![
             Field::new("id", DataType::Utf8, false),
             Field::new("class", dictionary_type(), false),
             Field::new("relevant", DataType::Boolean, false),
         ]);
-        Ok(TruthWriter { writer: ParquetWriter::create(path.as_ref(), schema, &[])? })
+        Ok(TruthWriter { writer: TableWriter::create(path.as_ref(), schema, &[])? })
     }
 
     /// Adds rows.
@@ -67,39 +67,25 @@ impl TruthWriter {
     }
 }
 
-/// Reads which candidates are relevant: `relevant` is true or false, or 1 or 0.
+/// Reads which candidates are relevant, from Parquet or CSV: `relevant` is true or false, or 1 or 0.
 pub fn read_truth(path: impl AsRef<Path>) -> Result<TruthTable> {
     let path = path.as_ref();
-    let (mut ids, mut classes, mut relevant) = (Vec::new(), LabelsBuilder::default(), Vec::new());
-    ParquetFile::open(path)?.for_each_batch(&["id", "class", "relevant"], |columns| {
+    let (mut ids, mut classes, mut relevant) = (Texts::default(), LabelsBuilder::default(), Vec::new());
+    let wanted = [("id", Kind::Text), ("class", Kind::Text), ("relevant", Kind::Flag)];
+    TableFile::open(path)?.for_each_batch(&wanted, |columns| {
         let [id, class, truth] = columns else { unreachable!("as many columns as names") };
-        id.for_each_text(&mut |text| ids.push(text.to_owned()))?;
-        class.for_each_text(&mut |text| classes.push(text))?;
-        read_flags(truth, &mut relevant)
+        id.append_texts(&mut ids)?;
+        class.for_each_given_text(&mut |text| classes.push(text))?;
+        truth.check_nulls()?;
+        relevant.extend(truth.flags()?.into_iter().flatten());
+        Ok(())
     })?;
     Ok(TruthTable { path: path.to_path_buf(), ids, classes: classes.finish(), relevant })
 }
 
-fn read_flags(column: &Column, flags: &mut Vec<bool>) -> Result<()> {
-    if *column.array.data_type() == DataType::Boolean {
-        let array = column.array.as_boolean();
-        flags.extend((0..array.len()).map(|row| array.value(row)));
-        return Ok(());
-    }
-    let (mut row, mut wrong) = (0, None);
-    column.for_each_text(&mut |text| {
-        match text {
-            "0" | "1" => flags.push(text == "1"),
-            other => wrong = wrong.take().or(Some((row, other.to_owned()))),
-        }
-        row += 1;
-    })?;
-    wrong.map_or(Ok(()), |(row, found)| Err(column.bad_row(row, "true, false, 1 or 0", format!("`{found}`"))))
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_array::{Array, ArrayRef, Int64Array};
 
     use super::*;
 
@@ -109,7 +95,7 @@ mod tests {
         let fields =
             [("id", DataType::Utf8), ("class", DataType::Utf8), ("relevant", relevant.data_type().clone())];
         let schema = Schema::new(fields.map(|(name, kind)| Field::new(name, kind, false)).to_vec());
-        let mut writer = ParquetWriter::create(&path, schema, &[]).unwrap();
+        let mut writer = TableWriter::create(&path, schema, &[]).unwrap();
         let text = |values: [&str; 2]| Arc::new(StringArray::from(values.to_vec()));
         writer.write(vec![text(["a", "b"]), text(["owl", "cat"]), relevant]).unwrap();
         writer.finish().unwrap();
@@ -133,7 +119,8 @@ mod tests {
         writer.write(&[row("b", false)]).unwrap();
         writer.finish().unwrap();
         let truth = read_truth(&path).unwrap();
-        assert_eq!((truth.ids, truth.relevant), (vec!["a".into(), "b".into()], vec![true, false]));
+        assert_eq!(truth.ids, ["a", "b"]);
+        assert_eq!(truth.relevant, [true, false]);
         assert_eq!(truth.classes, ["owl", "owl"].iter().collect());
     }
 

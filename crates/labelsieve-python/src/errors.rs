@@ -45,7 +45,6 @@ pub fn data_error(error: DataError) -> PyErr {
 
 /// A panic is our mistake, never the user's.
 pub fn mistake(panic: Box<dyn std::any::Any + Send>) -> PyErr {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    PyRuntimeError::new_err(format!("a mistake in labelsieve itself, please report it: {text}"))
+    let said = labelsieve_cli::panics::describe(panic.as_ref());
+    PyRuntimeError::new_err(format!("{said}; please report it"))
 }

@@ -55,7 +55,8 @@ fn read_relevance(py: Python<'_>, path: PathBuf) -> PyResult<RelevanceColumns<'_
     let classes = texts(&table.classes);
     let (relevance, is_clean) =
         (PyArray1::from_vec(py, table.relevance), PyArray1::from_vec(py, table.is_clean));
-    Ok((table.ids, classes, relevance, is_clean, reasons, table.metadata))
+    let ids = table.ids.iter().map(str::to_owned).collect();
+    Ok((ids, classes, relevance, is_clean, reasons, table.metadata))
 }
 
 #[pyfunction]
@@ -112,14 +113,16 @@ fn read_run(path: PathBuf) -> PyResult<(String, String, String)> {
 fn read_candidates(py: Python<'_>, path: PathBuf) -> PyResult<(Texts, Texts, Texts)> {
     let table = py.detach(|| read_candidate_file(path)).map_err(data_error)?;
     let classes = texts(&table.classes);
-    Ok((table.ids, classes, table.matched_names))
+    let ids = table.ids.iter().map(str::to_owned).collect();
+    Ok((ids, classes, texts(&table.matched_names)))
 }
 
 /// Ids, classes, whether they belong there.
 #[pyfunction]
 fn read_truth(py: Python<'_>, path: PathBuf) -> PyResult<(Texts, Texts, Flags<'_>)> {
     let table = py.detach(|| read_truth_file(path)).map_err(data_error)?;
-    Ok((table.ids, texts(&table.classes), PyArray1::from_vec(py, table.relevant)))
+    let ids = table.ids.iter().map(str::to_owned).collect();
+    Ok((ids, texts(&table.classes), PyArray1::from_vec(py, table.relevant)))
 }
 
 /// X, labels, ids and the network that made X, the latter three where the file has them.

@@ -28,8 +28,7 @@ fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 #[pymodule]
 fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Decoders panic on some damaged files and are caught where they are called; their report is not for users.
-    std::panic::set_hook(Box::new(|_| ()));
+    labelsieve_cli::panics::install();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NEIGHBOURS", labelsieve::graph::NEIGHBOURS)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;

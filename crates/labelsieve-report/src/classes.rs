@@ -164,10 +164,10 @@ pub(crate) fn stretches(n_candidates: usize, most: usize) -> Vec<Stretch> {
 
 fn join(table: &RelevanceTable, truth: &TruthTable) -> Result<Vec<Option<bool>>> {
     let known: HashMap<(&str, &str), bool> = (0..truth.ids.len())
-        .map(|row| ((truth.ids[row].as_str(), truth.classes.get(row)), truth.relevant[row]))
+        .map(|row| ((&truth.ids[row], truth.classes.get(row)), truth.relevant[row]))
         .collect();
     let joined: Vec<Option<bool>> = (0..table.ids.len())
-        .map(|row| known.get(&(table.ids[row].as_str(), table.classes.get(row))).copied())
+        .map(|row| known.get(&(&table.ids[row], table.classes.get(row))).copied())
         .collect();
     let n_known = (0..joined.len()).filter(|&row| !table.is_clean[row] && joined[row].is_some()).count();
     if n_known == 0 && table.is_clean.contains(&false) {
@@ -185,7 +185,7 @@ mod tests {
     fn table() -> RelevanceTable {
         RelevanceTable {
             path: "r.parquet".into(),
-            ids: ["a", "b", "c", "d", "a"].map(String::from).to_vec(),
+            ids: ["a", "b", "c", "d", "a"].iter().collect(),
             classes: ["owl", "owl", "owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75, 0.5, 0.125],
             is_clean: vec![false, true, false, false, false],
@@ -196,7 +196,7 @@ mod tests {
     fn truth(rows: &[(&str, &str, bool)]) -> TruthTable {
         TruthTable {
             path: "t.parquet".into(),
-            ids: rows.iter().map(|row| row.0.to_owned()).collect(),
+            ids: rows.iter().map(|row| row.0).collect(),
             classes: rows.iter().map(|row| row.1).collect(),
             relevant: rows.iter().map(|row| row.2).collect(),
         }

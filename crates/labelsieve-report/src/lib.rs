@@ -24,4 +24,4 @@ mod svg;
 mod thumbnails;
 
 pub use pictures::Pictures;
-pub use report::{Progress, Report, Summary, write, write_figure};
+pub use report::{Progress, Report, Summary, is_own_figure, write, write_figure};

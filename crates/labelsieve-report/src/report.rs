@@ -1,7 +1,8 @@
 //! What a report is made of, and where it goes.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
@@ -13,6 +14,7 @@ use crate::classes::{Classes, stretches};
 use crate::figures::{Layout, describe, draw};
 use crate::html;
 use crate::pictures::Pictures;
+use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
 
 /// The sources of a report: a run directory, or a relevance file, perhaps with truth and pictures.
@@ -177,9 +179,19 @@ impl Report {
         let folder = folder.as_ref();
         std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
         let classes = self.classes()?;
+        let figures = self.figures_with(classes.as_ref());
+        let path_of = |figure: &Figure| folder.join(format!("{}.svg", figure.id));
+        if let Some(path) = figures.iter().map(path_of).find(|path| path.exists() && !is_own_figure(path)) {
+            return Err(DataError::malformed(
+                path,
+                "output",
+                "a new file or a figure of labelsieve",
+                "another file",
+            ));
+        }
         let mut paths = Vec::new();
-        for figure in self.figures_with(classes.as_ref()) {
-            let path = folder.join(format!("{}.svg", figure.id));
+        for figure in figures {
+            let path = path_of(&figure);
             let noise = if self.info.simulated_noise { " (simulated noise)" } else { "" };
             let title = format!("{}{noise}", figure.title);
             write_figure(&Figure { title, ..figure }, &path)?;
@@ -219,7 +231,7 @@ impl Report {
         let unreadable: HashSet<&str> = found.unreadable.iter().map(|(id, _)| id.as_str()).collect();
         let mut seen = HashSet::new();
         for &row in shown {
-            let id = classes.table.ids[row].as_str();
+            let id = &classes.table.ids[row];
             summary.captions += usize::from(found.captions.contains_key(id));
             let is_missing = !found.by_id.contains_key(id) && !unreadable.contains(id);
             if is_missing && !self.pictures.images.is_empty() && seen.insert(id) {
@@ -230,12 +242,18 @@ impl Report {
     }
 
     fn thumbnails(&self, classes: &Classes, progress: &mut dyn FnMut(Progress)) -> Result<Thumbnails> {
-        let ids: HashSet<&str> =
-            self.shown(classes).into_iter().map(|row| classes.table.ids[row].as_str()).collect();
+        let ids: HashSet<&str> = self.shown(classes).into_iter().map(|row| &classes.table.ids[row]).collect();
         let wanted = ids.len();
         progress(Progress { found: 0, wanted });
         self.pictures.load(&ids, &mut |found| progress(Progress { found, wanted }))
     }
+}
+
+/// Whether a file is a figure that [`write_figure`] wrote, which may be replaced by a new one.
+pub fn is_own_figure(path: impl AsRef<Path>) -> bool {
+    let mut start = vec![0; STANDALONE_START.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == STANDALONE_START.as_bytes()
 }
 
 /// Writes one figure as an SVG file.

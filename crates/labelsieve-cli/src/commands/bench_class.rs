@@ -10,6 +10,7 @@ use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::{AtomicFile, Matrix, Npz, write_npy_f32};
 use serde::Serialize;
 
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 use crate::table;
 
@@ -71,6 +72,10 @@ const EPISODES: usize = 5;
 
 impl Class {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        if let Some(out) = &self.out {
+            OutputKind::Array.target(out)?;
+        }
+        Files::default().reads([&self.file]).writes(&self.out).check()?;
         let mut npz = Npz::open(&self.file)?;
         let clean = read(&mut npz, "clean")?;
         let (z, d) = (Matrix::from_array(npz.array("noisy")?)?.rows(), clean.dim());

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_data::text::{read_class_file, write_class_file};
 
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 
 /// Convert a class file or a list of WordNet synsets to TOML
@@ -16,13 +17,15 @@ pub struct Classes {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// The TOML file to write
+    /// The file to write (.toml)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
 impl Classes {
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        OutputKind::Classes.target(&self.output)?;
+        Files::default().reads([&self.input]).writes([&self.output]).check()?;
         let classes = read_class_file(&self.input)?;
         write_class_file(&self.output, &classes)?;
         printer.note(&format!("{} classes written to `{}`", classes.classes().len(), self.output.display()));

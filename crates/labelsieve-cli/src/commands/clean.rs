@@ -20,8 +20,10 @@ use super::scored::Scored;
 use crate::copies::identical_rows;
 use crate::device::DeviceArguments;
 use crate::estimate::Work;
-use crate::inputs::{ClassRows, Columns, PoolFiles, Pools, check_output, load};
+use crate::inputs::{ClassRows, Columns, PoolFiles, Pools, load};
 use crate::left_out::listed;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::printer::Printer;
 use crate::same_network::{MixedArguments, common_network, network_metadata};
 use crate::{resume, swapped};
@@ -59,7 +61,8 @@ pub struct Clean {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Parquet file to write: one row per example and class
+    /// File to write, .parquet or .csv: one row per example and class; - writes CSV to stdout, where a killed run cannot
+    /// be resumed
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     #[serde(serialize_with = "resume::debug")]
     output: Option<PathBuf>,
@@ -70,33 +73,57 @@ pub struct Clean {
 }
 
 impl Clean {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        self.method.check_options(given)?;
+        given.refuse_columns([self.files.clean.as_path(), self.files.noisy.as_path()])?;
+        match self.candidates {
+            Some(_) => {
+                given.refuse(&["noisy_labels"], "--candidates", "it says itself which class each is of")
+            }
+            None => Ok(()),
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        let target = self.output.as_deref().map(|output| OutputKind::Table.target(output)).transpose()?;
         let method = self.method.method();
         method.build()?; // refuse bad settings before reading anything
+        let mut files = self.files.paths();
+        files.extend(self.candidates.as_deref());
+        if let Some(output) = target.and_then(Target::file) {
+            Files::default().reads(&files).writes([output]).writes_beside(output, &[".partial"]).check()?;
+        }
         let pools =
             Pools::open(&self.files, &self.columns, self.candidates.as_deref(), &self.mixed, printer)?;
         pools.warn_of_left_out(printer);
         if self.dry_run {
             return work(&pools, &method).print(printer);
         }
-        let output = self.output.as_deref().context("no output file")?;
+        let target = target.context("no output file")?;
         if let Some(warning) = swapped::suspicion(&pools) {
             printer.warning(&warning);
         }
-        let mut files = self.files.paths();
-        files.extend(self.candidates.as_deref());
-        check_output(output, &files)?;
-        drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
+        if let Some(output) = target.file() {
+            drop(labelsieve_data::AtomicFile::create(output)?); // an unwritable place should cost no hours of work
+        }
 
         let opened = self.device.open(printer)?;
         let device = opened.kind();
         let settings = json!({ "command": "clean", "method": method, "seed": self.seed, "device": device });
         let key = resume::Key::new("clean", self, &["device", "output", "dry_run", "allow_mixed"])?;
         let key = key.with(&settings).on_device(device).with_files(&files)?;
-        let mut journal_path = output.as_os_str().to_owned();
-        journal_path.push(".partial");
-        let unit = format!("of {} classes", pools.classes.len());
-        let (journal, finished) = resume::open(journal_path.as_ref(), &key, &unit, printer)?;
+        let (journal, finished) = match target {
+            Target::File(output) => {
+                let n_classes = (Some(pools.classes.len()), "classes");
+                let (journal, finished) =
+                    resume::open(&beside(output, ".partial"), &key, n_classes, printer)?;
+                (Some(journal), finished)
+            }
+            Target::Stdout => {
+                printer.note("relevance goes to stdout; a killed run cannot be resumed");
+                (None, Vec::new())
+            }
+        };
 
         let mut done: HashMap<String, Scored> = HashMap::new();
         let by_name: HashMap<&str, &ClassRows> =
@@ -108,9 +135,11 @@ impl Clean {
                 done.insert(name, scored);
             }
         }
-        self.score(&pools, &method, opened.engine(), &journal, &mut done, printer)?;
-        self.write(&pools, &done, &settings, printer)?;
-        journal.remove()?;
+        self.score(&pools, &method, opened.engine(), journal.as_ref(), &mut done, printer)?;
+        on_stdout(target, self.write(&pools, &done, &settings, target, printer))?;
+        if let Some(journal) = journal {
+            journal.remove()?;
+        }
         Ok(())
     }
 
@@ -120,7 +149,7 @@ impl Clean {
         pools: &Pools,
         method: &Method,
         engine: &dyn Engine,
-        journal: &Journal,
+        journal: Option<&Journal>,
         done: &mut HashMap<String, Scored>,
         printer: &Printer,
     ) -> Result<()> {
@@ -171,7 +200,8 @@ impl Clean {
             let failure: Mutex<Option<DataError>> = Mutex::default();
             engine.relevance(method, &jobs, &|i, relevance| {
                 let result = Scored::new(&jobs[i].problem, relevance, inputs[i].4.clone());
-                if let Err(error) = journal.append(&batch[i].name, &result.encode()) {
+                let noted = journal.map(|journal| journal.append(&batch[i].name, &result.encode()));
+                if let Some(Err(error)) = noted {
                     failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
                 }
                 let (name, z) = (&batch[i].name, result.relevance.len());
@@ -195,14 +225,17 @@ impl Clean {
         pools: &Pools,
         done: &HashMap<String, Scored>,
         settings: &serde_json::Value,
+        target: Target<'_>,
         printer: &Printer,
-    ) -> Result<()> {
+    ) -> labelsieve_data::Result<()> {
         const ROWS: usize = 65_536;
-        let output = self.output.as_deref().context("no output file")?;
         let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
         metadata.insert("labelsieve".to_owned(), settings.to_string());
         let metadata: Vec<(String, String)> = metadata.into_iter().collect();
-        let mut writer = RelevanceWriter::create(output, &metadata)?;
+        let mut writer = match target {
+            Target::File(output) => RelevanceWriter::create(output, &metadata)?,
+            Target::Stdout => RelevanceWriter::to_stream(printer.stream()),
+        };
         let mut copies = pools.copies;
         let (mut n_noisy, mut sum) = (0usize, 0f64);
         for class in &pools.classes {
@@ -219,11 +252,11 @@ impl Clean {
             sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
         }
         writer.finish()?;
+        let place = target.file().map_or(String::new(), |output| format!(", in `{}`", output.display()));
         printer.note(&format!(
-            "{n_noisy} candidates of {} classes, mean relevance {:.2}, in `{}`",
+            "{n_noisy} candidates of {} classes, mean relevance {:.2}{place}",
             pools.classes.len(),
             sum / n_noisy.max(1) as f64,
-            output.display()
         ));
         copies.say("features", printer);
         let none: Vec<&ClassRows> = pools.classes.iter().filter(|class| class.noisy.is_empty()).collect();

@@ -20,9 +20,9 @@ use super::embedded::Embedded;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::image_inputs::{ImageArguments, encoded};
-use crate::inputs::check_output;
 use crate::network::{OpenedNetwork, Wanted, open_network};
 use crate::network_fingerprint::network_fingerprint;
+use crate::outputs::{Files, OutputKind, beside};
 use crate::printer::Printer;
 use crate::resume;
 
@@ -103,7 +103,11 @@ impl Embed {
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        OutputKind::Features.target(&self.output)?;
         FeatureFormat::of(&self.output)?;
+        if let Some(pca) = &self.pca_output {
+            OutputKind::Weights.target(pca)?;
+        }
         let source = self.images.open()?;
         let skipped = beside(&self.output, ".skipped.csv");
         self.check_outputs(&source, &skipped)?;
@@ -121,7 +125,7 @@ impl Embed {
         });
         let key = self.key()?.with(&settings).on_device(device.kind()).with_images(&source)?;
         let journal = beside(&self.output, ".partial");
-        let (journal, finished) = resume::open(&journal, &key, "batches", printer)?;
+        let (journal, finished) = resume::open(&journal, &key, (None, "batches"), printer)?;
         let mut embedded = Embedded::default();
         for (key, payload) in finished {
             // A record that does not follow the one before is work that was never finished.
@@ -158,12 +162,11 @@ impl Embed {
 
     /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
     fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
-        let mut inputs: Vec<&Path> = source.paths().collect();
-        inputs.push(&self.model);
-        inputs.extend(self.pca.as_deref());
+        let inputs = Files::default().reads_images(source.files()).reads([&self.model]).reads(&self.pca);
         let outputs = [Some(self.output.as_path()), Some(skipped), self.pca_output.as_deref()];
+        let files = inputs.writes(outputs.into_iter().flatten());
+        files.writes_beside(&self.output, &[".partial", ".ids.csv"]).check()?;
         for output in outputs.into_iter().flatten() {
-            check_output(output, &inputs)?;
             drop(AtomicFile::create(output)?);
         }
         Ok(())
@@ -347,14 +350,6 @@ fn id_twice(id: &str) -> anyhow::Error {
     )
 }
 
-/// A name next to the output's.
-fn beside(output: &Path, suffix: &str) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// `224` or `80x60`, height first.
 /// More do not fit any memory, and make nothing faster.
 fn parse_batch(text: &str) -> std::result::Result<NonZeroUsize, String> {
     const MOST: usize = 1 << 16;
@@ -362,6 +357,7 @@ fn parse_batch(text: &str) -> std::result::Result<NonZeroUsize, String> {
     number.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
 }
 
+/// `224` or `80x60`, height first.
 fn parse_size(text: &str) -> std::result::Result<(usize, usize), String> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=4096).contains(n));
     let (height, width) = text.split_once('x').unwrap_or((text, text));

@@ -16,6 +16,7 @@ use super::evaluate_output::{Measured, RelevanceReport, Report, Shares, accuracy
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::inputs::{Columns, labels_of, load};
+use crate::options::Given;
 use crate::printer::Printer;
 use crate::same_network::{MixedArguments, Origin};
 
@@ -75,6 +76,27 @@ pub struct Evaluate {
 }
 
 impl Evaluate {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        if given.has("images") {
+            return Ok(()); // columns are of the images then
+        }
+        match &self.test {
+            None => {
+                let of_test = ["test_labels", "embedding_column", "label_column", "id_column"];
+                given.refuse(&of_test, "evaluate without --test", "give --model and --test")
+            }
+            Some(test) => {
+                given.refuse_columns([test.as_path()])?;
+                match self.truth.is_none() && self.baseline.is_none() {
+                    true => {
+                        given.refuse(&["relevance"], "evaluate --model", "give --truth or --baseline with it")
+                    }
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         self.check_request()?;
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
@@ -252,14 +274,13 @@ fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Me
 
 fn analyse(relevance: &labelsieve_data::RelevanceTable, truth: &Path) -> Result<RelevanceReport> {
     let truth = read_truth(truth)?;
-    let known: HashMap<(&str, &str), bool> = (0..truth.ids.len())
-        .map(|i| ((truth.ids[i].as_str(), truth.classes.get(i)), truth.relevant[i]))
-        .collect();
+    let known: HashMap<(&str, &str), bool> =
+        (0..truth.ids.len()).map(|i| ((&truth.ids[i], truth.classes.get(i)), truth.relevant[i])).collect();
     let mut classes: BTreeMap<String, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
     let (mut all, mut n_unknown) = ((Vec::new(), Vec::new()), 0);
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
         let class = relevance.classes.get(i);
-        let Some(&relevant) = known.get(&(relevance.ids[i].as_str(), class)) else {
+        let Some(&relevant) = known.get(&(&relevance.ids[i], class)) else {
             n_unknown += 1;
             continue;
         };

@@ -17,9 +17,9 @@ use crate::checkpoint;
 use crate::curve;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::check_output;
 use crate::lock::OutputLock;
 use crate::network::{OpenedNetwork, Wanted, open_network};
+use crate::outputs::Files;
 use crate::printer::Printer;
 use crate::resume;
 
@@ -114,8 +114,12 @@ impl FineTune<'_> {
                 "give --images, with the ids of the relevance file",
             ));
         }
-        let sources = self.arguments.images.iter().chain(&self.arguments.base_images).map(PathBuf::as_path);
-        check_output(self.output, &[path, self.relevance].into_iter().chain(sources).collect::<Vec<_>>())?;
+        let sources = self.open()?;
+        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let inputs = Files::default().reads([path, self.relevance]).reads_images(images);
+        let outputs = inputs.writes([self.output]).writes(curve::paths(self.output));
+        outputs.writes_beside(self.output, &[".checkpoint", ".lock"]).check()?;
+        curve::check(self.output)?;
         let _lock = OutputLock::beside(self.output)?;
         drop(labelsieve_data::AtomicFile::create(self.output)?);
         let with_base = !self.arguments.base_images.is_empty();
@@ -124,7 +128,6 @@ impl FineTune<'_> {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = self.device.open_networks(printer)?;
-        let sources = self.open()?;
         let novel = NovelClasses::load(self.relevance, &sources, &opened, printer)?;
         let (names, n_base) = match with_base {
             false => (novel.names.clone(), 0),

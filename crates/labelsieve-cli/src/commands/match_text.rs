@@ -1,7 +1,7 @@
 //! `labelsieve match`: from class names to candidates.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -13,8 +13,9 @@ use labelsieve_data::{AtomicFile, CandidateWriter};
 
 use crate::candidates::{CandidateSink, NameSearch, PluralCount};
 use crate::hint::user_error;
-use crate::inputs::check_output;
 use crate::leaks::LeakArgs;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind, Target, on_stdout};
 use crate::printer::Printer;
 use crate::text_hints::for_encoding;
 
@@ -56,14 +57,14 @@ pub struct Match {
     #[arg(long)]
     strict: bool,
 
-    /// Write the number of candidates per class as JSON
+    /// Write the number of candidates per class as JSON (.json)
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
     #[command(flatten)]
     leaks: LeakArgs,
 
-    /// The Parquet file of candidates to write
+    /// File of candidates to write, .parquet or .csv; - writes CSV to stdout, and the statistics to stderr
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -94,21 +95,37 @@ enum FormatArg {
 }
 
 impl Match {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        match self.leaks.is_on() {
+            true => Ok(()),
+            false => {
+                given.refuse(&["near_duplicate"], "match without --guard-features", "give --guard-features")
+            }
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        let target = OutputKind::Table.target(&self.output)?;
+        if let Some(stats) = &self.stats {
+            OutputKind::Statistics.target(stats)?;
+        }
         let classes = read_class_file(&self.classes)?;
         let names =
             NameSearch::new(&classes, self.rule.into()).context("cannot search for the class names")?;
         warn_about_names(names.matcher.warnings(), &classes, printer);
         let source = TextSource::open(&self.text, &self.columns())?;
-        let inputs: Vec<&Path> = source.paths().chain([self.classes.as_path()]).collect();
-        check_output(&self.output, &inputs)?;
+        let inputs = source.paths().chain([self.classes.as_path()]).chain(self.leaks.paths());
+        Files::default().reads(inputs).writes([&self.output]).writes(&self.stats).check()?;
         let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
         printer.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.check(printer)?;
 
         let sink = || CandidateSink::new(&names, &classes, &source, checked.as_ref(), self.leaks.fate());
 
-        let mut writer = CandidateWriter::create(&self.output, &self.provenance())?;
+        let mut writer = match target {
+            Target::File(output) => CandidateWriter::create(output, &self.provenance())?,
+            Target::Stdout => CandidateWriter::to_stream(printer.stream()),
+        };
         let bar = match source.n_bytes() {
             Some(n_bytes) => printer.progress(n_bytes / MIB, "MiB"),
             None => printer.counter("MiB"),
@@ -125,7 +142,8 @@ impl Match {
             bar.set_position(progress.n_bytes / MIB);
             bar.set_message(format!("{} rows", progress.n_rows));
             writer.write(&found.rows)
-        })?;
+        });
+        let summary = on_stdout(target, summary)?;
         bar.finish_and_clear();
 
         let estimate = plural.as_ref().map(|plural| plural.estimate(&counts, summary.n_rows));
@@ -139,14 +157,23 @@ impl Match {
         if statistics.n_candidates == 0 {
             return Err(self.nothing_found(&classes, &source, &summary, &statistics, n_leaks));
         }
-        writer.finish()?;
+        on_stdout(target, writer.finish())?;
         if let Some(plural) = plural.filter(|plural| plural.n_rows < summary.n_rows) {
             let n_rows = plural.n_rows;
             printer.note(&format!("what --rule plural would find is estimated from {n_rows} of the rows"));
         }
         let n_candidates = statistics.n_candidates;
-        printer.note(&format!("{n_candidates} candidates written to `{}`", self.output.display()));
-        printer.data(statistics.to_string().trim_end())
+        let statistics = statistics.to_string();
+        match target {
+            Target::File(output) => {
+                printer.note(&format!("{n_candidates} candidates written to `{}`", output.display()));
+                printer.data(statistics.trim_end())
+            }
+            Target::Stdout => {
+                printer.note(statistics.trim_end());
+                Ok(())
+            }
+        }
     }
 
     /// A file without candidates would only fail later, in `clean`, so there is none.

@@ -1,9 +1,12 @@
 //! `--method` and its settings, as every command spells them.
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve::Method;
 use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
 use serde::Serialize;
+
+use crate::options::Given;
 
 /// How relevance is scored.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -44,6 +47,24 @@ pub enum MethodName {
 }
 
 impl MethodArguments {
+    /// Refuses settings of other methods.
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        let unused: &[&str] = match self.method {
+            MethodName::Gcn => &["beta"],
+            MethodName::Mlp => &["beta", "neighbours"],
+            MethodName::LabelPropagation => &["lambda", "beta"],
+            MethodName::Similarity | MethodName::Linear => &["lambda", "beta", "neighbours"],
+            MethodName::Beta => &["lambda", "neighbours"],
+        };
+        let name = self.method.to_possible_value();
+        let name = name.as_ref().map_or("", |value| value.get_name());
+        given.refuse(
+            unused,
+            &format!("--method {name}"),
+            "leave it out, or choose the method that it belongs to",
+        )
+    }
+
     pub fn method(&self) -> Method {
         let (lambda, neighbours) = (self.lambda, self.neighbours);
         match self.method {

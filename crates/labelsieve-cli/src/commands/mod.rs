@@ -27,6 +27,7 @@ mod train_attention;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::options::Given;
 use crate::printer::Printer;
 
 #[derive(Subcommand)]
@@ -71,6 +72,22 @@ pub enum Bench {
 }
 
 impl Command {
+    /// Refuses options that would do nothing.
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        match self {
+            Command::Match(command) => command.check_options(given),
+            Command::Pretrain(command) => command.check_options(given),
+            Command::Clean(command) => command.check_options(given),
+            Command::Train(command) => command.check_options(given),
+            Command::TrainAttention(command) => command.check_options(given),
+            Command::Predict(command) => command.check_options(given),
+            Command::Evaluate(command) => command.check_options(given),
+            Command::Report(command) => command.check_options(given),
+            // All options of these count, or are refused together with what they need.
+            Command::Classes(_) | Command::Embed(_) | Command::Bench(_) | Command::Demo(_) => Ok(()),
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         match self {
             Command::Match(command) => command.run(printer),

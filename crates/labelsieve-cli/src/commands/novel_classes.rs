@@ -125,7 +125,7 @@ fn decode(
     opened: &OpenedNetwork,
     printer: &Printer,
 ) -> Result<Dataset> {
-    let wanted: HashSet<&str> = table.ids.iter().map(String::as_str).collect();
+    let wanted: HashSet<&str> = table.ids.iter().collect();
     let lengths = [&sources.novel].into_iter().chain(&sources.base).filter_map(ImageSource::len_hint);
     let progress = printer.progress(lengths.sum::<usize>() as u64, "images");
     progress.set_message("decoding");
@@ -178,15 +178,15 @@ fn examples(
     let (mut examples, mut missing, mut by_id) = (Vec::new(), 0, 0);
     let clean: HashSet<(&str, &str)> = (0..table.ids.len())
         .filter(|&i| table.is_clean[i])
-        .map(|i| (table.ids[i].as_str(), table.classes.get(i)))
+        .map(|i| (&table.ids[i], table.classes.get(i)))
         .collect();
     for (i, id) in table.ids.iter().enumerate() {
         let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
-        if !is_clean && clean.contains(&(id.as_str(), class)) {
+        if !is_clean && clean.contains(&(id, class)) {
             by_id += 1; // one image, by its id: it counts once, as clean
             continue;
         }
-        match (rows.get(id.as_str()), number.get(class)) {
+        match (rows.get(id), number.get(class)) {
             (Some(&row), Some(&class)) => {
                 let relevance = if is_clean { 1.0 } else { table.relevance[i] };
                 examples.push(Example { row, class, relevance, is_clean });
@@ -232,7 +232,7 @@ mod tests {
         let classes: Labels = ["owl", "owl", "owl", "cat", "cat", "owl"].iter().collect();
         let table = RelevanceTable {
             path: "R.parquet".into(),
-            ids: ["a", "a", "b", "c", "a", "d"].map(str::to_owned).to_vec(),
+            ids: ["a", "a", "b", "c", "a", "d"].into_iter().collect(),
             classes,
             relevance: vec![1.0, 0.9, 0.8, 1.0, 0.7, 0.6],
             is_clean: vec![true, false, false, true, false, false],

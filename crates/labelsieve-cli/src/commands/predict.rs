@@ -8,13 +8,15 @@ use anyhow::Result;
 use clap::{ArgGroup, Args};
 use labelsieve::{Classifier, Scores};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
-use labelsieve_data::{PredictionRow, PredictionWriter};
+use labelsieve_data::{Ids, PredictionRow, PredictionWriter, TableFormat};
 
 use super::evaluate::load_classifier;
 use super::image_scores::ImageScorer;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::{Columns, check_output, load};
+use crate::inputs::{Columns, load};
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind, Target, on_stdout};
 use crate::printer::Printer;
 use crate::same_network::{MixedArguments, Origin};
 
@@ -52,11 +54,12 @@ pub struct Predict {
     #[command(flatten)]
     device: DeviceArguments,
 
-    /// Guesses per example, best first
+    /// Guesses per example, best first; no more than there are classes
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
     top: NonZeroUsize,
 
-    /// Parquet file to write [default: tab-separated lines on stdout]
+    /// File to write, .parquet, .csv or .tsv; - writes CSV to stdout [default: TSV on stdout, in which `\t`, `\n`, `\r`,
+    /// `\\` and `\u{1b}` stand for characters that would break its lines]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -64,19 +67,45 @@ pub struct Predict {
 /// Examples in memory at a time.
 const BLOCK: usize = 8192;
 
+/// Predictions in memory at a time, or those of one example.
+const ROWS: usize = 65_536;
+
 impl Predict {
-    pub fn run(&self, printer: &Printer) -> Result<()> {
-        let inputs = self.features.iter().chain(&self.images).chain([&self.model]);
-        let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-        if let Some(output) = &self.output {
-            check_output(output, &inputs)?;
-        }
-        let mut sink = Sink::new(self.output.as_deref(), self.top.get(), printer)?;
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        given.refuse(&["label_column"], "predict", "classes are what it finds out")?;
         match &self.features {
-            Some(features) => self.predict_features(features, &mut sink, printer)?,
-            None => self.predict_images(&mut sink, printer)?,
+            None => given.refuse(&["embedding_column"], "predict --images", "it belongs to --features"),
+            Some(features) => given.refuse_columns([features.as_path()]),
+        }
+    }
+
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let target =
+            self.output.as_deref().map(|output| OutputKind::Predictions.target(output)).transpose()?;
+        let source = match &self.features {
+            Some(_) => None,
+            None => Some(self.open_images()?),
+        };
+        let images = source.iter().flat_map(ImageSource::files);
+        let files = Files::default().reads([&self.model]).reads(&self.features).reads_images(images);
+        files.writes(&self.output).check()?;
+        let mut sink = Sink::new(target, self.top.get(), printer)?;
+        match (&self.features, source) {
+            (Some(features), _) => self.predict_features(features, &mut sink, printer)?,
+            (None, Some(source)) => self.predict_images(&source, &mut sink, printer)?,
+            (None, None) => (), // the arguments have one of the two
         }
         sink.finish()
+    }
+
+    fn open_images(&self) -> Result<ImageSource> {
+        let columns = ImageColumns {
+            image: self.image_column.clone(),
+            id: self.columns.id_column.clone(),
+            label: None,
+            filters: self.filters.clone(),
+        };
+        Ok(ImageSource::open(&self.images, &columns)?)
     }
 
     fn predict_features(&self, features: &Path, sink: &mut Sink, printer: &Printer) -> Result<()> {
@@ -98,6 +127,9 @@ impl Predict {
             ));
         }
         self.mixed.check(&[Origin::new(&self.model, saved.network.as_ref()), (&table).into()])?;
+        if matches!(table.ids, Ids::RowNumbers(_)) {
+            printer.note(&format!("`{}` has no ids: row numbers stand for them", table.path.display()));
+        }
         let progress = printer.progress(table.len() as u64, "examples");
         for start in (0..table.len()).step_by(BLOCK) {
             let rows: Vec<usize> = (start..table.len().min(start + BLOCK)).collect();
@@ -110,73 +142,51 @@ impl Predict {
         Ok(())
     }
 
-    fn predict_images(&self, sink: &mut Sink, printer: &Printer) -> Result<()> {
+    fn predict_images(&self, source: &ImageSource, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let scorer = ImageScorer::open(&self.model)?;
-        let columns = ImageColumns {
-            image: self.image_column.clone(),
-            id: self.columns.id_column.clone(),
-            label: None,
-            filters: self.filters.clone(),
-        };
-        let source = ImageSource::open(&self.images, &columns)?;
-        scorer.score(&source, &self.device, printer, |images| {
+        scorer.score(source, &self.device, printer, |images| {
             sink.write(images.ids, &images.scores, scorer.classes())?;
             Ok(ControlFlow::Continue(()))
         })
     }
 }
 
-/// Where predictions go: a Parquet file, or lines on stdout.
+/// Where predictions go.
 struct Sink<'a> {
-    writer: Option<PredictionWriter>,
-    /// Whether lines have their heading already: a command that fails at once prints none.
-    has_heading: bool,
+    writer: PredictionWriter,
+    target: Target<'a>,
     top: usize,
-    printer: &'a Printer,
 }
 
 impl<'a> Sink<'a> {
-    fn new(output: Option<&Path>, top: usize, printer: &'a Printer) -> Result<Sink<'a>> {
-        let writer = output.map(PredictionWriter::create).transpose()?;
-        Ok(Sink { writer, has_heading: false, top, printer })
-    }
-
-    fn heading(&mut self) -> Result<()> {
-        if self.writer.is_none() && !self.has_heading {
-            self.printer.stream("id\trank\tclass\tscore")?;
-        }
-        self.has_heading = true;
-        Ok(())
+    fn new(target: Option<Target<'a>>, top: usize, printer: &Printer) -> Result<Sink<'a>> {
+        let writer = match target {
+            Some(Target::File(path)) => PredictionWriter::create(path)?,
+            Some(Target::Stdout) => PredictionWriter::to_stream(printer.stream(), TableFormat::Csv),
+            None => PredictionWriter::to_stream(printer.stream(), TableFormat::Tsv),
+        };
+        Ok(Sink { writer, target: target.unwrap_or(Target::Stdout), top })
     }
 
     fn write(&mut self, ids: Vec<String>, scores: &Scores, classes: &[String]) -> Result<()> {
-        self.heading()?;
-        let mut predictions = Vec::with_capacity(ids.len() * self.top);
+        let mut rows = Vec::new();
         for (id, scores) in ids.iter().zip(scores.rows()) {
-            predictions.extend(best(scores, self.top).into_iter().enumerate().map(|(rank, c)| {
-                PredictionRow {
-                    id: id.clone(),
-                    rank: rank as u32 + 1,
-                    class: classes[c].clone(),
-                    score: scores[c],
-                }
+            rows.extend(best(scores, self.top).into_iter().zip(1..).map(|(c, rank)| PredictionRow {
+                id: id.clone(),
+                rank,
+                class: classes[c].clone(),
+                score: scores[c],
             }));
-        }
-        match &mut self.writer {
-            Some(writer) => writer.write(&predictions)?,
-            None => {
-                for row in &predictions {
-                    let line = format!("{}\t{}\t{}\t{:.6}", row.id, row.rank, row.class, row.score);
-                    self.printer.stream(&line)?;
-                }
+            if rows.len() >= ROWS {
+                on_stdout(self.target, self.writer.write(&rows))?;
+                rows.clear();
             }
         }
-        Ok(())
+        on_stdout(self.target, self.writer.write(&rows))
     }
 
-    fn finish(mut self) -> Result<()> {
-        self.heading()?;
-        Ok(self.writer.map_or(Ok(()), PredictionWriter::finish)?)
+    fn finish(self) -> Result<()> {
+        on_stdout(self.target, self.writer.finish())
     }
 }
 

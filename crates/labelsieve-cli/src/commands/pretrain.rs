@@ -1,6 +1,6 @@
 //! `labelsieve pretrain`: a backbone from the images of base classes (eq. 7).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -18,8 +18,9 @@ use crate::curve;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::image_inputs::{ImageArguments, decode_all};
-use crate::inputs::check_output;
 use crate::lock::OutputLock;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::percent;
@@ -103,10 +104,27 @@ fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
 }
 
 impl Pretrain {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        match self.architecture {
+            Architecture::ConvNet128 => given.refuse(
+                &["stem"],
+                "--architecture convnet128",
+                "only residual networks begin with a stem",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let inputs: Vec<&Path> =
-            self.images.images.iter().chain(&self.validation).map(PathBuf::as_path).collect();
-        check_output(&self.output, &inputs)?;
+        OutputKind::Weights.target(&self.output)?;
+        let mut inputs = self.images.open()?.files();
+        if let Some(validation) = self.validation_images() {
+            inputs.extend(validation.open()?.files());
+        }
+        let files =
+            Files::default().reads_images(inputs).writes([&self.output]).writes(curve::paths(&self.output));
+        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        curve::check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
         drop(labelsieve_data::AtomicFile::create(&self.output)?); // better now than after hours
         let side = self.size.unwrap_or(self.architecture.usual_size());

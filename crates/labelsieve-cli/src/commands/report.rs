@@ -8,7 +8,8 @@ use labelsieve_data::RunDirectory;
 use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
 
 use crate::hint::user_error;
-use crate::inputs::check_output;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 
 /// Show a run or a relevance file as one HTML page
@@ -66,9 +67,27 @@ pub struct Report {
 const MOST_NAMED: usize = 3;
 
 impl Report {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        match &self.output {
+            Some(_) => Ok(()),
+            None => {
+                let of_page = ["title", "images", "per_class"];
+                given.refuse(
+                    &of_page,
+                    "report without --output",
+                    "figures alone show neither pictures nor a heading",
+                )
+            }
+        }
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         if let Some(output) = &self.output {
-            check_output(output, &self.inputs().iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+            OutputKind::Page.target(output)?;
+            let images = self.images.iter().flat_map(|images| files_below(images));
+            let given = [Some(&self.source), self.truth.as_ref()].into_iter().flatten();
+            let files = Files::default().reads(given).reads_images(images).reads_run(&self.source);
+            files.writes([output]).check()?;
         }
         let contents = self.contents()?;
         if let Some(folder) = &self.figures {
@@ -79,21 +98,6 @@ impl Report {
             Some(output) => self.write(&contents, output, printer),
             None => Ok(()),
         }
-    }
-
-    /// Everything that is read.
-    fn inputs(&self) -> Vec<PathBuf> {
-        const FILES: [&str; 6] = [
-            "run.json",
-            "tables.json",
-            "figures.json",
-            "relevance.parquet",
-            "truth.parquet",
-            "thumbnails.parquet",
-        ];
-        let given = [&self.source].into_iter().chain(&self.truth).chain(&self.images).chain(&self.text);
-        let of_run = FILES.iter().map(|name| self.source.join(name));
-        given.cloned().chain(of_run).collect()
     }
 
     fn contents(&self) -> Result<Contents> {
@@ -150,6 +154,18 @@ impl Report {
         ));
         Ok(())
     }
+}
+
+/// A file, or all files of a folder and below, where pictures are looked for.
+fn files_below(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(path) else { return vec![path.to_path_buf()] };
+    entries
+        .flatten()
+        .flat_map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files_below(&entry.path()), // links are not followed, so it ends
+            _ => vec![entry.path()],
+        })
+        .collect()
 }
 
 /// Pictures that are missing, broken or not the only one.

@@ -16,8 +16,10 @@ use crate::attention::load_attention;
 use crate::copies::{Copies, comparable_ids, identical_rows};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::inputs::{Columns, PoolFiles, RowsById, check_output, labels_of, load, rows_by_class, rows_by_id};
+use crate::inputs::{Columns, PoolFiles, RowsById, labels_of, load, rows_by_class, rows_by_id};
 use crate::near_name::nearest;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 use crate::same_network::{MixedArguments, Origin, common_network};
 use crate::table::percent;
@@ -137,14 +139,13 @@ const BLOCK: usize = 8192;
 
 impl Train {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        self.check_options()?;
+        OutputKind::Weights.target(&self.output)?;
         if self.classifier == ClassifierName::Finetune {
             return self.fine_tune(printer);
         }
         let files = &self.files()?;
-        let others = [Some(self.relevance.as_path()), self.attention.as_deref()];
-        let inputs: Vec<&Path> = files.paths().into_iter().chain(others.into_iter().flatten()).collect();
-        check_output(&self.output, &inputs)?;
+        let others = [&self.attention, &self.base].into_iter().flatten().chain([&self.relevance]);
+        Files::default().reads(files.paths()).reads(others).writes([&self.output]).check()?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
         let attention = self.attention.as_deref().map(load_attention).transpose()?;
@@ -206,35 +207,53 @@ impl Train {
         Ok(())
     }
 
-    /// Options of the other kind of training would be left aside without a word.
-    fn check_options(&self) -> Result<()> {
-        let of_features = [
-            ("--clean", self.clean.is_some()),
-            ("--noisy", self.noisy.is_some()),
-            ("--base", self.base.is_some()),
-            ("--attention", self.attention.is_some()),
-            ("--scale", self.scale.is_some()),
-            ("--backbone", self.backbone.is_some()),
+    /// Options of other kinds of training would be left aside without a word.
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        const OF_FEATURES: [&str; 11] = [
+            "clean",
+            "noisy",
+            "clean_labels",
+            "noisy_labels",
+            "embedding_column",
+            "label_column",
+            "id_column",
+            "base",
+            "attention",
+            "scale",
+            "backbone",
         ];
-        let of_networks = [
-            ("--network", self.fine_tune.network.is_some()),
-            ("--images", !self.fine_tune.images.is_empty()),
-            ("--base-images", !self.fine_tune.base_images.is_empty()),
-            ("--base-where", !self.fine_tune.base_filters.is_empty()),
-            ("--final-rate", self.fine_tune.final_rate.is_some()),
+        const OF_NETWORKS: [&str; 10] = [
+            "network",
+            "images",
+            "base_images",
+            "base_filters",
+            "image_column",
+            "image_id_column",
+            "base_label_column",
+            "softmax",
+            "rate",
+            "final_rate",
         ];
-        let (wrong, hint) = match self.classifier {
-            ClassifierName::Finetune => (&of_features[..], "it takes --network, --images and --base-images"),
-            _ => (&of_networks[..], "these options belong to --classifier finetune"),
-        };
-        match wrong.iter().find(|(_, is_given)| *is_given) {
-            None => Ok(()),
-            Some((option, _)) => {
-                let name = self.classifier.to_possible_value();
-                let name = name.as_ref().map_or("", |value| value.get_name());
-                Err(user_error(format!("--classifier {name} does not use {option}"), hint))
+        let name = self.classifier.to_possible_value();
+        let name = format!("--classifier {}", name.as_ref().map_or("", |value| value.get_name()));
+        if self.classifier == ClassifierName::Finetune {
+            given.refuse(&OF_FEATURES, &name, "it takes --network, --images and --base-images")?;
+            if self.fine_tune.base_images.is_empty() {
+                let of_base = ["base_filters", "base_label_column", "softmax"];
+                let who = "fine-tuning without --base-images";
+                given.refuse(&of_base, who, "give --base-images, or leave it out")?;
             }
+            return Ok(());
         }
+        given.refuse(&OF_NETWORKS, &name, "these options belong to --classifier finetune")?;
+        if self.classifier != ClassifierName::Attention {
+            given.refuse(&["attention"], &name, "it belongs to --classifier attention")?;
+        }
+        if self.classifier != ClassifierName::Cosine {
+            let hint = "it belongs to --classifier cosine and finetune";
+            given.refuse(&["batch_size", "epochs"], &name, hint)?;
+        }
+        given.refuse_columns(self.clean.iter().chain(&self.noisy).map(PathBuf::as_path))
     }
 
     fn fine_tune(&self, printer: &Printer) -> Result<()> {

@@ -11,8 +11,10 @@ use serde_json::json;
 
 use crate::attention::saved_attention;
 use crate::hint::user_error;
-use crate::inputs::{Columns, check_output, labels_of, load, rows_by_class};
+use crate::inputs::{Columns, labels_of, load, rows_by_class};
 use crate::lock::OutputLock;
+use crate::options::Given;
+use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 use crate::same_network::{MixedArguments, Origin, common_network};
 
@@ -63,8 +65,14 @@ pub struct TrainAttention {
 }
 
 impl TrainAttention {
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        given.refuse_columns([self.base.as_path()])
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        check_output(&self.output, &[&self.base])?;
+        OutputKind::Weights.target(&self.output)?;
+        let inputs = [&self.base_labels, &self.base_classifier].into_iter().flatten().chain([&self.base]);
+        Files::default().reads(inputs).writes([&self.output]).writes_beside(&self.output, &[".lock"]).check()?;
         let _lock = OutputLock::beside(&self.output)?;
         let table = self.columns.open(&self.base, self.base_labels.as_deref(), printer)?;
         let (mut classes, mut sets) = (Vec::new(), Vec::new());

@@ -21,14 +21,18 @@ fn places_that_are_no_place_for_a_file_are_refused_before_the_work() {
     let folder = with_results();
     let folder = folder.path();
     std::fs::write(folder.join("file.txt"), "old").expect("room");
-    std::fs::create_dir(folder.join("dir")).expect("room");
-    shell(folder, "mkfifo pipe").ok();
     for (line, output) in [(CLEAN, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
-        let to = |place: &str| line.replace(&format!("-o {output}"), &format!("-o {place}"));
-        refuses(folder, &to("file.txt/out"), &["cannot write `file.txt/out`: Not a directory"]);
-        refuses(folder, &to("none/out"), &["cannot write `none/out`: No such file or directory"]);
-        refuses(folder, &to("dir"), &["`dir`: output: expected a file name, found a folder"]);
-        refuses(folder, &to("pipe"), &["`pipe`: output: expected a file name, found a device or pipe"]);
+        let ending = output.rsplit('.').next().expect("an ending");
+        let _ = std::fs::create_dir(folder.join(format!("dir.{ending}")));
+        shell(folder, &format!("rm -f pipe.{ending}; mkfifo pipe.{ending}")).ok();
+        let refuses_to = |place: &str, message: &str| {
+            let line = line.replace(&format!("-o {output}"), &format!("-o {place}.{ending}"));
+            refuses(folder, &line, &[&format!("`{place}.{ending}`: {message}")]);
+        };
+        refuses_to("file.txt/out", "Not a directory");
+        refuses_to("none/out", "No such file or directory");
+        refuses_to("dir", "output: expected a file name, found a folder");
+        refuses_to("pipe", "output: expected a file name, found a device or pipe");
     }
     refuses(folder, "demo --dir file.txt", &["cannot write `file.txt`"]);
     assert_eq!(bytes(folder, "file.txt"), b"old");
@@ -38,13 +42,12 @@ fn places_that_are_no_place_for_a_file_are_refused_before_the_work() {
 fn an_output_that_would_replace_an_input_is_refused() {
     let folder = with_results();
     let folder = folder.path();
-    std::os::unix::fs::symlink("N.npz", folder.join("link")).expect("room");
+    std::os::unix::fs::symlink("N.npz", folder.join("link.parquet")).expect("room");
+    std::os::unix::fs::symlink("R.parquet", folder.join("link.safetensors")).expect("room");
     for (line, output, input) in [
-        (CLEAN, "R.parquet", "N.npz"),
-        (CLEAN, "R.parquet", "./C.npz"),
-        (CLEAN, "R.parquet", "link"),
-        (TRAIN, "M.safetensors", "R.parquet"),
-        (PREDICT, "P.parquet", "M.safetensors"),
+        (CLEAN, "R.parquet", "link.parquet"),
+        (CLEAN, "R.parquet", "./link.parquet"),
+        (TRAIN, "M.safetensors", "link.safetensors"),
     ] {
         let line = line.replace(&format!("-o {output}"), &format!("-o {input}"));
         let message = format!("the output `{input}` would replace the input `");

@@ -51,7 +51,7 @@ impl Finished {
         assert!(matches!(self.code, Some(1 | 2)), "exit code {:?}: {self:#?}", self.code);
         assert!(self.err.contains("error: "), "{self:#?}");
         assert_eq!(self.out, "", "a failed command prints no result");
-        for sign in ["panicked", "a mistake in labelsieve", "RUST_BACKTRACE"] {
+        for sign in ["panicked", "internal error", "RUST_BACKTRACE"] {
             assert!(!self.err.contains(sign), "{self:#?}");
         }
         let mut rest = self.err.as_str();

@@ -149,16 +149,26 @@ fn images_that_nothing_can_be_learned_from_are_refused() {
     write(folder, "bad/rows/a.png", b"bad");
     write(folder, "bad/columns/a.png", b"worse");
     std::fs::copy(folder.join("base/rows/000.png"), folder.join("single.png")).expect("room");
+    std::fs::hard_link(folder.join("single.png"), folder.join("S.safetensors")).expect("room");
     for (options, parts) in [
-        ("--images one -o N", &["3 images of 1 classes are too few to learn from", "hint: "][..]),
-        ("--images empty -o N", &["empty"]),
-        ("--images nowhere -o N", &["cannot open `nowhere`", "hint: "]),
-        ("--images bad -o N", &["left out `columns/a.png`", "error: 0 images of 0 classes", "hint: "]),
-        ("--images base -o none/N", &["cannot write `none/N`", "hint: "]),
-        ("--images base single.png -o single.png", &["would replace the input `single.png`", "hint: "]),
-        ("--images base --validation single.png -o single.png", &["would replace the input", "hint: "]),
-        ("--images base --validation others -o N", &["no validation image of these classes", "hint: "]),
-        ("--images base --rate 1e30 --epochs 2 -o N", &["training diverged in epoch 1", "hint: ", "--rate"]),
+        ("--images one -o N.safetensors", &["3 images of 1 classes are too few to learn from", "hint: "][..]),
+        ("--images empty -o N.safetensors", &["empty"]),
+        ("--images nowhere -o N.safetensors", &["cannot open `nowhere`", "hint: "]),
+        (
+            "--images bad -o N.safetensors",
+            &["left out `columns/a.png`", "error: 0 images of 0 classes", "hint: "],
+        ),
+        ("--images base -o none/N.safetensors", &["cannot write `none/N.safetensors`", "hint: "]),
+        ("--images base single.png -o S.safetensors", &["would replace the input `single.png`", "hint: "]),
+        ("--images base --validation single.png -o S.safetensors", &["would replace the input", "hint: "]),
+        (
+            "--images base --validation others -o N.safetensors",
+            &["no validation image of these classes", "hint: "],
+        ),
+        (
+            "--images base --rate 1e30 --epochs 2 -o N.safetensors",
+            &["training diverged in epoch 1", "hint: ", "--rate"],
+        ),
     ] {
         let line =
             format!("pretrain --architecture convnet128 --size 16 --batch-size 8 --device cpu {options}");
@@ -294,7 +304,8 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, bare, &["fine-tuning needs a network", "hint: ", "--network"]);
     refuses(folder, &format!("{bare} --network N.safetensors"), &["fine-tuning needs images", "hint: "]);
     refuses(folder, &format!("{FINETUNE} -o N.safetensors"), &["would replace the input", "hint: "]);
-    let single = format!("{FINETUNE} clean/checks/200.png -o clean/checks/200.png");
+    std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors")).expect("room");
+    let single = format!("{FINETUNE} clean/checks/200.png -o L.safetensors");
     refuses(folder, &single, &["would replace the input `clean/checks/200.png`", "hint: "]);
 
     let train = "train --clean clean.parquet --noisy pool.parquet --relevance R.parquet -o W.safetensors";

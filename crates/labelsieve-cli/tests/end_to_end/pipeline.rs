@@ -128,7 +128,7 @@ fn the_relevance_file_has_one_row_per_example_and_class_with_its_reasons() {
 #[test]
 fn methods_without_a_graph_leave_the_neighbour_column_empty() {
     let (folder, _) = task_folder();
-    run(folder.path(), &CLEAN.replace("gcn", "similarity")).ok();
+    run(folder.path(), &CLEAN.replace("gcn --lambda 0.01", "similarity")).ok();
     let [batch] = &read_parquet(folder.path().join("R.parquet"))[..] else { panic!("one batch expected") };
     let neighbours = column(batch, "reciprocal_neighbours");
     assert_eq!(neighbours.null_count(), neighbours.len());

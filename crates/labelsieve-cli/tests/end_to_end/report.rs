@@ -150,7 +150,7 @@ fn what_is_no_run_is_refused() {
     refuses(
         folder,
         "report run -o run/relevance.parquet",
-        &["would replace the input `run/relevance.parquet`"],
+        &["cannot write `run/relevance.parquet`: its name must end with .html or .htm"],
     );
     refuses(
         folder,

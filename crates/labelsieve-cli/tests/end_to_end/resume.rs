@@ -10,11 +10,11 @@ use crate::common::{Finished, bytes, command, refuses, run};
 use crate::examples::{clean_of, noisy_of};
 use crate::release;
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
-const JOURNAL: &str = "R.parquet.partial";
+pub const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
+pub const JOURNAL: &str = "R.parquet.partial";
 
 /// Pools of a few hundred rows: a class takes long enough to be caught between two.
-fn slow_folder() -> tempfile::TempDir {
+pub fn slow_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let recipe = Recipe { dim: 64, n_classes: 12, n_clean: 1, largest_pool: 1500, ..crate::examples::RECIPE };
     let task = recipe.generate(0);
@@ -38,7 +38,7 @@ fn holds_work(journal: &[u8]) -> bool {
 }
 
 /// Starts a run that writes `R.parquet` and stops it in its tracks once its journal holds finished work.
-fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
+pub fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
     stopped_when(folder, line, (journal, "R.parquet"), &holds_work)
 }
 
@@ -71,7 +71,7 @@ pub fn stopped_when(
     panic!("always finished before it could be stopped");
 }
 
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill starts");
     assert!(sent.success());
 }

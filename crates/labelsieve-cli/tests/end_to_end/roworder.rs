@@ -40,7 +40,7 @@ fn relevance(folder: &Path, line: &str) -> HashMap<(String, String), f32> {
     run(folder, &format!("clean {line} --seed 3 --device cpu -o R.parquet")).ok();
     let table = read_relevance(folder.join("R.parquet")).expect("a relevance file");
     let noisy = (0..table.ids.len()).filter(|&i| !table.is_clean[i]);
-    noisy.map(|i| ((table.classes.get(i).to_owned(), table.ids[i].clone()), table.relevance[i])).collect()
+    noisy.map(|i| ((table.classes.get(i).to_owned(), table.ids[i].to_owned()), table.relevance[i])).collect()
 }
 
 const METHODS: [&str; 5] = ["gcn", "mlp", "label-propagation", "similarity", "linear"];

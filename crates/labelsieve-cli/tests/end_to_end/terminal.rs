@@ -76,7 +76,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
     // `head` may be quicker or slower than the write; `true` never reads at all.
     for reader in ["head -1", "true"] {
         let line = format!(
-            "{{ for i in 1 2 3; do $LABELSIEVE predict --model M.safetensors --features N.npz --top 6 || \
+            "{{ for i in 1 2 3; do $LABELSIEVE -q predict --model M.safetensors --features N.npz --top 6 || \
              echo failed >&2; done; }} | {reader}"
         );
         assert_eq!(shell(folder, &line).ok().err, "", "{reader}");

@@ -81,6 +81,19 @@ impl ImageSource {
         folders.flat_map(Folder::ids).find(|id| !seen.insert(*id))
     }
 
+    /// Every file that is read, images of folders too.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Folder(folder) => files.extend(folder.files()),
+                Part::Parquet(file) => files.push(file.path().to_path_buf()),
+                Part::Tar(tar) => files.extend(tar.paths().into_iter().map(Path::to_path_buf)),
+            }
+        }
+        files
+    }
+
     /// A text that changes when a file is added, removed, renamed or written to (by size and time of change).
     pub fn fingerprint(&self) -> Result<String> {
         let mut fnv = Fnv(0xcbf2_9ce4_8422_2325);

@@ -146,7 +146,7 @@ impl Galleries<'_> {
     }
 
     fn item(&self, row: usize, rank: Option<usize>) -> Item<'_> {
-        let id = self.classes.table.ids[row].as_str();
+        let id = &self.classes.table.ids[row];
         let reasons = self.reasons.get(&row);
         Item {
             id,

@@ -133,7 +133,7 @@ impl Drawing {
         let (w, h) = (short(self.width), short(self.height + HEAD));
         let heading = text::fit(title, (self.width - 24.0) / 1.25);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t d\" \
+            "{STANDALONE_START}\
              viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\">\n<title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n\
              <style>{}</style>\n<rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>\n\
              <text class=\"heading\" x=\"4\" y=\"22\">{}</text>\n<g transform=\"translate(0 {HEAD})\">\n{}</g>\n</svg>\n",
@@ -145,6 +145,10 @@ impl Drawing {
         )
     }
 }
+
+/// How a figure in a file of its own begins, which no other program writes.
+pub(crate) const STANDALONE_START: &str =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t d\" ";
 
 /// A coordinate with at most one decimal: a tenth of a pixel is finer than anybody sees.
 pub(crate) fn short(value: f64) -> String {

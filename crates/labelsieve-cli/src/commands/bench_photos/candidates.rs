@@ -119,8 +119,7 @@ fn from_file(path: &Path, photos: &Photos) -> Result<CandidateSet> {
         };
         let class = table.classes.get(row);
         let &c = position.get(class).ok_or_else(|| bad("class", "a novel class", format!("`{class}`")))?;
-        let &photo =
-            by_id.get(id.as_str()).ok_or_else(|| bad("id", "the id of a photo", format!("`{id}`")))?;
+        let &photo = by_id.get(id).ok_or_else(|| bad("id", "the id of a photo", format!("`{id}`")))?;
         if test.contains(&photo) {
             return Err(bad("id", "a training photo", format!("`{id}`, a test photo")));
         }

@@ -35,6 +35,7 @@ use crate::bench::{Grid, Run};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::lock::OutputLock;
+use crate::outputs::Files;
 use crate::printer::Printer;
 use crate::resume;
 use crate::table::{layout, seconds};
@@ -142,6 +143,7 @@ impl BenchPhotos {
         let _lock = OutputLock::inside(&self.output)?; // before anything in there changes
         self.check_folder()?;
         let prepared = self.prepare(printer)?;
+        self.check_files(&prepared)?;
         let directory = self.create_directory(&prepared)?;
         let mut collected = Collected::default();
         collected.add_stage("reading", start.elapsed().as_secs_f64() - prepared.embedding);
@@ -224,6 +226,34 @@ impl BenchPhotos {
         ))
     }
 
+    /// Refuses a run directory in which a file of the run would replace one that it is made from.
+    fn check_files(&self, prepared: &Prepared) -> Result<()> {
+        const WRITTEN: [&str; 8] = [
+            "run.json",
+            "tables.json",
+            "figures.json",
+            "episodes.json",
+            "results.json",
+            "relevance.parquet",
+            "truth.parquet",
+            "thumbnails.parquet",
+        ];
+        let Config { candidates, backbones, .. } = &prepared.config;
+        let pool = candidates.pool.as_ref().map(|pool| self.data_folder().join(pool));
+        let of_backbones = backbones
+            .iter()
+            .flat_map(|backbone| [&backbone.features, &backbone.network, &backbone.base_classifier])
+            .flatten();
+        let inputs = Files::default().reads([&self.config]).reads(&prepared.photos.files).reads(pool);
+        let sets = prepared
+            .candidates
+            .iter()
+            .map(|set| self.output.join(format!("candidates-{}.parquet", set.name)));
+        let files =
+            inputs.reads(of_backbones).writes(WRITTEN.map(|name| self.output.join(name))).writes(sets);
+        files.check()
+    }
+
     /// The run directory, with what other programs need to measure on the same examples.
     fn create_directory(&self, prepared: &Prepared) -> Result<RunDirectory> {
         let Config { title, description, protocol, candidates, backbones, .. } = &prepared.config;
@@ -297,7 +327,7 @@ impl BenchPhotos {
         let key = resume::Key::new("bench photos", self, &ADDS_CELLS)?.with(&found).on_device(opened.kind());
         let key = key.with_files(&files)?;
         let path = self.output.join(format!("cells-{}.journal", backbone.name));
-        let (journal, records) = resume::open(&path, &key, "pieces of work", printer)?;
+        let (journal, records) = resume::open(&path, &key, (None, "pieces of work"), printer)?;
         let grid = Grid { shots: protocol.shots.clone(), episodes: protocol.episodes, seed: self.seed };
         Ok(Run::new(opened.engine(), journal, records, grid))
     }

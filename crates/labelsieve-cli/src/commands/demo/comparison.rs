@@ -1,7 +1,6 @@
 //! What the candidates bring, without and with cleaning.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
@@ -9,7 +8,7 @@ use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
 use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns, TableRow, read_relevance};
 
-use super::Folder;
+use super::folder::Folder;
 use super::sample::Sample;
 use crate::commands::evaluate::load_classifier;
 use crate::inputs::{labels_of, load, rows_by_class, rows_by_id};
@@ -65,7 +64,7 @@ impl Comparison {
             let matrix = prototypes(&weighted, features.dim(), Cosine::default().scale)?;
             ways.push((name, test(&matrix)?));
         }
-        let (_, cosine) = load_classifier(Path::new(&folder.path("model.safetensors")))?;
+        let (_, cosine) = load_classifier(&folder.path("model.safetensors"))?;
         ways.insert(3, ("all, by relevance (cosine classifier)", test(&cosine)?));
         Ok(Comparison { ways })
     }
@@ -120,7 +119,7 @@ fn read_classes(folder: &Folder, sample: &Sample) -> Result<Vec<Class>> {
                 let id = &relevance.ids[i];
                 chosen.push(by_id.get(id).with_context(|| format!("`{id}` has no features"))?);
                 class.relevance.push(relevance.relevance[i]);
-                let relevant = truth.get(&(id.clone(), class.name.as_str())).copied().unwrap_or(false);
+                let relevant = truth.get(&(id.to_owned(), class.name.as_str())).copied().unwrap_or(false);
                 class.truth.push(f32::from(u8::from(relevant)));
             }
         }

@@ -1,7 +1,9 @@
 //! `labelsieve demo`: the whole pipeline on real icons, each step as the command a user would type.
 
 mod comparison;
+mod folder;
 mod sample;
+mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +12,17 @@ use clap::{Args, Parser};
 use labelsieve_data::{RunDirectory, RunInfo};
 
 use self::comparison::Comparison;
+use self::folder::Folder;
 use self::sample::Sample;
+use self::words::{Words, words};
 use super::Command;
 use crate::printer::Printer;
+use crate::signals::{self, Kept};
 
 /// Run the whole pipeline on icons that come with the program
 #[derive(Args)]
 pub struct Demo {
-    /// Folder for the files of the demo
+    /// Folder for the files of the demo: a new or empty one, or that of an earlier demo
     #[arg(long, value_name = "DIR", default_value = "labelsieve-demo")]
     dir: PathBuf,
 
@@ -39,8 +44,8 @@ struct Line {
 
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let folder = Folder(&self.dir);
-        std::fs::create_dir_all(&self.dir).map_err(labelsieve_data::DataError::io("write", &self.dir))?;
+        signals::keep(Kept::StartsOver);
+        let folder = Folder::claim(&self.dir)?;
         printer.note("A word means several things: *mouse* is an animal and a device. Here are 32 such words, one meaning of");
         printer.note("each, a few clean examples, and some 2,800 icons that have the word in the names their authors gave them.");
         let sample = Sample::write(&folder, usize::from(self.clean_examples), printer)?;
@@ -48,26 +53,20 @@ impl Demo {
 
         let mut commands = Vec::new();
         for (why, words) in self.steps(&folder) {
-            printer.note(&format!("\n# {why}\n$ labelsieve {words}"));
-            commands.push(format!("labelsieve {words}"));
-            let words = words.split_whitespace().map(str::to_owned);
-            Line::try_parse_from([String::from("labelsieve")].into_iter().chain(words))?
-                .command
-                .run(printer)?;
+            commands.push(run_step(why, &words, printer)?);
         }
         let comparison = Comparison::measure(&folder, &sample)?;
         let report = folder.path("report.html");
-        let show = format!("report {} -o {report}", folder.path("run"));
-        commands.push(format!("labelsieve {show}"));
+        let show = words("report").path(folder.path("run")).option("-o", &report);
+        commands.push(show.to_string());
         self.write_run(&folder, &sample, &comparison, commands)?;
-        printer.note(&format!("\n# Look at it\n$ labelsieve {show}"));
-        let words = show.split_whitespace().map(str::to_owned);
-        Line::try_parse_from([String::from("labelsieve")].into_iter().chain(words))?.command.run(printer)?;
+        run_step("Look at it", &show, printer)?;
 
         printer.note("");
         printer.data(&comparison.text())?;
         printer.note(&format!(
-            "\nOpen `{report}` in a browser: every candidate with its relevance, the relevant ones first."
+            "\nOpen `{}` in a browser: every candidate with its relevance, the relevant ones first.",
+            report.display()
         ));
         printer.note("Next, your own data: a folder of images with captions, a clip-retrieval folder or a Parquet file with");
         printer.note(
@@ -77,55 +76,53 @@ impl Demo {
     }
 
     /// The main path: why, and the command.
-    fn steps(&self, folder: &Folder) -> Vec<(&'static str, String)> {
+    fn steps(&self, folder: &Folder) -> Vec<(&'static str, Words)> {
         let path = |name: &str| folder.path(name);
-        let network = path("network.safetensors");
         let embed = |part: &str| {
-            format!(
-                "embed --model {network} --images {} -o {} --device cpu",
-                path(&format!("images/{part}")),
-                path(&format!("{part}.parquet"))
-            )
+            words("embed")
+                .option("--model", path("network.safetensors"))
+                .option("--images", path(&format!("images/{part}")))
+                .option("-o", path(&format!("{part}.parquet")))
+                .option("--device", "cpu")
         };
-        let pools = format!("--clean {} --noisy {}", path("clean.parquet"), path("pool.parquet"));
+        let with_pools = |command: &str| {
+            words(command).option("--clean", path("clean.parquet")).option("--noisy", path("pool.parquet"))
+        };
+        let seed = self.seed.to_string();
         vec![
             (
                 "Find the candidates: icons whose names contain the word",
-                format!(
-                    "match --classes {} --text {} --rule plural -o {}",
-                    path("classes.toml"),
-                    path("images/pool/metadata.csv"),
-                    path("candidates.parquet")
-                ),
+                words("match")
+                    .option("--classes", path("classes.toml"))
+                    .option("--text", path("images/pool/metadata.csv"))
+                    .option("--rule", "plural")
+                    .option("-o", path("candidates.parquet")),
             ),
             ("Turn the clean examples into features, with a network trained on other icons", embed("clean")),
             ("The candidates", embed("pool")),
             ("And the icons to test on", embed("test")),
             (
                 "Score the relevance of every candidate to its word",
-                format!(
-                    "clean {pools} --candidates {} --seed {} --device cpu -o {}",
-                    path("candidates.parquet"),
-                    self.seed,
-                    path("relevance.parquet")
-                ),
+                with_pools("clean")
+                    .option("--candidates", path("candidates.parquet"))
+                    .option("--seed", &seed)
+                    .option("--device", "cpu")
+                    .option("-o", path("relevance.parquet")),
             ),
             (
                 "Learn a classifier in which every candidate counts by its relevance",
-                format!(
-                    "train {pools} --relevance {} --classifier cosine --seed {} --device cpu -o {}",
-                    path("relevance.parquet"),
-                    self.seed,
-                    path("model.safetensors")
-                ),
+                with_pools("train")
+                    .option("--relevance", path("relevance.parquet"))
+                    .option("--classifier", "cosine")
+                    .option("--seed", &seed)
+                    .option("--device", "cpu")
+                    .option("-o", path("model.safetensors")),
             ),
             (
                 "Was the relevance right? Somebody looked at every icon",
-                format!(
-                    "evaluate --relevance {} --truth {}",
-                    path("relevance.parquet"),
-                    path("truth.parquet")
-                ),
+                words("evaluate")
+                    .option("--relevance", path("relevance.parquet"))
+                    .option("--truth", path("truth.parquet")),
             ),
         ]
     }
@@ -160,16 +157,14 @@ impl Demo {
     }
 }
 
-/// The folder of the demo.
-struct Folder<'a>(&'a Path);
-
-impl Folder<'_> {
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
+/// Shows a command, runs it, and returns it as it was shown.
+fn run_step(why: &str, words: &Words, printer: &Printer) -> Result<String> {
+    printer.note(&format!("\n# {why}\n$ {words}"));
+    Line::try_parse_from(words.arguments())?.command.run(printer)?;
+    Ok(words.to_string())
 }
 
-fn copy(from: &str, to: &Path) -> Result<()> {
+fn copy(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).map_err(labelsieve_data::DataError::io("write", to))?;
     Ok(())
 }

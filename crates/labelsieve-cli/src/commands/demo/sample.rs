@@ -10,7 +10,7 @@ use labelsieve_data::{DataError, ThumbnailRow, ThumbnailWriter, TruthRow, TruthW
 use labelsieve_icons::{ATTRIBUTION, CLASSES, Icon, Part, draw, icons};
 use rayon::prelude::*;
 
-use super::Folder;
+use super::folder::Folder;
 use crate::printer::Printer;
 
 /// The network that turns icons into features: see `models/README.md`.
@@ -51,7 +51,7 @@ impl Sample {
                 let png =
                     draw(&icon.svg, SIZE).with_context(|| format!("cannot draw `{}`", icon.id))?.to_png();
                 let path = folder.path(&place(&icon));
-                if let Some(parent) = Path::new(&path).parent() {
+                if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent).map_err(DataError::io("write", parent))?;
                 }
                 fs::write(&path, &png).map_err(DataError::io("write", &path))?;

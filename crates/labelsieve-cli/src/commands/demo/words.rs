@@ -1,0 +1,64 @@
+//! A command line, word by word: to run it, and to show it as a shell would read it.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+/// The words behind `labelsieve`.
+pub struct Words(Vec<OsString>);
+
+/// A command without options.
+pub fn words(command: &str) -> Words {
+    Words(vec![command.into()])
+}
+
+impl Words {
+    /// Adds an option with its value.
+    pub fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Words {
+        self.0.extend([name.into(), value.as_ref().to_owned()]);
+        self
+    }
+
+    /// Adds an argument without a name.
+    pub fn path(mut self, path: impl AsRef<OsStr>) -> Words {
+        self.0.push(path.as_ref().to_owned());
+        self
+    }
+
+    /// What a process gets, the program's name first.
+    pub fn arguments(&self) -> impl Iterator<Item = OsString> {
+        [OsString::from("labelsieve")].into_iter().chain(self.0.iter().cloned())
+    }
+}
+
+/// Ready to be pasted into a shell.
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.arguments().map(|word| quoted(&word.to_string_lossy())).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+/// A word in quotes where a shell would read something else.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_or_expand_them() {
+        let line =
+            words("match").option("--text", "my dir/*.csv").option("-o", "it's $HOME").path("größe-1.csv");
+        assert_eq!(
+            line.to_string(),
+            r"labelsieve match --text 'my dir/*.csv' -o 'it'\''s $HOME' größe-1.csv"
+        );
+        assert_eq!(quoted(""), "''");
+    }
+}

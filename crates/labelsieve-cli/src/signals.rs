@@ -1,0 +1,125 @@
+//! SIGINT (Ctrl-C) and SIGTERM: the work ends at once, temporary files go, and a line says what is kept.
+//!
+//! Finished work is in journals and checkpoints already when a signal comes, so there is nothing to finish: a thread waits for
+//! the first signal, tidies up and lets it end the process as it would have without us. Shells see exit code 130 or 143.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use labelsieve_data::Journal;
+
+/// What of the work so far survives the end of the process.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// Records of a journal.
+    Journal { path: PathBuf, unit: String, total: Option<usize> },
+    /// A training up to an epoch.
+    Epochs { path: PathBuf, done: usize, total: usize },
+    /// Nothing, whatever a command inside the command keeps.
+    StartsOver,
+}
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+/// Notes what to say when a signal comes from now on.
+pub fn keep(kept: Kept) {
+    let mut now = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !matches!(*now, Some(Kept::StartsOver)) {
+        *now = Some(kept);
+    }
+}
+
+/// What is kept and how to go on.
+fn message() -> String {
+    const OVER: &str = "interrupted; run the same command again to start over";
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (done, path) = match kept {
+        Some(Kept::Journal { path, unit, total }) => match finished(&path) {
+            0 => return OVER.to_owned(),
+            n => match total {
+                Some(total) => (format!("{n} of {total} {unit} are"), path),
+                None => (format!("{n} {unit} are"), path),
+            },
+        },
+        Some(Kept::Epochs { path, done, total }) if done > 0 => {
+            (format!("{done} of {total} epochs are"), path)
+        }
+        _ => return OVER.to_owned(),
+    };
+    format!("interrupted; {done} kept in `{}`: run the same command again to resume", path.display())
+}
+
+/// The records in a journal. One without any is of no use to anybody.
+fn finished(path: &Path) -> usize {
+    let n = Journal::count_records(path);
+    if n == Some(0) {
+        let _ = std::fs::remove_file(path);
+    }
+    n.unwrap_or(0)
+}
+
+/// Starts to wait for signals.
+#[cfg(unix)]
+pub fn install() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    // A shell's background jobs begin with SIGINT ignored, and should go on ignoring it.
+    let heeded: Vec<i32> = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let Ok(mut signals) = Signals::new(heeded) else { return };
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            end(signal);
+        }
+    };
+    // Without the thread, a signal would be swallowed: rather no handler, but that cannot be undone here.
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_err() {
+        signal_hook::low_level::exit(1);
+    }
+}
+
+#[cfg(not(unix))]
+pub fn install() {}
+
+#[cfg(unix)]
+fn end(signal: i32) {
+    let _no_new_files = labelsieve_data::abandon_unfinished_files();
+    crate::printer::interrupted(&message());
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    signal_hook::low_level::exit(128 + signal);
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action, the call only writes the present one to `action`, which is read only if it did.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_counts_what_a_journal_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("R.parquet.partial");
+        let (journal, _) = Journal::open(&path, "run").unwrap();
+        keep(Kept::Journal { path: path.clone(), unit: "classes".to_owned(), total: Some(40) });
+        journal.append("owl", &[1, 2]).unwrap();
+        journal.append("cat", &[3]).unwrap();
+        let expected = format!(
+            "interrupted; 2 of 40 classes are kept in `{}`: run the same command again to resume",
+            path.display()
+        );
+        assert_eq!(message(), expected);
+        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
+        assert!(message().starts_with("interrupted; 3 of 9 epochs are kept in `M.checkpoint`: "));
+        keep(Kept::StartsOver);
+        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
+        assert_eq!(message(), "interrupted; run the same command again to start over");
+    }
+}

@@ -1,0 +1,116 @@
+//! Options that would do nothing are refused by name.
+
+use crate::common::{refuses, run};
+use crate::examples::{clean_of, noisy_of, task_folder};
+
+#[test]
+fn options_that_do_nothing_are_refused_by_name() {
+    let (folder, task) = task_folder();
+    let folder = folder.path();
+    clean_of(&task).parquet(folder.join("C.parquet"), "c");
+    noisy_of(&task).clip_retrieval(&folder.join("clip"), "n");
+    run(folder, "clean --clean C.npz --noisy N.npz --method beta -o R.parquet").ok();
+    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
+    let clean = "clean --clean C.npz --noisy N.npz -o S.parquet";
+    let train = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+    let finetune = "train --classifier finetune --network W.safetensors --images . --relevance R.parquet -o M.safetensors";
+    let attention = "train --classifier attention --attention A.safetensors --clean C.npz --noisy N.npz --relevance R.parquet \
+                     -o M.safetensors";
+    let predict = "predict --model W.safetensors --features T.npz";
+    let no_columns = "no file here has columns for ";
+    for (line, option, message) in [
+        (clean, "--beta 0.5", "--method gcn does not use --beta"),
+        (clean, "--method mlp --neighbours 5", "--method mlp does not use --neighbours"),
+        (clean, "--method mlp --beta 1", "--method mlp does not use --beta"),
+        (clean, "--method label-propagation --lambda 1", "--method label-propagation does not use --lambda"),
+        (clean, "--method similarity --lambda 1", "--method similarity does not use --lambda"),
+        (clean, "--method similarity --neighbours 50", "--method similarity does not use --neighbours"),
+        (clean, "--method linear --beta 1", "--method linear does not use --beta"),
+        (clean, "--method beta --lambda 1", "--method beta does not use --lambda"),
+        (clean, "--method beta --neighbours 50", "--method beta does not use --neighbours"),
+        (clean, "--id-column id", &format!("{no_columns}--id-column")),
+        (clean, "--embedding-column e", &format!("{no_columns}--embedding-column")),
+        (clean, "--label-column l", &format!("{no_columns}--label-column")),
+        (clean, "--candidates c.csv --noisy-labels n.txt", "--candidates does not use --noisy-labels"),
+        ("clean --clean C.npz --noisy clip -o S.parquet", "--embedding-column e", no_columns),
+        (train, "--rate 0.1", "--classifier prototype does not use --rate"),
+        (train, "--classifier cosine --rate 0.01", "--classifier cosine does not use --rate"),
+        (train, "--classifier cosine --final-rate 0.01", "--classifier cosine does not use --final-rate"),
+        (train, "--base-images . --softmax separate", "--classifier prototype does not use --base-images"),
+        (train, "--base-where a=b", "--classifier prototype does not use --base-where"),
+        (train, "--image-column i", "--classifier prototype does not use --image-column"),
+        (train, "--image-id-column i", "--classifier prototype does not use --image-id-column"),
+        (train, "--base-label-column i", "--classifier prototype does not use --base-label-column"),
+        (train, "--epochs 30", "--classifier prototype does not use --epochs"),
+        (train, "--batch-size 512", "--classifier prototype does not use --batch-size"),
+        (train, "--attention A.safetensors", "--classifier prototype does not use --attention"),
+        (train, "--id-column id", &format!("{no_columns}--id-column")),
+        (attention, "--epochs 3", "--classifier attention does not use --epochs"),
+        (finetune, "--clean C.npz", "--classifier finetune does not use --clean"),
+        (finetune, "--clean-labels c.txt", "--classifier finetune does not use --clean-labels"),
+        (finetune, "--noisy-labels c.txt", "--classifier finetune does not use --noisy-labels"),
+        (finetune, "--id-column id", "--classifier finetune does not use --id-column"),
+        (finetune, "--embedding-column id", "--classifier finetune does not use --embedding-column"),
+        (finetune, "--label-column id", "--classifier finetune does not use --label-column"),
+        (finetune, "--scale 10", "--classifier finetune does not use --scale"),
+        (finetune, "--backbone b", "--classifier finetune does not use --backbone"),
+        (finetune, "--base-where a=b", "fine-tuning without --base-images does not use --base-where"),
+        (
+            finetune,
+            "--base-label-column a",
+            "fine-tuning without --base-images does not use --base-label-column",
+        ),
+        ("train-attention --base C.npz -o A.safetensors", "--id-column id", no_columns),
+        (
+            "match --classes c.toml --text t.csv -o c.csv",
+            "--near-duplicate 0.9",
+            "does not use --near-duplicate",
+        ),
+        (predict, "--id-column id", &format!("{no_columns}--id-column")),
+        (predict, "--label-column l", "predict does not use --label-column"),
+        (
+            "predict --model W.safetensors --images .",
+            "--embedding-column e",
+            "predict --images does not use --embedding-column",
+        ),
+        (
+            "evaluate --relevance R.parquet --truth t.parquet",
+            "--id-column i",
+            "evaluate without --test does not use --id-column",
+        ),
+        (
+            "evaluate --relevance R.parquet --truth t.parquet",
+            "--test-labels i",
+            "without --test does not use --test-labels",
+        ),
+        (
+            "evaluate --model W.safetensors --test T.npz",
+            "--label-column l",
+            &format!("{no_columns}--label-column"),
+        ),
+        (
+            "evaluate --model W.safetensors --test T.npz",
+            "--relevance R.parquet",
+            "evaluate --model does not use --relevance",
+        ),
+        ("report R.parquet --figures f", "--title t", "report without --output does not use --title"),
+        ("report R.parquet --figures f", "--images .", "report without --output does not use --images"),
+        (
+            "report R.parquet --figures f",
+            "--per-class 60",
+            "report without --output does not use --per-class",
+        ),
+        (
+            "pretrain --images . --architecture convnet128 -o N.safetensors",
+            "--stem small",
+            "convnet128 does not use --stem",
+        ),
+    ] {
+        refuses(folder, &format!("{line} {option}"), &[message, "hint: "]);
+    }
+    // Defaults are not options that were given, and neither are those of other files.
+    run(folder, clean).ok();
+    run(folder, train).ok();
+    noisy_of(&task).parquet(folder.join("N.parquet"), "n");
+    run(folder, "clean --clean C.parquet --noisy N.parquet --id-column id -o S.parquet").ok();
+}

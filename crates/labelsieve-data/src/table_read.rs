@@ -1,0 +1,227 @@
+//! Columns of a table by name, from Parquet or from CSV, a few thousand rows at a time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float32Array, StringArray, UInt32Array};
+use csv::StringRecord;
+
+use crate::column_values::parse_flag;
+use crate::parquet_columns::{Column, ParquetFile};
+use crate::table_write::TableFormat;
+use crate::{DataError, Result};
+
+/// Rows per batch.
+const BATCH_ROWS: usize = 4096;
+
+/// More rows than any table of this kind has; a small file can claim any number, since equal values take no room in it.
+const MOST_ROWS: usize = 1_000_000_000;
+
+/// What a column holds, which CSV does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text in every row.
+    Text,
+    /// A text, or nothing.
+    OptionalText,
+    Float,
+    Whole,
+    Flag,
+}
+
+/// A table of which only the names of its columns have been read.
+pub(crate) struct TableFile {
+    path: PathBuf,
+    source: Source,
+}
+
+enum Source {
+    Parquet(ParquetFile),
+    Csv { reader: Box<csv::Reader<File>>, header: Vec<String> },
+}
+
+impl TableFile {
+    /// `.csv` is CSV with a header, everything else is Parquet.
+    pub(crate) fn open(path: &Path) -> Result<TableFile> {
+        let source = match TableFormat::of(path) {
+            Ok(TableFormat::Csv) => open_csv(path)?,
+            _ => {
+                let file = ParquetFile::open(path)?;
+                check_rows(path, file.claimed_rows())?;
+                Source::Parquet(file)
+            }
+        };
+        Ok(TableFile { path: path.to_path_buf(), source })
+    }
+
+    /// What the writer said about the run; CSV has no room for it.
+    pub(crate) fn metadata(&self) -> BTreeMap<String, String> {
+        match &self.source {
+            Source::Parquet(file) => file.metadata(),
+            Source::Csv { .. } => BTreeMap::new(),
+        }
+    }
+
+    /// Whether there is such a column.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match &self.source {
+            Source::Parquet(file) => file.schema().index_of(name).is_ok(),
+            Source::Csv { header, .. } => header.iter().any(|column| column == name),
+        }
+    }
+
+    /// Hands every batch to `visit`, one [`Column`] per wanted one, in the same order. Values may be missing.
+    pub(crate) fn for_each_batch(
+        self,
+        wanted: &[(&str, Kind)],
+        mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let path = self.path;
+        match self.source {
+            Source::Parquet(file) => {
+                let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+                file.for_each_batch_with_nulls(&names, |columns| {
+                    let end = columns.first().map_or(0, |column| column.first_row + column.array.len());
+                    check_rows(&path, end)?;
+                    visit(columns)
+                })
+            }
+            Source::Csv { reader, header } => read_csv(&path, *reader, &header, wanted, visit),
+        }
+    }
+}
+
+fn check_rows(path: &Path, rows: usize) -> Result<()> {
+    match rows > MOST_ROWS {
+        true => Err(DataError::malformed(path, "rows", format!("at most {MOST_ROWS}"), rows.to_string())),
+        false => Ok(()),
+    }
+}
+
+fn open_csv(path: &Path) -> Result<Source> {
+    let file = File::open(path).map_err(DataError::io("open", path))?;
+    let mut reader = csv::ReaderBuilder::new().has_headers(true).buffer_capacity(1 << 20).from_reader(file);
+    let header = reader.headers().map_err(|error| bad_csv(path, error))?;
+    if header.is_empty() {
+        return Err(DataError::malformed(path, "line 1", "a header with column names", "an empty file"));
+    }
+    let header = header.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned()).collect();
+    Ok(Source::Csv { reader: Box::new(reader), header })
+}
+
+fn read_csv(
+    path: &Path,
+    mut reader: csv::Reader<File>,
+    header: &[String],
+    wanted: &[(&str, Kind)],
+    mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
+) -> Result<()> {
+    let mut places = Vec::with_capacity(wanted.len());
+    for (name, _) in wanted {
+        let place = header.iter().position(|column| column == name);
+        places.push(place.ok_or_else(|| {
+            let found = format!("the columns {}", header.join(", "));
+            DataError::malformed(path, "line 1", format!("a column `{name}`"), found)
+        })?);
+    }
+    let (mut first_row, mut records) = (0, Vec::with_capacity(BATCH_ROWS));
+    loop {
+        let mut record = StringRecord::new();
+        let is_more = reader.read_record(&mut record).map_err(|error| bad_csv(path, error))?;
+        if is_more {
+            records.push(record);
+        }
+        if records.len() == BATCH_ROWS || (!is_more && !records.is_empty()) {
+            let arrays = wanted
+                .iter()
+                .zip(&places)
+                .map(|((name, kind), &place)| {
+                    parse(*kind, records.iter().map(|record| record.get(place).unwrap_or(""))).map_err(
+                        |(row, expected, found)| bad_cell(path, &records[row], name, expected, found),
+                    )
+                })
+                .collect::<Result<Vec<ArrayRef>>>()?;
+            let columns: Vec<Column<'_>> = wanted
+                .iter()
+                .zip(&arrays)
+                .map(|((name, _), array)| Column { path, name, first_row, array })
+                .collect();
+            visit(&columns)?;
+            first_row += records.len();
+            check_rows(path, first_row)?;
+            records.clear();
+        }
+        if !is_more {
+            return Ok(());
+        }
+    }
+}
+
+/// The cells of a column as an array; else the row, what was expected and what came.
+fn parse<'a>(
+    kind: Kind,
+    cells: impl Iterator<Item = &'a str>,
+) -> std::result::Result<ArrayRef, (usize, &'static str, String)> {
+    /// An empty cell is a missing value.
+    fn values<'a, T>(
+        cells: impl Iterator<Item = &'a str>,
+        expected: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> std::result::Result<Vec<Option<T>>, (usize, &'static str, String)> {
+        let cells = cells.map(str::trim).enumerate();
+        cells
+            .map(|(row, cell)| match (cell, parse(cell)) {
+                ("", _) => Ok(None),
+                (_, Some(value)) => Ok(Some(value)),
+                _ => Err((row, expected, format!("`{cell}`"))),
+            })
+            .collect()
+    }
+    Ok(match kind {
+        Kind::Text => Arc::new(StringArray::from_iter_values(cells)),
+        Kind::OptionalText => Arc::new(StringArray::from_iter(cells.map(|c| (!c.is_empty()).then_some(c)))),
+        Kind::Float => Arc::new(Float32Array::from(values(cells, "a number", |cell| cell.parse().ok())?)),
+        Kind::Whole => Arc::new(UInt32Array::from(values(cells, "a whole number", parse_whole)?)),
+        Kind::Flag => Arc::new(BooleanArray::from(values(cells, "true, false, 1 or 0", parse_flag)?)),
+    })
+}
+
+/// `7`, and `7.0` as pandas writes it.
+fn parse_whole(cell: &str) -> Option<u32> {
+    let float =
+        || cell.parse().ok().filter(|v: &f64| v.fract() == 0.0 && (0.0..=4_294_967_295.0).contains(v));
+    cell.parse().ok().or_else(|| float().map(|value| value as u32))
+}
+
+fn bad_cell(path: &Path, record: &StringRecord, name: &str, expected: &str, found: String) -> DataError {
+    let line = record.position().map_or(0, |position| position.line());
+    DataError::malformed(path, format!("line {line}, column `{name}`"), expected, found)
+}
+
+fn bad_csv(path: &Path, error: csv::Error) -> DataError {
+    let line = |position: &Option<csv::Position>| position.as_ref().map_or(0, csv::Position::line);
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            let expected = format!("{expected_len} fields, as in the header");
+            DataError::malformed(path, format!("line {}", line(pos)), expected, len.to_string())
+        }
+        csv::ErrorKind::Utf8 { pos, .. } => {
+            DataError::malformed(path, format!("line {}", line(pos)), "text in UTF-8", "other bytes")
+        }
+        _ => DataError::undecodable(path, "CSV", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_rows_than_memory_holds_are_refused_with_their_number() {
+        assert!(check_rows(Path::new("c.parquet"), MOST_ROWS).is_ok());
+        let error = check_rows(Path::new("c.parquet"), MOST_ROWS + 1).unwrap_err().to_string();
+        assert_eq!(error, "`c.parquet`: rows: expected at most 1000000000, found 1000000001");
+    }
+}

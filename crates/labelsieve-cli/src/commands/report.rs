@@ -85,7 +85,7 @@ impl Report {
         if let Some(output) = &self.output {
             OutputKind::Page.target(output)?;
             let images = self.images.iter().flat_map(|images| files_below(images));
-            let given = [Some(&self.source), self.truth.as_ref()].into_iter().flatten();
+            let given = [&self.source].into_iter().chain(&self.truth).chain(&self.text);
             let files = Files::default().reads(given).reads_images(images).reads_run(&self.source);
             files.writes([output]).check()?;
         }

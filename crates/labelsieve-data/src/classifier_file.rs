@@ -7,7 +7,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
+use crate::tensor_file::{METADATA_KEY, Tensors, check_positive, read_tensors, undecodable, write_tensors};
 use crate::{DataError, Result};
 
 /// A linear classifier over unit features.
@@ -69,7 +69,7 @@ impl SavedClassifier {
     pub fn load(path: impl AsRef<Path>) -> Result<SavedClassifier> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let (tensors, json) = read_tensors(path, &bytes)?;
+        let Tensors { tensors, json, .. } = read_tensors(path, &bytes)?;
         let json = json.ok_or_else(|| {
             let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
             DataError::malformed(path, "safetensors header", expected, "none")
@@ -90,6 +90,7 @@ impl SavedClassifier {
             settings: header.settings,
         };
         classifier.check(path)?;
+        check_positive(path, "scale", classifier.scale)?;
         Ok(classifier)
     }
 

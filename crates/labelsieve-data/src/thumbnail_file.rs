@@ -16,8 +16,10 @@ use crate::parquet_write::ParquetWriter;
 const IMAGE_NAMES: [&str; 3] = ["image", "jpg", "bytes"];
 /// The names under which titles are looked for.
 const TITLE_NAMES: [&str; 2] = ["title", "caption"];
-/// Photos may have megabytes each.
+/// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
 const BATCH_ROWS: usize = 64;
+/// Row groups up to this size are in memory before they are anything to worry about.
+const LARGEST_BATCH: u64 = 64 << 20;
 
 /// A small picture of an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +69,9 @@ pub fn for_each_image(
     path: impl AsRef<Path>,
     mut visit: impl FnMut(&str, &[u8], Option<&str>) -> Result<()>,
 ) -> Result<()> {
-    let file = ParquetFile::open(path.as_ref())?.in_batches_of(BATCH_ROWS);
+    let file = ParquetFile::open(path.as_ref())?;
+    let batch_rows = if file.largest_group() <= LARGEST_BATCH { BATCH_ROWS } else { 1 };
+    let file = file.in_batches_of(batch_rows);
     let id = file
         .find(None, &ID_NAMES)?
         .ok_or_else(|| file.missing("a column `id`, `key`, `uid` or `image_path`"))?;

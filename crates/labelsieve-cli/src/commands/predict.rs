@@ -9,13 +9,13 @@ use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
 use labelsieve_data::images::{ImageColumns, ImageSource, RowFilter};
 use labelsieve_data::{PredictionRow, PredictionWriter};
-use labelsieve_vision::images::DecodeLimits;
+use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 
 use super::evaluate::load_classifier;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::image_inputs::encoded;
+use crate::image_inputs::{DamageArguments, encoded, warn_of_bad_files};
 use crate::inputs::{Columns, check_output, load};
 use crate::network::{Wanted, open_network};
 use crate::printer::Printer;
@@ -43,6 +43,10 @@ pub struct Predict {
     /// Only images whose column has this value, e.g. split=test; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
     filters: Vec<RowFilter>,
+
+    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    #[arg(long, requires = "images")]
+    strict: bool,
 
     #[command(flatten)]
     columns: Columns,
@@ -134,7 +138,9 @@ impl Predict {
         let mut n_named = 0;
         for prepared in prepare(source.images()?.map(encoded), preparation)? {
             let prepared = prepared?;
-            for skipped in &prepared.skipped {
+            DamageArguments { strict: self.strict }.check(&prepared.skipped)?;
+            warn_of_bad_files(&prepared.skipped, printer);
+            for skipped in prepared.skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile) {
                 printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
             }
             if let Some(batch) = &prepared.batch {

@@ -191,6 +191,7 @@ impl Train {
             ("--base-images", !self.fine_tune.base_images.is_empty()),
             ("--base-where", !self.fine_tune.base_filters.is_empty()),
             ("--final-rate", self.fine_tune.final_rate.is_some()),
+            ("--strict", self.fine_tune.damage.strict),
         ];
         let (wrong, hint) = match self.classifier {
             ClassifierName::Finetune => (&of_features[..], "it takes --network, --images and --base-images"),

@@ -11,7 +11,7 @@ use super::BenchPhotos;
 use super::config::{Backbone, PhotoColumns};
 use super::photos::Photos;
 use crate::commands::embed::Embed;
-use crate::image_inputs::ImageArguments;
+use crate::image_inputs::{DamageArguments, ImageArguments};
 use crate::printer::Printer;
 use crate::resume;
 
@@ -41,6 +41,7 @@ pub fn features(
         id_column: Some(columns.id.clone()),
         label_column: Some(columns.class.clone()),
         filters: Vec::new(),
+        damage: DamageArguments::default(),
     };
     Embed::with_defaults(network, images, bench.device.clone(), &output).run(printer)?;
     let mut file = AtomicFile::create(&made_from)?;

@@ -16,9 +16,13 @@ const SIDE: u32 = 96;
 /// Smaller files are taken as they are, if they are no larger in pixels either.
 const SMALL_FILE: usize = 12 << 10;
 /// Larger files are not opened: no photo has so many bytes.
-const LARGEST_FILE: u64 = 256 << 20;
-/// Pictures decoded at a time.
+const LARGEST_FILE: u64 = 128 << 20;
+/// Pictures decoded at a time, unless that takes more than [`BLOCK_BYTES`].
 const BLOCK: usize = 256;
+/// The most memory for the pictures of a block, encoded and decoded, on all threads together.
+const BLOCK_BYTES: u64 = 256 << 20;
+/// The most memory for one picture, which may be in a block of its own.
+const LARGEST_PICTURE: u64 = 1 << 30;
 const QUALITY: u8 = 80;
 
 /// A picture for a page.
@@ -53,9 +57,10 @@ impl Thumbnails {
     }
 
     /// Shrinks a block of encoded pictures on all threads.
-    fn add(&mut self, block: Vec<(String, Vec<u8>, Option<String>)>) {
+    fn add(&mut self, block: &mut Block) {
+        let pictures = std::mem::take(block).pictures;
         let shrunk: Vec<_> =
-            block.into_par_iter().map(|(id, bytes, title)| (id, shrink(&bytes), title)).collect();
+            pictures.into_par_iter().map(|(id, bytes, title)| (id, shrink(&bytes), title)).collect();
         for (id, uri, title) in shrunk {
             match uri {
                 Ok(uri) => drop(self.by_id.insert(id, Thumbnail { uri, title })),
@@ -65,19 +70,54 @@ impl Thumbnails {
     }
 }
 
+/// Encoded pictures that are decoded together.
+#[derive(Default)]
+struct Block {
+    pictures: Vec<(String, Vec<u8>, Option<String>)>,
+    /// What they take, encoded and decoded.
+    bytes: u64,
+}
+
+impl Block {
+    fn push(&mut self, id: &str, bytes: Vec<u8>, title: Option<&str>) {
+        self.bytes += bytes.len() as u64 + decoded_bytes(&bytes).min(LARGEST_PICTURE);
+        self.pictures.push((id.to_owned(), bytes, title.map(str::to_owned)));
+    }
+
+    /// Whether a picture of so many bytes is one too many.
+    fn is_full_for(&self, bytes: u64) -> bool {
+        let is_empty = self.pictures.is_empty();
+        self.pictures.len() == BLOCK || (!is_empty && self.bytes.saturating_add(bytes) > BLOCK_BYTES)
+    }
+}
+
+/// What decoding a picture takes, as far as its first bytes tell: the decoder's result and another for its conversion.
+fn decoded_bytes(bytes: &[u8]) -> u64 {
+    let dimensions = image::guess_format(bytes)
+        .ok()
+        .and_then(|format| ImageReader::with_format(Cursor::new(bytes), format).into_dimensions().ok());
+    dimensions.map_or(0, |(width, height)| u64::from(width).saturating_mul(height.into()).saturating_mul(12))
+}
+
 fn from_parquet(path: &Path, wanted: &HashSet<&str>, progress: &mut dyn FnMut(usize)) -> Result<Thumbnails> {
-    let (mut found, mut block) = (Thumbnails::default(), Vec::new());
+    let (mut found, mut block) = (Thumbnails::default(), Block::default());
     for_each_image(path, |id, bytes, title| {
-        if wanted.contains(id) {
-            block.push((id.to_owned(), bytes.to_vec(), title.map(str::to_owned)));
+        if !wanted.contains(id) {
+            return Ok(());
         }
-        if block.len() == BLOCK {
-            found.add(std::mem::take(&mut block));
+        let length = bytes.len() as u64;
+        if length > LARGEST_FILE {
+            found.unreadable.push((id.to_owned(), too_long(length)));
+            return Ok(());
+        }
+        if block.is_full_for(length + decoded_bytes(bytes)) {
+            found.add(&mut block);
             progress(found.by_id.len());
         }
+        block.push(id, bytes.to_vec(), title);
         Ok(())
     })?;
-    found.add(block);
+    found.add(&mut block);
     progress(found.by_id.len());
     Ok(found)
 }
@@ -87,21 +127,35 @@ fn from_folder(folder: &Path, wanted: &HashSet<&str>, progress: &mut dyn FnMut(u
     find_files(folder, folder, wanted, &mut files)?;
     let mut files: Vec<(String, PathBuf)> = files.into_iter().collect();
     files.sort();
-    let mut found = Thumbnails::default();
-    for block in files.chunks(BLOCK) {
-        let mut read = Vec::with_capacity(block.len());
-        for (id, path) in block {
-            let length = std::fs::metadata(path).map_err(DataError::io("read", path))?.len();
-            if length > LARGEST_FILE {
-                found.unreadable.push((id.clone(), format!("{length} bytes are too many")));
-                continue;
-            }
-            read.push((id.clone(), std::fs::read(path).map_err(DataError::io("read", path))?, None));
+    let (mut found, mut block) = (Thumbnails::default(), Block::default());
+    for (id, path) in files {
+        let length = match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.len() > LARGEST_FILE => Err(too_long(metadata.len())),
+            Ok(metadata) => Ok(metadata.len()),
+            Err(error) => Err(error.to_string()),
+        };
+        if block.is_full_for(length.as_ref().map_or(0, |length| *length)) {
+            found.add(&mut block);
+            progress(found.by_id.len());
         }
-        found.add(read);
-        progress(found.by_id.len());
+        match length.and_then(|_| std::fs::read(&path).map_err(|error| error.to_string())) {
+            Ok(bytes) => {
+                if block.is_full_for(bytes.len() as u64 + decoded_bytes(&bytes)) {
+                    found.add(&mut block);
+                    progress(found.by_id.len());
+                }
+                block.push(&id, bytes, None);
+            }
+            Err(reason) => found.unreadable.push((id, reason)),
+        }
     }
+    found.add(&mut block);
+    progress(found.by_id.len());
     Ok(found)
+}
+
+fn too_long(length: u64) -> String {
+    format!("expected at most {LARGEST_FILE} bytes, found {length}")
 }
 
 /// An example is called by its path below the folder or by its file name, either with or without extension.
@@ -147,11 +201,17 @@ fn shrink(bytes: &[u8]) -> std::result::Result<String, String> {
     let reader = || {
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut limits = Limits::default();
-        (limits.max_image_width, limits.max_image_height) = (Some(30_000), Some(30_000));
+        limits.max_alloc = Some(LARGEST_PICTURE);
         reader.limits(limits);
         reader
     };
     let (width, height) = reader().into_dimensions().map_err(|error| error.to_string())?;
+    let needed = decoded_bytes(bytes);
+    if needed > LARGEST_PICTURE {
+        return Err(format!(
+            "expected at most {LARGEST_PICTURE} bytes for decoding, found {width}×{height} pixels, which need {needed}"
+        ));
+    }
     let picture = reader().decode().map_err(|error| error.to_string())?;
     if bytes.len() <= SMALL_FILE && width.max(height) <= SIDE {
         return Ok(data_uri(mime, bytes));

@@ -13,6 +13,8 @@ mod bench_paper;
 mod bench_photos;
 mod embed;
 mod evaluation;
+mod files;
+mod files_checked;
 mod formats;
 mod networks;
 mod paper_map;

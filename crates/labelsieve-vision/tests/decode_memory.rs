@@ -59,7 +59,7 @@ fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usiz
         let prepared = prepare(source.into_iter(), preparation).unwrap().next().unwrap().unwrap();
         (prepared, MOST.load(Ordering::Relaxed) - before)
     };
-    let (refused, _) = run(DecodeLimits { bytes: 2 << 20, ..DecodeLimits::default() });
+    let (refused, _) = run(DecodeLimits { bytes: 1 << 20, ..DecodeLimits::default() });
     let reason = &refused.skipped[0].reason;
     let need = reason.split("which need ").nth(1).unwrap_or_else(|| panic!("{reason}")).parse().unwrap();
     let (prepared, most) = run(DecodeLimits::default());
@@ -71,7 +71,7 @@ fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usiz
 fn no_decoder_and_no_scaling_takes_more_than_was_asked_for() {
     // Each has a few megabytes for tables, threads and the batch itself.
     const BESIDES: usize = 6 << 20;
-    let (width, height) = (2600, 1800);
+    let (width, height) = (2000, 1400);
     let picture = DynamicImage::from(image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([(x * 7 + y * 3) as u8, (x / 3) as u8, (y ^ x) as u8])
     }));
@@ -89,8 +89,8 @@ fn no_decoder_and_no_scaling_takes_more_than_was_asked_for() {
         ("tiff of 16 bits", encoded(&sixteen, ImageFormat::Tiff)),
         ("gif", encoded(&picture, ImageFormat::Gif)),
         ("webp", encoded(&picture, ImageFormat::WebP)),
-        ("a strip", encoded(&image::GrayImage::new(900_000, 1).into(), ImageFormat::Png)),
-        ("a tall strip", encoded(&image::GrayImage::new(1, 900_000).into(), ImageFormat::Png)),
+        ("a strip", encoded(&image::GrayImage::new(200_000, 1).into(), ImageFormat::Png)),
+        ("a tall strip", encoded(&image::GrayImage::new(1, 200_000).into(), ImageFormat::Png)),
     ];
     for (name, bytes) in cases {
         for (view, size) in [(View::Whole, (224, 224)), (View::Centre, (224, 224)), (View::Whole, (900, 700))]

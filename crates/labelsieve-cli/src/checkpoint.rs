@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use labelsieve_data::{NetworkFile, NetworkMetadata, Precision};
+use labelsieve_data::{NetworkFile, NetworkMetadata, Precision, Verified};
 use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
 use labelsieve_vision::{Network, Snapshot};
 use serde_json::json;
@@ -25,18 +25,14 @@ pub fn train(
 ) -> Result<Checkpoint> {
     let file = CheckpointFile { path: beside(output), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
-        Some(checkpoint) => {
+        Found::Checkpoint(checkpoint) => {
             let (done, epochs) = (checkpoint.epochs.len(), training.recipe.epochs);
             printer.note(&format!("resuming: {done} of {epochs} epochs done"));
             checkpoint
         }
-        None => {
-            if file.path.exists() {
-                printer.note(&format!(
-                    "`{}` was made with different settings or files; starting over",
-                    file.path.display()
-                ));
-            }
+        Found::Nothing => Checkpoint::start(start),
+        Found::Other(why) => {
+            printer.note(&format!("`{}` {why}; starting over", file.path.display()));
             Checkpoint::start(start)
         }
     };
@@ -82,10 +78,10 @@ impl CheckpointFile<'_> {
         Ok(NetworkFile { tensors, metadata }.save(&self.path, Precision::F32)?)
     }
 
-    /// What an earlier run of the same kind left; nothing if there is none or it is of another kind.
-    fn load(&self, network: &Network, n_classes: usize) -> Result<Option<Checkpoint>> {
+    /// What an earlier run left. A file that is no checkpoint, or a damaged one, is an error: it may be somebody's.
+    fn load(&self, network: &Network, n_classes: usize) -> Result<Found> {
         if !self.path.exists() {
-            return Ok(None);
+            return Ok(Found::Nothing);
         }
         self.read(network, n_classes).map_err(|cause| {
             user_error(
@@ -95,12 +91,15 @@ impl CheckpointFile<'_> {
         })
     }
 
-    fn read(&self, network: &Network, n_classes: usize) -> Result<Option<Checkpoint>> {
-        let file = NetworkFile::load(&self.path)?;
+    fn read(&self, network: &Network, n_classes: usize) -> Result<Found> {
+        let (file, verified) = NetworkFile::load_verified(&self.path)?;
         let recipe = file.metadata.unwrap_or_default().recipe;
         let fingerprint = recipe["fingerprint"].as_str().context("it is a file of another kind")?;
         if fingerprint != self.fingerprint {
-            return Ok(None);
+            return Ok(Found::Other("belongs to a run with other settings or files"));
+        }
+        if verified == Verified::No {
+            return Ok(Found::Other("is of an older version and has no checksum"));
         }
         let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone())?;
         let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
@@ -108,8 +107,16 @@ impl CheckpointFile<'_> {
         let values = numbers.next().context("it holds no values")?;
         let snapshot = Snapshot { n_classes, values, momentum };
         snapshot.tensors(network)?;
-        Ok(Some(Checkpoint { snapshot, epochs }))
+        Ok(Found::Checkpoint(Checkpoint { snapshot, epochs }))
     }
+}
+
+/// What is where the checkpoint should be.
+enum Found {
+    Nothing,
+    Checkpoint(Checkpoint),
+    /// One that is of no use, and why.
+    Other(&'static str),
 }
 
 /// A bar per epoch, a line after it, and a checkpoint.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use labelsieve_data::{NamedTensor, NetworkFile, NetworkMetadata};
+use labelsieve_data::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Architecture, Network, Pca, Snapshot, Stem, weights};
 use serde::de::DeserializeOwned;
@@ -55,6 +55,7 @@ pub fn open_network(
             "a file with a PCA alone goes to --pca",
         ));
     }
+    metadata.check(path)?;
     metadata.image_size = image_size.unwrap_or(metadata.image_size);
     let (height, width) = metadata.image_size;
     let in_file = || format!("`{}`", path.display());
@@ -79,6 +80,10 @@ pub fn open_network(
     }
     let scale = file.tensors.iter().find(|(name, _, _)| name == "classifier.scale");
     let scale = scale.and_then(|(_, _, values)| values.first().copied()).unwrap_or(10.0);
+    if !(scale.is_finite() && scale > 0.0) {
+        let place = "tensor `classifier.scale`, number 0";
+        return Err(DataError::malformed(path, place, "a positive number", scale.to_string()).into());
+    }
     let snapshot = weights::from_tensors(&network, n_classes, file.tensors).with_context(in_file)?;
     Ok(OpenedNetwork { network, snapshot, view, metadata, pca, scale })
 }

@@ -82,7 +82,9 @@ impl<'a> Target<'a> {
 /// A failure to write to stdout in the words of the printer, so that a reader who left is known as such.
 pub fn on_stdout<T>(target: Target<'_>, result: labelsieve_data::Result<T>) -> Result<T> {
     match (target, result) {
-        (Target::Stdout, Err(DataError::Io { action: Action::Write, path, cause })) if path == Path::new("-") => {
+        (Target::Stdout, Err(DataError::Io { action: Action::Write, path, cause }))
+            if path == Path::new("-") =>
+        {
             Err(cause).context("cannot write to standard output")
         }
         (_, result) => Ok(result?),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 
-use crate::byte_source::ByteSource;
+use crate::byte_source::{ByteSource, Checksum};
 use crate::input::open_seekable;
 use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::{DataError, Result};
@@ -19,6 +19,8 @@ pub struct ArrayFile {
     path: PathBuf,
     header: NpyHeader,
     bytes: ByteSource,
+    /// In an archive, what the bytes should sum up to.
+    checksum: Option<Checksum>,
 }
 
 impl ArrayFile {
@@ -39,7 +41,12 @@ impl ArrayFile {
         let mut head = vec![0; bytes.len().min(NPY_HEAD_LIMIT as u64) as usize];
         bytes.read_exact_at(0, &mut head).map_err(DataError::io("read", &path))?;
         let header = NpyHeader::parse(&path, &head, bytes.len())?;
-        Ok(ArrayFile { path, header, bytes })
+        Ok(ArrayFile { path, header, bytes, checksum: None })
+    }
+
+    /// The same with a checksum, which is compared before the first element is handed out.
+    pub(crate) fn with_checksum(self, crc32: u32) -> ArrayFile {
+        ArrayFile { checksum: Some(Checksum::new(crc32)), ..self }
     }
 
     /// The file; for a member of an archive, `archive.npz/member.npy`.
@@ -94,6 +101,13 @@ impl ArrayFile {
 
     /// Fills `out` with the raw bytes of the elements from `first` on.
     pub(crate) fn read_elements(&self, first: usize, out: &mut [u8]) -> Result<()> {
+        if let Some(checksum) = &self.checksum {
+            let checked = checksum.check(&self.bytes).map_err(DataError::io("read", &self.path))?;
+            checked.map_err(|(expected, found)| {
+                let expected = format!("a checksum of {expected:08x}");
+                DataError::malformed(&self.path, "archive member", expected, format!("{found:08x}: damaged"))
+            })?;
+        }
         let offset = self.header.data_offset + (first * self.header.dtype.size()) as u64;
         self.bytes.read_exact_at(offset, out).map_err(DataError::io("read", &self.path))
     }

@@ -6,7 +6,9 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::classifier_file::read_f32;
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, write_tensors};
+use crate::tensor_file::{
+    METADATA_KEY, Tensors, check_finite, check_positive, read_tensors, undecodable, write_tensors,
+};
 use crate::{DataError, Result};
 
 /// The numbers of a generator. This crate checks their shapes; what they mean is the method's business.
@@ -90,7 +92,7 @@ impl SavedAttention {
     pub fn load(path: impl AsRef<Path>) -> Result<SavedAttention> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let (tensors, json) = read_tensors(path, &bytes)?;
+        let Tensors { tensors, json, .. } = read_tensors(path, &bytes)?;
         let json = json.ok_or_else(|| {
             let expected = format!("metadata `{METADATA_KEY}` of a saved generator of class weights");
             DataError::malformed(path, "safetensors header", expected, "none")
@@ -109,7 +111,12 @@ impl SavedAttention {
             return Err(DataError::malformed(path, "`kind`", format!("`{KIND}`"), format!("`{kind}`")));
         }
         let n_base = classes.len();
-        let numbers = |name: &str, shape: &[usize]| read_f32(path, &tensors, name, shape);
+        let numbers = |name: &str, shape: &[usize]| {
+            let values = read_f32(path, &tensors, name, shape)?;
+            check_finite(path, name, &values).map(|()| values)
+        };
+        let scale = numbers("scale", &[1])?[0];
+        check_positive(path, "scale", scale)?;
         Ok(SavedAttention {
             query: numbers("query", &[dim, dim])?,
             keys: numbers("keys", &[n_base, dim])?,
@@ -117,7 +124,7 @@ impl SavedAttention {
             attended: numbers("attended", &[dim])?,
             gamma: numbers("gamma", &[1])?[0],
             base: numbers("base", &[n_base, dim])?,
-            scale: numbers("scale", &[1])?[0],
+            scale,
             classes,
             dim,
             backbone,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::OnceLock;
 
 /// A stretch of an open file, or bytes in memory.
 #[derive(Debug)]
@@ -10,12 +11,48 @@ pub(crate) enum ByteSource {
     Memory(Vec<u8>),
 }
 
+/// The CRC-32 that a stretch of bytes should have, compared once, when the first of them is wanted. Whoever only looks at
+/// a header does not pay for it.
+#[derive(Debug)]
+pub(crate) struct Checksum {
+    expected: u32,
+    found: OnceLock<Result<u32, (io::ErrorKind, String)>>,
+}
+
+impl Checksum {
+    pub(crate) fn new(expected: u32) -> Checksum {
+        Checksum { expected, found: OnceLock::new() }
+    }
+
+    /// Whether the bytes have it; if not, both checksums.
+    pub(crate) fn check(&self, bytes: &ByteSource) -> io::Result<Result<(), (u32, u32)>> {
+        let found = self.found.get_or_init(|| bytes.crc32().map_err(|e| (e.kind(), e.to_string())));
+        match found {
+            Ok(found) if *found == self.expected => Ok(Ok(())),
+            Ok(found) => Ok(Err((self.expected, *found))),
+            Err((kind, message)) => Err(io::Error::new(*kind, message.clone())),
+        }
+    }
+}
+
 impl ByteSource {
     pub(crate) fn len(&self) -> u64 {
         match self {
             ByteSource::File { len, .. } => *len,
             ByteSource::Memory(bytes) => bytes.len() as u64,
         }
+    }
+
+    /// The CRC-32 of all bytes, in one pass.
+    fn crc32(&self) -> io::Result<u32> {
+        const PIECE: u64 = 1 << 20;
+        let (mut hasher, mut piece) = (crc32fast::Hasher::new(), Vec::new());
+        for offset in (0..self.len()).step_by(PIECE as usize) {
+            piece.resize((self.len() - offset).min(PIECE) as usize, 0);
+            self.read_exact_at(offset, &mut piece)?;
+            hasher.update(&piece);
+        }
+        Ok(hasher.finalize())
     }
 
     /// Fills `out` from `offset` on, or fails.

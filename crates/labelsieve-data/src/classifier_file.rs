@@ -7,7 +7,9 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, unless_other_tensors, write_tensors};
+use crate::tensor_file::{
+    METADATA_KEY, Tensors, check_positive, read_tensors, undecodable, unless_other_tensors, write_tensors,
+};
 use crate::{DataError, Result, TensorsOf};
 
 /// A linear classifier over unit features.
@@ -74,7 +76,7 @@ impl SavedClassifier {
     pub fn load(path: impl AsRef<Path>) -> Result<SavedClassifier> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let (tensors, json) = read_tensors(path, &bytes)?;
+        let Tensors { tensors, json, .. } = read_tensors(path, &bytes)?;
         let json =
             json.ok_or_else(|| match tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
                 true => DataError::OtherTensors {
@@ -105,6 +107,7 @@ impl SavedClassifier {
             settings: header.settings,
         };
         classifier.check(path)?;
+        check_positive(path, "scale", classifier.scale)?;
         Ok(classifier)
     }
 

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::images::{EXTENSIONS, is_image_name};
 use crate::DataError;
+use crate::images::{EXTENSIONS, is_image_name};
 
 /// What a file or folder is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use half::{bf16, f16};
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::tensor_file::{METADATA_KEY, read_tensors, undecodable, unless_other_tensors, write_tensors};
+use crate::tensor_file::{
+    METADATA_KEY, Tensors, check_finite, read_tensors, undecodable, unless_other_tensors, write_tensors,
+};
 use crate::{DataError, Result, TensorsOf};
 
 /// A name, the sizes (outermost first) and the numbers.
@@ -60,6 +62,33 @@ pub struct NetworkFile {
     pub metadata: Option<NetworkMetadata>,
 }
 
+/// Whether a file was known to be undamaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// Its checksum is right.
+    Checksum,
+    /// It has none: it is from elsewhere, or of an older version.
+    No,
+}
+
+impl NetworkMetadata {
+    /// Refuses numbers that no image can be brought to: `path` is the file they come from.
+    pub fn check(&self, path: impl AsRef<Path>) -> Result<()> {
+        let wrong = |name: &str, at: usize, expected: &str, found: f32| {
+            let place = format!("metadata `{METADATA_KEY}`, `{name}`, number {at}");
+            Err(DataError::malformed(&path, place, expected, found.to_string()))
+        };
+        if let Some(at) = self.channel_mean.iter().position(|mean| !mean.is_finite()) {
+            return wrong("channel_mean", at, "a finite number", self.channel_mean[at]);
+        }
+        let is_scale = |deviation: &f32| deviation.is_finite() && *deviation > 0.0;
+        match self.channel_deviation.iter().position(|deviation| !is_scale(deviation)) {
+            Some(at) => wrong("channel_deviation", at, "a positive number", self.channel_deviation[at]),
+            None => Ok(()),
+        }
+    }
+}
+
 impl NetworkFile {
     /// Writes tensors and metadata; the file appears whole or not at all, and the same contents are the same bytes.
     pub fn save(&self, path: impl AsRef<Path>, precision: Precision) -> Result<()> {
@@ -90,10 +119,16 @@ impl NetworkFile {
 
     /// Reads a file of ours or of somebody else's. Counters (`*.num_batches_tracked`) are left out; every other tensor
     /// must be of floating-point numbers, which become 32 bits wide.
+    /// Values that are not finite are refused, and so is a file whose checksum is wrong.
     pub fn load(path: impl AsRef<Path>) -> Result<NetworkFile> {
+        Ok(NetworkFile::load_verified(path)?.0)
+    }
+
+    /// The same, and whether there was a checksum to go by.
+    pub fn load_verified(path: impl AsRef<Path>) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let (file, json) = read_tensors(path, &bytes)?;
+        let Tensors { tensors: file, json, is_checked } = read_tensors(path, &bytes)?;
         let parsed = |json: String| {
             let metadata = serde_json::from_str(&json).map_err(|error| {
                 let place = format!("metadata `{METADATA_KEY}`");
@@ -108,10 +143,12 @@ impl NetworkFile {
                 let found = format!("{:?}", view.dtype());
                 DataError::malformed(path, format!("tensor `{name}`"), "floating-point numbers", found)
             })?;
+            check_finite(path, name, &values)?;
             tensors.push((name.to_owned(), view.shape().to_vec(), values));
         }
         tensors.sort_by(|(a, _, _), (b, _, _)| a.cmp(b));
-        Ok(NetworkFile { tensors, metadata })
+        let verified = if is_checked { Verified::Checksum } else { Verified::No };
+        Ok((NetworkFile { tensors, metadata }, verified))
     }
 }
 

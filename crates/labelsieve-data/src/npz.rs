@@ -1,7 +1,7 @@
 //! NumPy `.npz` archives: a zip of `.npy` members.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use zip::write::SimpleFileOptions;
@@ -12,13 +12,13 @@ use crate::byte_source::ByteSource;
 use crate::input::open_seekable;
 use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
 use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
-use crate::{AtomicFile, DataError, Result};
+use crate::{Action, AtomicFile, DataError, Result};
 
 /// Deflate cannot shrink anything further than this; a member that claims more is lying about its size.
 const MAX_DEFLATE_RATIO: u64 = 1032;
 
-/// A compressed member is held in memory, so there is a point where it should be saved uncompressed instead.
-const MAX_INFLATED_BYTES: u64 = 32 << 30;
+/// A compressed member up to this size is unpacked to memory, a larger one to a temporary file.
+const MAX_BYTES_IN_MEMORY: u64 = 32 << 20;
 
 /// An open archive.
 pub struct Npz {
@@ -55,7 +55,8 @@ impl Npz {
         self.archive.index_for_name(&format!("{name}.npy")).is_some()
     }
 
-    /// One array. A stored member is read in place, its checksum unseen; a deflated one is unpacked to memory and checked.
+    /// One array. A stored member is read in place, a deflated one is unpacked, to a temporary file if it is large. Either
+    /// way its checksum is compared before the first element is handed out.
     pub fn array(&mut self, name: &str) -> Result<ArrayFile> {
         let member = format!("{name}.npy");
         let Some(index) = self.archive.index_for_name(&member) else {
@@ -64,7 +65,7 @@ impl Npz {
         };
         let member_path = self.path.join(member);
         let mut entry = self.archive.by_index(index).map_err(undecodable(&self.path))?;
-        let (size, packed) = (entry.size(), entry.compressed_size());
+        let (size, packed, crc32) = (entry.size(), entry.compressed_size(), entry.crc32());
         match entry.compression() {
             CompressionMethod::Stored => {
                 let start = entry.data_start().unwrap_or(u64::MAX);
@@ -76,10 +77,11 @@ impl Npz {
                 }
                 drop(entry);
                 let file = self.in_place.try_clone().map_err(DataError::io("read", &self.path))?;
-                ArrayFile::new(member_path, ByteSource::File { file, start, len: size })
+                let array = ArrayFile::new(member_path, ByteSource::File { file, start, len: size })?;
+                Ok(array.with_checksum(crc32))
             }
             CompressionMethod::Deflated => {
-                let limit = packed.saturating_mul(MAX_DEFLATE_RATIO).min(MAX_INFLATED_BYTES);
+                let limit = packed.saturating_mul(MAX_DEFLATE_RATIO);
                 if packed > self.file_len || size > limit {
                     let expected = format!("at most {limit} bytes from {packed} compressed ones");
                     return Err(DataError::malformed(
@@ -90,7 +92,7 @@ impl Npz {
                     ));
                 }
                 let bytes = inflate(&member_path, &mut entry, size)?;
-                ArrayFile::new(member_path, ByteSource::Memory(bytes))
+                ArrayFile::new(member_path, bytes)
             }
             method => {
                 let found = format!("{method:?}");
@@ -101,27 +103,59 @@ impl Npz {
 }
 
 /// Unpacks `size` bytes, after the array's own header has confirmed that it is that large.
-fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<Vec<u8>> {
+fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> {
     let failed = |error| DataError::undecodable(path, "npz", error);
-    let mut bytes = Vec::new();
+    let mut head = Vec::new();
     let head_len = size.min(NPY_HEAD_LIMIT as u64);
-    entry.by_ref().take(head_len).read_to_end(&mut bytes).map_err(failed)?;
-    NpyHeader::parse(path, &bytes, size)?;
-    if bytes.try_reserve_exact(size as usize - bytes.len().min(size as usize)).is_err() {
-        return Err(DataError::malformed(
-            path,
-            "archive member",
-            "an array that fits in memory",
-            size.to_string(),
-        ));
-    }
+    entry.by_ref().take(head_len).read_to_end(&mut head).map_err(failed)?;
+    NpyHeader::parse(path, &head, size)?;
     // One byte more than promised: reaching the end is what makes the checksum be compared.
-    entry.by_ref().take(size + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 != size {
-        let found = format!("{} bytes", bytes.len());
-        return Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found));
+    let mut rest = entry.by_ref().take(size + 1 - head.len() as u64);
+    let (bytes, found) = if size <= MAX_BYTES_IN_MEMORY {
+        let mut bytes = head;
+        rest.read_to_end(&mut bytes).map_err(failed)?;
+        let found = bytes.len() as u64;
+        (ByteSource::Memory(bytes), found)
+    } else {
+        let (file, found) = unpack(path, &head, &mut rest)?;
+        (ByteSource::File { file, start: 0, len: size }, found)
+    };
+    match found == size {
+        true => Ok(bytes),
+        false => {
+            let found = format!("{found} bytes");
+            Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found))
+        }
     }
-    Ok(bytes)
+}
+
+/// Writes to a file that has no name and is gone with the process, so that memory stays small whatever the archive holds.
+fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)> {
+    let folder = scratch_folder();
+    let no_room =
+        |cause| DataError::Io { action: Action::Write, path: folder.join("an unpacked array"), cause };
+    let mut file = tempfile::tempfile_in(&folder).map_err(no_room)?;
+    file.write_all(head).map_err(no_room)?;
+    let (mut piece, mut length) = (vec![0; 1 << 20], head.len() as u64);
+    loop {
+        let n = match rest.read(&mut piece) {
+            Ok(0) => return Ok((file, length)),
+            Ok(n) => n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(DataError::undecodable(path, "npz", error)),
+        };
+        file.write_all(&piece[..n]).map_err(no_room)?;
+        length += n as u64;
+    }
+}
+
+/// `TMPDIR`, or the folder for large temporary files: `/tmp` is often in memory itself.
+fn scratch_folder() -> PathBuf {
+    let large = Path::new("/var/tmp");
+    if cfg!(unix) && std::env::var_os("TMPDIR").is_none() && large.is_dir() {
+        return large.to_path_buf();
+    }
+    std::env::temp_dir()
 }
 
 /// Writes an uncompressed archive, as `np.savez` does, that appears only when finished.
@@ -203,8 +237,6 @@ fn undecodable(path: &Path) -> impl FnOnce(zip::result::ZipError) -> DataError {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
     use crate::Matrix;
 
@@ -286,6 +318,44 @@ mod tests {
         bytes[150] ^= 4;
         std::fs::write(&path, &bytes).unwrap();
         let error = Npz::open(&path).unwrap().array("x").unwrap_err().to_string();
+        assert!(error.contains("x.npy"), "{error}");
+    }
+
+    #[test]
+    fn a_flipped_bit_in_stored_data_does_not_pass_wherever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+        NpzWriter::create(&path).unwrap().f32("x", &[500, 2], &values).unwrap().finish().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let first = whole.windows(4).position(|four| four == 1f32.to_le_bytes()).unwrap();
+        for at in [first, first + 1234, first + 3995] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            std::fs::write(&path, &bytes).unwrap();
+            let matrix = Matrix::from_array(Npz::open(&path).unwrap().array("x").unwrap()).unwrap();
+            let error = matrix.read_rows(&[7], &mut [0.0; 2]).unwrap_err().to_string();
+            assert!(error.contains("a.npz/x.npy`: archive member: expected a checksum of "), "{error}");
+            assert!(error.ends_with(": damaged"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_large_deflated_member_is_read_from_a_file_and_a_flipped_bit_in_it_does_not_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let (n, d) = (MAX_BYTES_IN_MEMORY as usize / 4 / 64 + 1, 64);
+        deflated(&path, &npy(&[n, d], &(0..n * d).map(|i| (i / 1000) as f32).collect::<Vec<_>>()));
+        let array = Npz::open(&path).unwrap().array("x").unwrap();
+        let matrix = Matrix::from_array(array).unwrap();
+        let mut out = [0.0; 64];
+        matrix.read_rows(&[n - 1], &mut out).unwrap();
+        assert_eq!(out[63], ((n * d - 1) / 1000) as f32);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 16;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Npz::open(&path).unwrap().array("x").map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("x.npy"), "{error}");
     }
 

@@ -14,10 +14,13 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 
 use crate::column_values::numbers;
 use crate::input::open_seekable;
+use crate::regular_file::open_regular;
 use crate::{ColumnRole, DataError, Result, Texts, Wanted};
 
 /// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
@@ -147,6 +150,57 @@ impl ParquetFile {
         let builder = self.builder.with_projection(mask).with_batch_size(batch_rows);
         let reader = guarded(&self.path, || builder.build())?;
         Ok(Batches { path: self.path, reader })
+    }
+
+    /// Decodes only `names`, row group by row group: a damaged one does not take the others with it.
+    pub(crate) fn groups(self, names: &[&str]) -> Result<Groups> {
+        let mut roots = Vec::with_capacity(names.len());
+        for name in names {
+            roots.push(self.schema().index_of(name).map_err(|_| self.without(name))?);
+        }
+        let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
+        let file = open_regular(&self.path)?;
+        let metadata = self.builder.metadata().clone();
+        let metadata =
+            guarded(&self.path, || ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::default()))?;
+        Ok(Groups { path: self.path, file, metadata, mask })
+    }
+}
+
+/// The row groups of a file, each of which can be read on its own.
+pub(crate) struct Groups {
+    path: PathBuf,
+    file: File,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+}
+
+impl Groups {
+    pub(crate) fn len(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// How many rows a group says it has.
+    pub(crate) fn rows(&self, group: usize) -> usize {
+        usize::try_from(self.metadata.metadata().row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// How many bytes a group says the chosen columns take; the most there are when it cannot be believed.
+    pub(crate) fn bytes(&self, group: usize) -> u64 {
+        let columns = self.metadata.metadata().row_group(group).columns().iter().enumerate();
+        let chosen = columns.filter(|(leaf, _)| self.mask.leaf_included(*leaf));
+        let sizes = chosen.map(|(_, column)| u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX));
+        sizes.fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn batches(&self, group: usize, batch_rows: usize) -> Result<Batches> {
+        let file = self.file.try_clone().map_err(DataError::io("open", &self.path))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_projection(self.mask.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(batch_rows);
+        let reader = guarded(&self.path, || builder.build())?;
+        Ok(Batches { path: self.path.clone(), reader })
     }
 }
 

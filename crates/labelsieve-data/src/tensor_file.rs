@@ -13,25 +13,96 @@ use crate::{AtomicFile, DataError, Result, TensorsOf, Wanted};
 /// The one key of the header's metadata. A single key, because several would be written in random order.
 pub(crate) const METADATA_KEY: &str = "labelsieve";
 
-/// Writes tensors and the JSON that describes them; the file appears whole or not at all.
+/// Writes tensors and the JSON that describes them, with a checksum over all of it; the file appears whole or not at all.
 pub(crate) fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
     path: &Path,
     views: Vec<(S, TensorView<'_>)>,
     json: String,
 ) -> Result<()> {
-    let metadata = HashMap::from([(METADATA_KEY.to_owned(), json)]);
-    let bytes = safetensors::serialize(views, Some(metadata)).map_err(undecodable(path))?;
+    let metadata = HashMap::from([(METADATA_KEY.to_owned(), with_place_for_checksum(json))]);
+    let mut bytes = safetensors::serialize(views, Some(metadata)).map_err(undecodable(path))?;
+    if let Some(place) = checksum_place(&bytes) {
+        let digits = format!("{:08x}", crc32fast::hash(&bytes));
+        bytes[place].copy_from_slice(digits.as_bytes());
+    }
     let mut file = AtomicFile::create(path)?;
     file.write_all(&bytes).map_err(DataError::io("write", path))?;
     file.commit()
 }
 
-/// The tensors of a file, and the JSON that describes them where we wrote it.
-pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<(SafeTensors<'a>, Option<String>)> {
+/// The contents of a file of tensors.
+pub(crate) struct Tensors<'a> {
+    pub(crate) tensors: SafeTensors<'a>,
+    /// The JSON that describes them, where we wrote it.
+    pub(crate) json: Option<String>,
+    /// Whether the file has a checksum, which is then right. Older files have none, nor do those of others.
+    pub(crate) is_checked: bool,
+}
+
+/// The tensors of a file, and what we wrote beside them.
+pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
     check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, Wanted::Tensors))?;
+    let is_checked = check_sum(path, bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(undecodable(path))?;
     let json = metadata.metadata().as_ref().and_then(|pairs| pairs.get(METADATA_KEY)).cloned();
-    Ok((SafeTensors::deserialize(bytes).map_err(undecodable(path))?, json))
+    let tensors = SafeTensors::deserialize(bytes).map_err(undecodable(path))?;
+    Ok(Tensors { tensors, json, is_checked })
+}
+
+/// The checksum stands at the end of the JSON, as eight digits; it is that of the file with eight zeros there.
+const CHECKSUM: &str = r#""checksum":"00000000"}"#;
+
+/// The same as the header has it, where the JSON is a text in another JSON.
+const ESCAPED: &[u8] = br#"\"checksum\":\""#;
+
+fn with_place_for_checksum(json: String) -> String {
+    match json.strip_suffix('}') {
+        Some("{") => format!("{{{CHECKSUM}"),
+        Some(fields) => format!("{fields},{CHECKSUM}"),
+        None => json,
+    }
+}
+
+/// Where the digits are, if there are any.
+fn checksum_place(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
+    let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    let header = bytes.get(8..length.checked_add(8)?)?;
+    let start = 8 + memchr::memmem::rfind(header, ESCAPED)? + ESCAPED.len();
+    let is_digits = bytes.get(start..start + 8)?.iter().all(u8::is_ascii_hexdigit);
+    is_digits.then_some(start..start + 8)
+}
+
+/// Whether there is a checksum; an error if it is wrong.
+fn check_sum(path: &Path, bytes: &[u8]) -> Result<bool> {
+    let Some(place) = checksum_place(bytes) else { return Ok(false) };
+    let mut hasher = crc32fast::Hasher::new();
+    [&bytes[..place.start], b"00000000", &bytes[place.end..]].iter().for_each(|part| hasher.update(part));
+    let (expected, found) = (String::from_utf8_lossy(&bytes[place]), format!("{:08x}", hasher.finalize()));
+    if expected == found {
+        return Ok(true);
+    }
+    let expected = format!("a checksum of {expected}");
+    Err(DataError::malformed(path, "safetensors", expected, format!("{found}: damaged, or edited")))
+}
+
+/// Refuses a tensor in which a value is not finite.
+pub(crate) fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let place = format!("tensor `{name}`, number {at}");
+            Err(DataError::malformed(path, place, "a finite number", values[at].to_string()))
+        }
+    }
+}
+
+/// Refuses a scale that would turn scores around or make them all alike.
+pub(crate) fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(());
+    }
+    let place = format!("tensor `{name}`, number 0");
+    Err(DataError::malformed(path, place, "a positive number", value.to_string()))
 }
 
 /// For `map_err`: a file that says it holds something else than `wanted` is called what it is.

@@ -8,7 +8,7 @@ use labelsieve_data::images::{ImageColumns, ImageSource, find_metadata, read_tar
 use labelsieve_data::text::{TextColumns, has_captions, read_captions};
 
 use crate::folder_files::FolderFiles;
-use crate::thumbnails::Thumbnails;
+use crate::thumbnails::{Block, Thumbnails};
 
 /// Pictures of examples, and what is written under them.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,6 @@ pub struct Pictures {
     pub text_columns: Vec<String>,
 }
 
-/// Encoded pictures that are kept in memory before they are shrunk.
-const BLOCK_BYTES: usize = 64 << 20;
 /// More of a caption is not shown.
 const LONGEST_CAPTION: usize = 300;
 
@@ -50,7 +48,7 @@ impl Pictures {
         let read = files.paths().filter(|(id, _)| !found.by_id.contains_key(*id));
         let read: Vec<(String, PathBuf)> =
             read.map(|(id, path)| (id.to_owned(), path.to_path_buf())).collect();
-        found.read_files(&read, progress)?;
+        found.read_files(&read, progress);
         found.captions = self.captions(wanted, &files, &streams)?;
         found.captions.values_mut().for_each(shorten);
         Ok(found)
@@ -148,7 +146,7 @@ fn stream(
     found: &mut Thumbnails,
     progress: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    let (mut block, mut n_bytes, mut seen) = (Vec::new(), 0, BTreeSet::new());
+    let (mut block, mut seen) = (Block::default(), BTreeSet::new());
     for image in source.images()? {
         match image {
             Ok(image) if wanted.contains(image.id.as_str()) => {
@@ -156,13 +154,7 @@ fn stream(
                     found.ambiguous.insert(image.id);
                     continue;
                 }
-                n_bytes += image.bytes.len();
-                block.push((image.id, image.bytes));
-                if n_bytes > BLOCK_BYTES {
-                    found.add(std::mem::take(&mut block));
-                    n_bytes = 0;
-                    progress(found.by_id.len());
-                }
+                found.push(&mut block, image.id, image.bytes, progress);
             }
             Ok(_) => (),
             // One of the wanted, or the rest of a file, where they may have been.
@@ -172,7 +164,7 @@ fn stream(
             Err(_) => (),
         }
     }
-    found.add(block);
+    found.add(&mut block);
     progress(found.by_id.len());
     Ok(())
 }

@@ -8,7 +8,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
-use labelsieve_data::{DataError, Result};
 use rayon::prelude::*;
 
 /// Longest side of a thumbnail.
@@ -16,9 +15,13 @@ const SIDE: u32 = 96;
 /// Smaller files are taken as they are, if they are no larger in pixels either.
 const SMALL_FILE: usize = 12 << 10;
 /// Larger files are not opened: no photo has so many bytes.
-const LARGEST_FILE: u64 = 256 << 20;
-/// Pictures decoded at a time.
+const LARGEST_FILE: u64 = 128 << 20;
+/// Pictures decoded at a time, unless that takes more than [`BLOCK_BYTES`].
 const BLOCK: usize = 256;
+/// The most memory for the pictures of a block, encoded and decoded, on all threads together.
+const BLOCK_BYTES: u64 = 256 << 20;
+/// The most memory for one picture, which may be in a block of its own.
+const LARGEST_PICTURE: u64 = 1 << 30;
 const QUALITY: u8 = 80;
 
 /// The pictures that were found, and those that could not be used.
@@ -36,8 +39,9 @@ pub(crate) struct Thumbnails {
 
 impl Thumbnails {
     /// Shrinks a block of encoded pictures on all threads.
-    pub(crate) fn add(&mut self, block: Vec<(String, Vec<u8>)>) {
-        let shrunk: Vec<_> = block.into_par_iter().map(|(id, bytes)| (id, shrink(&bytes))).collect();
+    pub(crate) fn add(&mut self, block: &mut Block) {
+        let pictures = std::mem::take(block).pictures;
+        let shrunk: Vec<_> = pictures.into_par_iter().map(|(id, bytes)| (id, shrink(&bytes))).collect();
         for (id, uri) in shrunk {
             match uri {
                 Ok(uri) => drop(self.by_id.insert(id, uri)),
@@ -46,31 +50,83 @@ impl Thumbnails {
         }
     }
 
-    /// Reads and shrinks the files of examples, and calls `progress` with the number of pictures.
-    pub(crate) fn read_files(
+    /// Adds a picture to the block, and shrinks the block before it takes too much memory.
+    pub(crate) fn push(
         &mut self,
-        files: &[(String, PathBuf)],
+        block: &mut Block,
+        id: String,
+        bytes: Vec<u8>,
         progress: &mut dyn FnMut(usize),
-    ) -> Result<()> {
-        for block in files.chunks(BLOCK) {
-            let mut read = Vec::with_capacity(block.len());
-            for (id, path) in block {
-                let length = std::fs::metadata(path).map_err(DataError::io("read", path))?.len();
-                if length > LARGEST_FILE {
-                    self.unreadable.push((id.clone(), format!("{length} bytes are too many")));
-                    continue;
-                }
-                read.push((id.clone(), std::fs::read(path).map_err(DataError::io("read", path))?));
-            }
-            self.add(read);
+    ) {
+        if bytes.len() as u64 > LARGEST_FILE {
+            self.unreadable.push((id, too_long(bytes.len() as u64)));
+            return;
+        }
+        if block.is_full_for(bytes.len() as u64 + decoded_bytes(&bytes)) {
+            self.add(block);
             progress(self.by_id.len());
         }
-        Ok(())
+        block.push(id, bytes);
+    }
+
+    /// Reads and shrinks the files of examples, and calls `progress` with the number of pictures.
+    pub(crate) fn read_files(&mut self, files: &[(String, PathBuf)], progress: &mut dyn FnMut(usize)) {
+        let mut block = Block::default();
+        for (id, path) in files {
+            let length = match std::fs::metadata(path) {
+                Ok(metadata) if metadata.len() > LARGEST_FILE => Err(too_long(metadata.len())),
+                Ok(metadata) => Ok(metadata.len()),
+                Err(error) => Err(error.to_string()),
+            };
+            if block.is_full_for(length.as_ref().map_or(0, |length| *length)) {
+                self.add(&mut block);
+                progress(self.by_id.len());
+            }
+            match length.and_then(|_| std::fs::read(path).map_err(|error| error.to_string())) {
+                Ok(bytes) => self.push(&mut block, id.clone(), bytes, progress),
+                Err(reason) => self.unreadable.push((id.clone(), reason)),
+            }
+        }
+        self.add(&mut block);
+        progress(self.by_id.len());
     }
 }
 
+/// Encoded pictures that are decoded together.
+#[derive(Default)]
+pub(crate) struct Block {
+    pictures: Vec<(String, Vec<u8>)>,
+    /// What they take, encoded and decoded.
+    bytes: u64,
+}
+
+impl Block {
+    fn push(&mut self, id: String, bytes: Vec<u8>) {
+        self.bytes += bytes.len() as u64 + decoded_bytes(&bytes).min(LARGEST_PICTURE);
+        self.pictures.push((id, bytes));
+    }
+
+    /// Whether a picture of so many bytes is one too many.
+    fn is_full_for(&self, bytes: u64) -> bool {
+        let is_empty = self.pictures.is_empty();
+        self.pictures.len() == BLOCK || (!is_empty && self.bytes.saturating_add(bytes) > BLOCK_BYTES)
+    }
+}
+
+/// What decoding a picture takes, as far as its first bytes tell: the decoder's result and another for its conversion.
+fn decoded_bytes(bytes: &[u8]) -> u64 {
+    let dimensions = image::guess_format(bytes)
+        .ok()
+        .and_then(|format| ImageReader::with_format(Cursor::new(bytes), format).into_dimensions().ok());
+    dimensions.map_or(0, |(width, height)| u64::from(width).saturating_mul(height.into()).saturating_mul(12))
+}
+
+fn too_long(length: u64) -> String {
+    format!("expected at most {LARGEST_FILE} bytes, found {length}")
+}
+
 /// A data URI of at most [`SIDE`] pixels a side, or why there is none.
-fn shrink(bytes: &[u8]) -> std::result::Result<String, String> {
+fn shrink(bytes: &[u8]) -> Result<String, String> {
     let format = image::guess_format(bytes).map_err(|_| "neither JPEG, PNG, WebP nor GIF".to_owned())?;
     let mime = match format {
         ImageFormat::Jpeg => "image/jpeg",
@@ -82,11 +138,17 @@ fn shrink(bytes: &[u8]) -> std::result::Result<String, String> {
     let reader = || {
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut limits = Limits::default();
-        (limits.max_image_width, limits.max_image_height) = (Some(30_000), Some(30_000));
+        limits.max_alloc = Some(LARGEST_PICTURE);
         reader.limits(limits);
         reader
     };
     let (width, height) = reader().into_dimensions().map_err(|error| error.to_string())?;
+    let needed = decoded_bytes(bytes);
+    if needed > LARGEST_PICTURE {
+        return Err(format!(
+            "expected at most {LARGEST_PICTURE} bytes for decoding, found {width}×{height} pixels, which need {needed}"
+        ));
+    }
     let picture = reader().decode().map_err(|error| error.to_string())?;
     if bytes.len() <= SMALL_FILE && width.max(height) <= SIDE {
         return Ok(data_uri(mime, bytes));

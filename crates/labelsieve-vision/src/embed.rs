@@ -3,7 +3,10 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::images::{Dataset, DecodeLimits, Encoded, Prefetch, Scaler, Skipped, View, decode};
+use crate::images::{
+    Cause, Dataset, DecodeLimits, Encoded, Prefetch, Scaler, Skipped, Unreadable, View, decode_for,
+    next_chunk,
+};
 use crate::learner::{Batch, Learner};
 use crate::pca::to_unit_length;
 
@@ -42,41 +45,56 @@ pub fn prepare(
 ) -> Result<Prefetch<Result<Prepared>>> {
     const AHEAD: usize = 2;
     let mut source = source;
-    let batches = std::iter::from_fn(move || {
-        let encoded: Vec<Encoded> = source.by_ref().take(preparation.batch.max(1)).collect();
-        (!encoded.is_empty()).then(|| prepare_batch(encoded, &preparation))
-    });
-    Prefetch::new(batches, AHEAD)
+    Prefetch::new(std::iter::from_fn(move || prepare_batch(&mut source, &preparation).transpose()), AHEAD)
 }
 
-fn prepare_batch(encoded: Vec<Encoded>, preparation: &Preparation) -> Result<Prepared> {
-    let n_read = encoded.len();
-    let Preparation { size, view, limits, .. } = *preparation;
-    let decoded: Vec<_> = encoded
-        .into_par_iter()
-        .map_init(Scaler::default, |scaler, Encoded { id, label, bytes }| {
-            let pixels = bytes.and_then(|bytes| decode(&bytes, &limits).map_err(|error| error.to_string()));
-            let pixels =
-                pixels.and_then(|image| view.apply(&image, size, scaler).map_err(|error| error.to_string()));
-            (id, label, pixels)
-        })
-        .collect();
-    let mut prepared = Prepared { n_read, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
-    let mut all = Vec::with_capacity(n_read * size.0 * size.1 * 3);
-    for (id, label, pixels) in decoded {
-        match pixels {
-            Ok(pixels) => {
-                all.extend(pixels);
-                prepared.ids.push(id);
-                prepared.labels.push(label);
+/// The next batch; none at the end of the source.
+fn prepare_batch(
+    source: &mut impl Iterator<Item = Encoded>,
+    preparation: &Preparation,
+) -> Result<Option<Prepared>> {
+    let (size, n_wanted) = (preparation.size, preparation.batch.max(1));
+    let mut prepared = Prepared { n_read: 0, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
+    let mut all = Vec::new();
+    // Large images come a few at a time, so that a batch of them need not be in memory at once.
+    while prepared.n_read < n_wanted {
+        let chunk = next_chunk(source, n_wanted - prepared.n_read);
+        if chunk.is_empty() {
+            break;
+        }
+        prepared.n_read += chunk.len();
+        let decode = |scaler: &mut Scaler, Encoded { id, label, bytes }| {
+            (id, label, prepare_image(bytes, preparation, scaler))
+        };
+        let decoded: Vec<_> = chunk.into_par_iter().map_init(Scaler::default, decode).collect();
+        for (id, label, pixels) in decoded {
+            match pixels {
+                Ok(pixels) => {
+                    all.extend(pixels);
+                    prepared.ids.push(id);
+                    prepared.labels.push(label);
+                }
+                Err(Unreadable { reason, cause }) => prepared.skipped.push(Skipped { id, reason, cause }),
             }
-            Err(reason) => prepared.skipped.push(Skipped { id, reason }),
         }
     }
     if !all.is_empty() {
         prepared.batch = Some(Batch::new(size.0, size.1, all)?);
     }
-    Ok(prepared)
+    Ok((prepared.n_read > 0).then_some(prepared))
+}
+
+fn prepare_image(
+    bytes: std::result::Result<Vec<u8>, Unreadable>,
+    preparation: &Preparation,
+    scaler: &mut Scaler,
+) -> std::result::Result<Vec<u8>, Unreadable> {
+    let Preparation { size, view, limits, .. } = *preparation;
+    let bad = |reason| Unreadable { reason, cause: Cause::BadImage };
+    let afterwards = |height, width| view.bytes((height, width), size);
+    let (image, _taken) =
+        decode_for(&bytes?, &limits, &afterwards).map_err(|error| bad(error.to_string()))?;
+    view.apply(&image, size, scaler).map_err(|error| bad(error.to_string()))
 }
 
 /// The features of a batch, rows of unit length one after the other.

@@ -102,7 +102,7 @@ impl Pca {
             return Ok(None);
         }
         let read = |name: &str, shape: &dyn Fn(&[usize]) -> bool, expected: &str| match find(name) {
-            Some((_, found, values)) if shape(found) => Ok(values.clone()),
+            Some((_, found, values)) if shape(found) => check_finite(name, values).map(|()| values.clone()),
             other => Err(Error::Shape {
                 what: format!("tensor `{name}`"),
                 expected: expected.to_owned(),
@@ -119,6 +119,17 @@ impl Pca {
         )?;
         let kept = read("pca.kept", &|shape| shape == [1], "[1]")?[0];
         Ok(Some(Pca { mean, components, variances, kept }))
+    }
+}
+
+fn check_finite(name: &str, values: &[f32]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::Shape {
+            what: format!("tensor `{name}`, number {at}"),
+            expected: "a finite number".to_owned(),
+            found: values[at].to_string(),
+        }),
     }
 }
 
@@ -200,6 +211,20 @@ mod tests {
             error,
             "tensor `pca.components`: expected [3, 11], as mean and variances say, found [3, 12]"
         );
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_refused_with_their_place() {
+        for (tensor, name) in [(0, "mean"), (1, "components"), (2, "variances"), (3, "kept")] {
+            let mut tensors = fitted(3).tensors();
+            let at = tensors[tensor].2.len() - 1;
+            tensors[tensor].2[at] = f32::NAN;
+            let error = Pca::from_tensors(&tensors).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("tensor `pca.{name}`, number {at}: expected a finite number, found NaN")
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use labelsieve_data::images::ImageSource;
 use labelsieve_data::{
     AtomicFile, DataError, FeatureFile, FeatureFormat, Journal, NetworkFile, NetworkMetadata, Precision,
 };
-use labelsieve_vision::images::DecodeLimits;
+use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Covariance, Learner, Pca, Preparation, prepare, unit_features};
 use serde::Serialize;
 use serde_json::json;
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::embedded::Embedded;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::image_inputs::{ImageArguments, encoded};
+use crate::image_inputs::{ImageArguments, encoded, warn_of_bad_files};
 use crate::network::{OpenedNetwork, Wanted, open_network};
 use crate::network_fingerprint::network_fingerprint;
 use crate::outputs::{Files, OutputKind, beside};
@@ -133,6 +133,7 @@ impl Embed {
                 break;
             }
         }
+        self.images.damage.check(&embedded.skipped)?;
         let rate = self.embed(&source, &opened, learner.as_mut(), &journal, &mut embedded, printer)?;
         self.write_skipped(&skipped, &embedded)?;
         if embedded.ids.is_empty() {
@@ -233,6 +234,7 @@ impl Embed {
             if let Some(id) = prepared.ids.iter().find(|id| !seen.insert((*id).clone())) {
                 return Err(id_twice(id));
             }
+            self.images.damage.check(&prepared.skipped)?;
             let features = match &prepared.batch {
                 Some(batch) => unit_features(learner, batch)?,
                 None => Vec::new(),
@@ -331,13 +333,17 @@ impl Embed {
 
 fn report(embedded: &Embedded, skipped: &Path, rate: f64, printer: &Printer) {
     printer.detail(&format!("{rate:.0} images per second"));
-    if !embedded.skipped.is_empty() {
-        printer.warning(&format!(
-            "{} of {} images were skipped; `{}` says why",
-            embedded.skipped.len(),
-            embedded.n_read,
-            skipped.display()
-        ));
+    warn_of_bad_files(&embedded.skipped, printer);
+    let n_bad_files = embedded.skipped.iter().filter(|skipped| skipped.cause == Cause::BadFile).count();
+    let n_skipped = embedded.skipped.len() - n_bad_files;
+    let list = skipped.display();
+    if n_skipped > 0 {
+        let n_read = embedded.n_read - n_bad_files;
+        printer.warning(&format!("{n_skipped} of {n_read} images were skipped; `{list}` says why"));
+    }
+    if n_bad_files > 0 {
+        let files = if n_bad_files == 1 { "file was" } else { "files were" };
+        printer.warning(&format!("{n_bad_files} damaged {files} not read to the end; see `{list}`"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `embed` has done so far, in memory and as records of a journal.
 
 use labelsieve_vision::Prepared;
-use labelsieve_vision::images::Skipped;
+use labelsieve_vision::images::{Cause, Skipped};
 use serde::{Deserialize, Serialize};
 
 /// Features of the images so far, in the order of the source.
@@ -22,7 +22,7 @@ struct Head {
     n_read: usize,
     ids: Vec<String>,
     labels: Vec<Option<String>>,
-    skipped: Vec<(String, String)>,
+    skipped: Vec<(String, String, Cause)>,
 }
 
 impl Embedded {
@@ -32,7 +32,7 @@ impl Embedded {
             n_read: prepared.n_read,
             ids: prepared.ids,
             labels: prepared.labels,
-            skipped: prepared.skipped.into_iter().map(|skipped| (skipped.id, skipped.reason)).collect(),
+            skipped: prepared.skipped.into_iter().map(|s| (s.id, s.reason, s.cause)).collect(),
         };
         let json = serde_json::to_vec(&head).unwrap_or_default(); // texts and numbers: cannot fail
         let mut record = (json.len() as u32).to_le_bytes().to_vec();
@@ -66,7 +66,8 @@ impl Embedded {
         self.ids.extend(head.ids);
         self.labels.extend(head.labels);
         self.features.extend_from_slice(features);
-        self.skipped.extend(head.skipped.into_iter().map(|(id, reason)| Skipped { id, reason }));
+        let skipped = head.skipped.into_iter().map(|(id, reason, cause)| Skipped { id, reason, cause });
+        self.skipped.extend(skipped);
     }
 }
 
@@ -81,7 +82,7 @@ mod tests {
             ids: vec!["a".into(), "b".into()],
             labels: vec![Some("owl".into()), None],
             batch: None,
-            skipped: vec![Skipped { id: "c".into(), reason: "cut".into() }],
+            skipped: vec![Skipped { id: "c".into(), reason: "cut".into(), cause: Cause::BadImage }],
         };
         let mut first = Embedded::default();
         let record = first.append(prepared, vec![0.5, 1.5, -2.0, 0.0]);

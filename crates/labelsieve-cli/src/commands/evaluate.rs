@@ -15,6 +15,7 @@ use super::evaluate_images::measure_images;
 use super::evaluate_output::{Measured, RelevanceReport, Report, Shares, accuracy_report};
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::image_inputs::DamageArguments;
 use crate::inputs::{Columns, labels_of, load};
 use crate::options::Given;
 use crate::printer::Printer;
@@ -44,6 +45,10 @@ pub struct Evaluate {
     /// Only images whose column has this value, e.g. split=test; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
     filters: Vec<RowFilter>,
+
+    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    #[arg(long, requires = "images")]
+    strict: bool,
 
     /// Classes of the test examples, for .npy
     #[arg(long, value_name = "FILE", requires = "test")]
@@ -173,7 +178,8 @@ impl Evaluate {
         match examples {
             TestExamples::Features(table) => measure_features(model, table, &self.mixed),
             TestExamples::Images(source) => {
-                let (classes, accuracy) = measure_images(model, source, &self.device, printer)?;
+                let damage = DamageArguments { strict: self.strict };
+                let (classes, accuracy) = measure_images(model, source, damage, &self.device, printer)?;
                 Ok(Measured { classes, accuracy, novel: None })
             }
         }

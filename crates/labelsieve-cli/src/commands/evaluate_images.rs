@@ -11,6 +11,7 @@ use labelsieve_data::images::ImageSource;
 use super::image_scores::ImageScorer;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::image_inputs::DamageArguments;
 use crate::printer::Printer;
 use crate::spelling::nearest;
 
@@ -21,6 +22,7 @@ const MOST_NAMED: usize = 5;
 pub fn measure_images(
     model: &Path,
     source: &ImageSource,
+    damage: DamageArguments,
     device: &DeviceArguments,
     printer: &Printer,
 ) -> Result<(Vec<String>, Accuracy)> {
@@ -29,7 +31,7 @@ pub fn measure_images(
         scorer.classes().iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     let mut counts = vec![ClassCounts::default(); scorer.classes().len()];
     let mut all_known = true;
-    scorer.score(source, device, printer, |images| {
+    scorer.score(source, damage, device, printer, |images| {
         for (label, scores) in images.labels.iter().zip(images.scores.rows()) {
             let Some(&class) = label.as_deref().and_then(|label| position.get(label)) else {
                 all_known = false;

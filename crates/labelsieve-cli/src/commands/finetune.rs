@@ -17,6 +17,7 @@ use crate::checkpoint;
 use crate::curve;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::image_inputs::DamageArguments;
 use crate::lock::OutputLock;
 use crate::network::{OpenedNetwork, Wanted, open_network};
 use crate::outputs::Files;
@@ -57,6 +58,9 @@ pub struct FineTuneArguments {
     /// Column of the classes of base images [default: class or label]
     #[arg(long, value_name = "NAME", help_heading = "Fine-tuning")]
     pub base_label_column: Option<String>,
+
+    #[command(flatten)]
+    pub damage: DamageArguments,
 
     /// Whether base and new classes compete with each other while they learn
     #[arg(long, value_enum, default_value = "joint", requires = "base_images", help_heading = "Fine-tuning")]
@@ -217,7 +221,7 @@ impl FineTune<'_> {
             true => None,
             false => Some(open(&self.arguments.base_images, &self.arguments.base_filters)?),
         };
-        Ok(Sources { novel: open(&self.arguments.images, &[])?, base })
+        Ok(Sources { novel: open(&self.arguments.images, &[])?, base, damage: self.arguments.damage })
     }
 
     fn key(&self, recipe: &Recipe, sources: &Sources, network: &Path, device: &str) -> Result<resume::Key> {

@@ -7,12 +7,12 @@ use anyhow::Result;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
 use labelsieve_data::images::ImageSource;
-use labelsieve_vision::images::DecodeLimits;
+use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
-use crate::image_inputs::encoded;
+use crate::image_inputs::{DamageArguments, encoded, warn_of_bad_files};
 use crate::network::{OpenedNetwork, Wanted, open_network};
 use crate::printer::Printer;
 
@@ -51,6 +51,7 @@ impl ImageScorer {
     pub fn score(
         &self,
         source: &ImageSource,
+        damage: DamageArguments,
         device: &DeviceArguments,
         printer: &Printer,
         mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
@@ -67,7 +68,9 @@ impl ImageScorer {
         let mut n_scored = 0;
         for prepared in prepare(source.images()?.map(encoded), preparation)? {
             let prepared = prepared?;
-            for skipped in &prepared.skipped {
+            damage.check(&prepared.skipped)?;
+            warn_of_bad_files(&prepared.skipped, printer);
+            for skipped in prepared.skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile) {
                 printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
             }
             if let Some(batch) = &prepared.batch {

@@ -15,7 +15,7 @@ use labelsieve_vision::{Learner, dataset_features};
 
 use crate::copies::Copies;
 use crate::hint::user_error;
-use crate::image_inputs::{encoded, warn_of_skipped};
+use crate::image_inputs::{DamageArguments, encoded, is_bad_file, warn_of_skipped};
 use crate::network::OpenedNetwork;
 use crate::printer::Printer;
 
@@ -23,6 +23,7 @@ use crate::printer::Printer;
 pub struct Sources {
     pub novel: ImageSource,
     pub base: Option<ImageSource>,
+    pub damage: DamageArguments,
 }
 
 /// The novel classes in memory.
@@ -134,7 +135,7 @@ fn decode(
         .images()?
         .map(encoded)
         .inspect(|_| progress.inc(1))
-        .filter(|image| wanted.contains(image.id.as_str()))
+        .filter(|image| wanted.contains(image.id.as_str()) || is_bad_file(image))
         // Their classes are the relevance file's matter; a dataset wants one label all the same.
         .map(|image| Encoded { label: Some(NOVEL.to_owned()), ..image });
     let base = sources.base.as_ref().map(ImageSource::images).transpose()?;
@@ -142,12 +143,15 @@ fn decode(
     let input = opened.network.input();
     let options = DatasetOptions {
         storage: Storage::ShorterSide(input.height.max(input.width) * 8 / 7),
+        size: (input.height, input.width),
+        on_damage: sources.damage.on_damage(),
         classes: Some(opened.metadata.classes.iter().cloned().chain([NOVEL.to_owned()]).collect()),
         ..DatasetOptions::default()
     };
     let images = Dataset::decode(novel.chain(base), &options);
     progress.finish_and_clear();
-    warn_of_skipped(&images, printer);
+    sources.damage.check(images.skipped())?;
+    warn_of_skipped(images.skipped(), printer);
     Ok(images)
 }
 

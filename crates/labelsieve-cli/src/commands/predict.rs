@@ -14,6 +14,7 @@ use super::evaluate::load_classifier;
 use super::image_scores::ImageScorer;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
+use crate::image_inputs::DamageArguments;
 use crate::inputs::{Columns, load};
 use crate::options::Given;
 use crate::outputs::{Files, OutputKind, Target, on_stdout};
@@ -44,6 +45,10 @@ pub struct Predict {
     /// Only images whose column has this value, e.g. split=test; may be repeated
     #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
     filters: Vec<RowFilter>,
+
+    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    #[arg(long, requires = "images")]
+    strict: bool,
 
     #[command(flatten)]
     columns: Columns,
@@ -144,7 +149,8 @@ impl Predict {
 
     fn predict_images(&self, source: &ImageSource, sink: &mut Sink, printer: &Printer) -> Result<()> {
         let scorer = ImageScorer::open(&self.model)?;
-        scorer.score(source, &self.device, printer, |images| {
+        let damage = DamageArguments { strict: self.strict };
+        scorer.score(source, damage, &self.device, printer, |images| {
             sink.write(images.ids, &images.scores, scorer.classes())?;
             Ok(ControlFlow::Continue(()))
         })

@@ -197,7 +197,7 @@ impl Pretrain {
     }
 
     fn load(&self, side: usize, printer: &Printer) -> Result<(Dataset, Option<Dataset>)> {
-        let images = decode_all(&self.images.open()?, None, side, printer)?;
+        let images = decode_all(&self.images.open()?, None, side, self.images.damage, printer)?;
         if images.classes().len() < 2 {
             let (n, classes) = (images.len(), images.classes().len());
             return Err(user_error(
@@ -206,7 +206,8 @@ impl Pretrain {
             ));
         }
         let Some(arguments) = self.validation_images() else { return Ok((images, None)) };
-        let validation = decode_all(&arguments.open()?, Some(images.classes().to_vec()), side, printer)?;
+        let (classes, damage) = (images.classes().to_vec(), self.images.damage);
+        let validation = decode_all(&arguments.open()?, Some(classes), side, damage, printer)?;
         if validation.is_empty() {
             return Err(user_error(
                 "there is no validation image of these classes",

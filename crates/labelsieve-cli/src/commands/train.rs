@@ -222,7 +222,7 @@ impl Train {
             "scale",
             "backbone",
         ];
-        const OF_NETWORKS: [&str; 10] = [
+        const OF_NETWORKS: [&str; 11] = [
             "network",
             "images",
             "base_images",
@@ -233,6 +233,7 @@ impl Train {
             "softmax",
             "rate",
             "final_rate",
+            "strict",
         ];
         let name = self.classifier.to_possible_value();
         let name = format!("--classifier {}", name.as_ref().map_or("", |value| value.get_name()));

@@ -72,7 +72,11 @@ impl TrainAttention {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         OutputKind::Weights.target(&self.output)?;
         let inputs = [&self.base_labels, &self.base_classifier].into_iter().flatten().chain([&self.base]);
-        Files::default().reads(inputs).writes([&self.output]).writes_beside(&self.output, &[".lock"]).check()?;
+        Files::default()
+            .reads(inputs)
+            .writes([&self.output])
+            .writes_beside(&self.output, &[".lock"])
+            .check()?;
         let _lock = OutputLock::beside(&self.output)?;
         let table = self.columns.open(&self.base, self.base_labels.as_deref(), printer)?;
         let (mut classes, mut sets) = (Vec::new(), Vec::new());

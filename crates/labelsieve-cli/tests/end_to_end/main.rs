@@ -16,6 +16,8 @@ mod embed;
 mod errors;
 mod evaluate_images;
 mod evaluation;
+mod files;
+mod files_checked;
 mod formats;
 mod interruption;
 mod joins;

@@ -1,7 +1,6 @@
 //! Folders of image files, as Hugging Face's ImageFolder has them.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use super::folder_metadata::{find_metadata, read_metadata};
 use super::source::extension;
 use super::stream::{Sink, deliver};
-use super::{EXTENSIONS, ImageColumns, MOST_BYTES, is_image_name};
+use super::{EXTENSIONS, ImageColumns, MOST_BYTES, is_image_name, too_large};
+use crate::regular_file::open_regular;
 use crate::{DataError, Result};
 
 /// Files below a folder.
@@ -91,11 +91,23 @@ impl Folder {
 
 /// Reads a file, which is not trusted to be as long as it says.
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(DataError::io("open", path))?;
-    let mut bytes = Vec::new();
+    if path.is_dir() {
+        return Err(DataError::malformed(
+            path,
+            "file type",
+            "an image",
+            "a link to a folder, which is not followed",
+        ));
+    }
+    let file = open_regular(path)?;
+    let len = file.metadata().map_err(DataError::io("read", path))?.len();
+    if len > MOST_BYTES {
+        return Err(too_large(path, "size", len));
+    }
+    let mut bytes = Vec::with_capacity(len as usize);
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(DataError::malformed(path, "size", format!("at most {MOST_BYTES} bytes"), "more"));
+        return Err(too_large(path, "size", bytes.len() as u64));
     }
     Ok(bytes)
 }
@@ -135,7 +147,8 @@ fn listed_in(root: &Path, table: &Path, columns: &ImageColumns) -> Result<Vec<Li
     Ok(images)
 }
 
-/// Collects the images below `folder`. Links to folders are not followed: they may lead back up.
+/// Collects the images below `folder`, and whatever bears the name of one: what is no file is listed when it is to be
+/// read. So are links to folders, which are not followed: they may lead back up.
 fn walk(folder: &Path, images: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
         let entry = entry.map_err(DataError::io("read", folder))?;
@@ -146,7 +159,7 @@ fn walk(folder: &Path, images: &mut Vec<PathBuf>) -> Result<()> {
         let kind = entry.file_type().map_err(DataError::io("read", &path))?;
         if kind.is_dir() {
             walk(&path, images)?;
-        } else if is_image_name(&extension(&path)) && !path.is_dir() {
+        } else if is_image_name(&extension(&path)) || (kind.is_symlink() && path.is_dir()) {
             images.push(path);
         }
     }

@@ -22,6 +22,8 @@ pub use source::ImageSource;
 pub use stream::ImageStream;
 pub use tar_captions::read_tar_captions;
 
+use std::path::Path;
+
 use crate::DataError;
 
 /// An image as it lies in a file, not yet decoded.
@@ -37,12 +39,52 @@ pub struct EncodedImage {
 
 /// An image that could not be handed over, or the unreadable rest of a file. What follows it is still delivered.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}")]
+#[error("{error}{lost}")]
 pub struct ImageError {
     /// The image's id, or the file's name where the loss is not that of one image.
     pub id: String,
     /// What is wrong.
     pub error: DataError,
+    /// How much is missing.
+    pub lost: Lost,
+}
+
+/// How much an [`ImageError`] stands for. It is written as the end of its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// One image.
+    Image,
+    /// Rows of a table that were not read.
+    Rows {
+        /// So many.
+        n: u64,
+        /// Of so many in the file.
+        of: u64,
+    },
+    /// Bytes of an archive that were not read.
+    Bytes {
+        /// So many.
+        n: u64,
+        /// Of so many in the file.
+        of: u64,
+    },
+    /// Images that another file lists.
+    Images {
+        /// So many.
+        n: u64,
+    },
+    /// Nobody can say.
+    Unknown,
+}
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Lost::Rows { n, of } => write!(f, "; {n} of {of} rows were not read"),
+            Lost::Bytes { n, of } => write!(f, "; {n} of {of} bytes were not read"),
+            Lost::Images { .. } | Lost::Image | Lost::Unknown => Ok(()), // the message says all there is to say
+        }
+    }
 }
 
 /// What an [`ImageStream`] is made of.
@@ -68,9 +110,14 @@ pub(crate) const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "
 /// The usual names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
-/// Encoded images larger than this are not read: photos of a hundred million pixels fit, and a few dozen at a time do in
+/// Encoded images larger than this are not read: photos of a hundred million pixels fit, and a few at a time do in
 /// memory.
 const MOST_BYTES: u64 = 128 << 20;
+
+/// Why an encoded image of `size` bytes at `place` is not read.
+fn too_large(path: &Path, place: impl Into<String>, size: u64) -> DataError {
+    DataError::malformed(path, place, format!("at most {MOST_BYTES} bytes"), size.to_string())
+}
 
 pub(crate) fn is_image_name(extension: &str) -> bool {
     EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))

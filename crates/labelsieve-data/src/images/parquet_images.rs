@@ -8,16 +8,19 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, ImageError, LABEL_NAMES, RowFilter};
-use crate::parquet_columns::ParquetFile;
+use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, RowFilter, too_large};
+use crate::parquet_columns::{Groups, ParquetFile};
 use crate::text::{for_each_text, is_textual};
 use crate::{ColumnRole, DataError, Result};
 
 const IMAGE_NAMES: [&str; 4] = ["image", "img", "jpg", "bytes"];
 const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 
-/// Photos of a few megabytes stay within some hundred megabytes in memory.
+/// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
 const BATCH_ROWS: usize = 32;
+
+/// Row groups up to this size are in memory before they are anything to worry about.
+const LARGEST_BATCH: u64 = 64 << 20;
 
 /// One file, and what to read of it.
 #[derive(Clone, Debug)]
@@ -73,23 +76,49 @@ impl ParquetImages {
     }
 
     pub(super) fn visit(&self, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        match self.read(sink) {
-            Ok(flow) => flow,
-            Err(error) => sink(Err(ImageError { id: self.path.display().to_string(), error })),
-        }
-    }
-
-    fn read(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
+        let id = self.path.display().to_string();
+        let of = self.claimed_rows as u64;
         let filtered = self.filters.iter().map(|filter| &filter.column);
         let mut names: Vec<&str> = [&self.image].into_iter().chain(filtered).map(String::as_str).collect();
         names.extend(self.id.as_deref().into_iter().chain(self.label.as_deref()));
-        let mut batches = ParquetFile::open(&self.path)?.batches(&names, BATCH_ROWS)?;
+        let groups = match ParquetFile::open(&self.path).and_then(|file| file.groups(&names)) {
+            Ok(groups) => groups,
+            Err(error) => return sink(Err(ImageError { id, error, lost: Lost::Rows { n: of, of } })),
+        };
         let mut first_row = 0;
+        for group in 0..groups.len() {
+            let n_rows = groups.rows(group);
+            let mut n_read = 0;
+            match self.read_group(&groups, group, (first_row, &mut n_read), sink) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
+                // The groups behind it stand on their own.
+                Err(error) => {
+                    let lost = Lost::Rows { n: n_rows.saturating_sub(n_read) as u64, of };
+                    sink(Err(ImageError { id: id.clone(), error, lost }))?;
+                }
+            }
+            first_row += n_rows;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Reads one row group, whose first row has the number `first_row`, and counts the rows that could be read.
+    fn read_group(
+        &self,
+        groups: &Groups,
+        group: usize,
+        (first_row, n_read): (usize, &mut usize),
+        sink: &mut Sink<'_>,
+    ) -> Result<ControlFlow<()>> {
+        // The library reads whole batches, however large the images in them are.
+        let is_small = groups.bytes(group) <= LARGEST_BATCH;
+        let mut batches = groups.batches(group, if is_small { BATCH_ROWS } else { 1 })?;
         while let Some(batch) = batches.next()? {
-            if self.read_batch(&batch, first_row, sink).is_break() {
+            if self.read_batch(&batch, first_row + *n_read, sink).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            first_row += batch.num_rows();
+            *n_read += batch.num_rows();
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -112,10 +141,14 @@ impl ParquetImages {
             let label = self.label.as_ref().and_then(|label| text(label, row));
             let label = label.map(|label| self.class_name(label));
             let bytes = batch.column_by_name(&self.image).and_then(|column| bytes_at(column, row));
-            let bytes = bytes.map(<[u8]>::to_vec).ok_or_else(|| {
-                let place = format!("column `{}`, row {number}", self.image);
-                DataError::malformed(&self.path, place, "the bytes of an image", "null")
-            });
+            let place = || format!("column `{}`, row {number}", self.image);
+            let bytes = match bytes {
+                Some(bytes) if bytes.len() as u64 > MOST_BYTES => {
+                    Err(too_large(&self.path, place(), bytes.len() as u64))
+                }
+                Some(bytes) => Ok(bytes.to_vec()),
+                None => Err(DataError::malformed(&self.path, place(), "the bytes of an image", "null")),
+            };
             deliver(&id, label.as_deref(), bytes, sink)?;
         }
         ControlFlow::Continue(())

@@ -309,3 +309,44 @@ proptest::proptest! {
         proptest::prop_assert!(n <= 3);
     }
 }
+
+#[test]
+fn what_waits_to_be_taken_is_bounded_by_bytes_and_dropping_ends_the_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    for i in 0..12 {
+        let file = std::fs::File::create(folder.path().join(format!("{i:02}.jpg"))).unwrap();
+        file.set_len(30 << 20).unwrap();
+    }
+    let source = open(folder.path(), &plain()).unwrap();
+    let sizes: Vec<usize> = source.images().unwrap().map(|image| image.unwrap().bytes.len()).collect();
+    assert_eq!(sizes, [30 << 20; 12], "all of them come, however few may wait");
+    let mut stream = source.images().unwrap();
+    stream.next();
+    drop(stream); // the reader waits for room by now, or soon; either way it must end
+}
+
+#[test]
+fn a_tar_without_its_end_and_one_with_a_hole_are_told_from_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let whole = tar_bytes(&[("0.jpg", "A"), ("1.jpg", "B"), ("2.jpg", "C")]);
+    // Headers lie at 0, 1024 and 2048, the end mark at 3072.
+    for end in [3072 + 512, 3072 + 1024, whole.len()] {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert_eq!(all(&path, &plain()), ["0 - A", "1 - B", "2 - C"], "{end}");
+    }
+    std::fs::write(&path, &whole[..2048]).unwrap();
+    let found = all(&path, &plain());
+    assert_eq!(found[..2], ["0 - A", "1 - B"]);
+    assert!(
+        found[2].ends_with("expected the end mark of a tar, found none: the file may be cut short"),
+        "{found:?}"
+    );
+    let mut hole = whole.clone();
+    hole[1024..1536].fill(0);
+    std::fs::write(&path, &hole).unwrap();
+    let found = all(&path, &plain());
+    assert_eq!((found[0].as_str(), found.len()), ("0 - A", 2));
+    let lost = format!("{} of {} bytes were not read", whole.len() - 1536, whole.len());
+    assert!(found[1].contains("byte 1024: ") && found[1].ends_with(&lost), "{found:?}");
+}

@@ -2,14 +2,18 @@
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::source::Part;
-use super::{EncodedImage, ImageError, ImageResult};
+use super::{EncodedImage, ImageError, ImageResult, Lost};
 use crate::DataError;
 
-/// Images read ahead: enough to keep decoders busy, few enough for large photos.
+/// Images read ahead: enough to keep decoders busy.
 const AHEAD: usize = 64;
+
+/// Their bytes, all together. One image alone may have more.
+const AHEAD_BYTES: u64 = 64 << 20;
 
 /// Takes what a reader finds; breaks when nobody wants more.
 pub(super) type Sink<'a> = dyn FnMut(ImageResult) -> ControlFlow<()> + 'a;
@@ -18,6 +22,7 @@ pub(super) type Sink<'a> = dyn FnMut(ImageResult) -> ControlFlow<()> + 'a;
 #[derive(Debug)]
 pub struct ImageStream {
     images: Receiver<ImageResult>,
+    waiting: Arc<Waiting>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -25,6 +30,8 @@ impl ImageStream {
     /// Reads `parts` one after the other, without the first `skip` images.
     pub(super) fn start(parts: Vec<Part>, skip: usize) -> std::io::Result<ImageStream> {
         let (sender, images) = sync_channel(AHEAD);
+        let waiting = Arc::new(Waiting::default());
+        let room = waiting.clone();
         let reader = std::thread::Builder::new().name("images".to_owned()).spawn(move || {
             let mut skip = skip;
             for part in &parts {
@@ -33,7 +40,7 @@ impl ImageStream {
                         skip = rest;
                         ControlFlow::Continue(())
                     }
-                    None if sender.send(image).is_ok() => ControlFlow::Continue(()),
+                    None if room.add(size(&image)) && sender.send(image).is_ok() => ControlFlow::Continue(()),
                     None => ControlFlow::Break(()),
                 };
                 if part.visit(&mut sink).is_break() {
@@ -41,7 +48,53 @@ impl ImageStream {
                 }
             }
         })?;
-        Ok(ImageStream { images, reader: Some(reader) })
+        Ok(ImageStream { images, waiting, reader: Some(reader) })
+    }
+}
+
+impl Drop for ImageStream {
+    fn drop(&mut self) {
+        self.waiting.abandon();
+    }
+}
+
+fn size(image: &ImageResult) -> u64 {
+    image.as_ref().map_or(0, |image| image.bytes.len() as u64)
+}
+
+/// The bytes of the images that wait to be taken.
+#[derive(Debug, Default)]
+struct Waiting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: u64,
+    is_abandoned: bool,
+}
+
+impl Waiting {
+    /// Waits until `bytes` more may wait too; false when nobody will take them.
+    fn add(&self, bytes: u64) -> bool {
+        let is_full = |state: &mut State| {
+            state.bytes > 0 && state.bytes.saturating_add(bytes) > AHEAD_BYTES && !state.is_abandoned
+        };
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.changed.wait_while(state, is_full).unwrap_or_else(PoisonError::into_inner);
+        state.bytes += bytes;
+        !state.is_abandoned
+    }
+
+    fn remove(&self, bytes: u64) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes -= bytes;
+        self.changed.notify_all();
+    }
+
+    fn abandon(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned = true;
+        self.changed.notify_all();
     }
 }
 
@@ -50,6 +103,7 @@ impl Iterator for ImageStream {
 
     fn next(&mut self) -> Option<ImageResult> {
         let image = self.images.recv().ok();
+        self.waiting.remove(image.as_ref().map_or(0, size));
         if image.is_none()
             && let Some(Err(panic)) = self.reader.take().map(JoinHandle::join)
         {
@@ -68,6 +122,6 @@ pub(super) fn deliver(
 ) -> ControlFlow<()> {
     sink(match bytes {
         Ok(bytes) => Ok(EncodedImage { id: id.to_owned(), label: label.map(str::to_owned), bytes }),
-        Err(error) => Err(ImageError { id: id.to_owned(), error }),
+        Err(error) => Err(ImageError { id: id.to_owned(), error, lost: Lost::Image }),
     })
 }

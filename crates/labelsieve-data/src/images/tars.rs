@@ -2,16 +2,20 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, is_image_name};
+use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, is_image_name, too_large};
 use crate::parquet_columns::ParquetFile;
+use crate::regular_file::open_regular;
 use crate::{DataError, Result};
+
+/// What is wrong with an archive as a whole, and how much of it was not read.
+type Damage = Box<(DataError, Lost)>;
 
 /// Headers begin at multiples of this.
 const BLOCK: u64 = 512;
@@ -29,6 +33,21 @@ pub(super) struct Tar {
     columns: ImageColumns,
 }
 
+/// How far an archive has been read.
+struct Place {
+    /// Where the next header, or the contents being read, should be.
+    offset: u64,
+    /// Whether the last file was read to its end.
+    is_whole: bool,
+    sample: Sample,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place { offset: 0, is_whole: true, sample: Sample::default() }
+    }
+}
+
 /// The files of one key.
 #[derive(Default)]
 struct Sample {
@@ -40,7 +59,7 @@ struct Sample {
 
 impl Tar {
     pub(super) fn open(path: &Path, columns: &ImageColumns) -> Result<Tar> {
-        File::open(path).map_err(DataError::io("open", path))?;
+        open_regular(path)?;
         let table = Some(path.with_extension("parquet")).filter(|table| table.is_file());
         let mut tar = Tar { path: path.to_path_buf(), table, n_successes: None, columns: columns.clone() };
         let successes = tar.successes()?;
@@ -62,7 +81,10 @@ impl Tar {
     pub(super) fn visit(&self, sink: &mut Sink<'_>) -> ControlFlow<()> {
         match self.read(sink) {
             Ok(flow) => flow,
-            Err(error) => sink(Err(ImageError { id: self.path.display().to_string(), error })),
+            Err(damage) => {
+                let (error, lost) = *damage;
+                sink(Err(ImageError { id: self.path.display().to_string(), error, lost }))
+            }
         }
     }
 
@@ -87,58 +109,104 @@ impl Tar {
         Ok(Some(keys))
     }
 
-    fn read(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
-        let mut wanted = self.successes()?;
-        let file = File::open(&self.path).map_err(DataError::io("open", &self.path))?;
-        let mut archive = tar::Archive::new(std::io::BufReader::with_capacity(1 << 20, file));
-        let mut sample = Sample::default();
-        let mut offset = 0; // where the next header, or the contents being read, should be
-        let mut is_whole = true; // whether the last file was read to its end
-        let result = archive.entries().and_then(|entries| {
-            for entry in entries {
-                let mut entry = entry?;
-                let size = entry.size();
-                offset = entry.raw_file_position();
-                if !entry.header().entry_type().is_file() {
-                    continue;
-                }
-                let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-                let (key, ending) = split_name(&name);
-                if key != sample.key {
-                    let finished =
-                        std::mem::replace(&mut sample, Sample { key: key.to_owned(), ..Sample::default() });
-                    if self.deliver(finished, &mut wanted, sink).is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
-                is_whole = false;
-                self.take_file(&mut sample, ending, &mut entry)?;
-                is_whole = true;
-                offset = offset.saturating_add(size).div_ceil(BLOCK).saturating_mul(BLOCK);
-            }
-            Ok(ControlFlow::Continue(()))
-        });
-        match result {
+    /// An error says what is wrong with the archive as a whole, and how much of it was not read.
+    fn read(&self, sink: &mut Sink<'_>) -> std::result::Result<ControlFlow<()>, Damage> {
+        let whole = |error| Damage::new((error, Lost::Unknown));
+        let mut wanted = self.successes().map_err(whole)?;
+        let file = open_regular(&self.path).map_err(whole)?;
+        let len = file.metadata().map_err(DataError::io("read", &self.path)).map_err(whole)?.len();
+        let mut archive = tar::Archive::new(BufReader::with_capacity(1 << 20, file));
+        let mut place = Place::default();
+        match self.read_files(&mut archive, &mut wanted, &mut place, sink) {
             Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
             Ok(ControlFlow::Continue(())) => {}
             Err(error) => {
-                if is_whole && self.deliver(sample, &mut wanted, sink).is_break() {
+                if place.is_whole && self.deliver(place.sample, &mut wanted, sink).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let place = format!("byte {offset}");
-                return Err(DataError::malformed(&self.path, place, "a complete tar", error.to_string()));
+                let lost = Lost::Bytes { n: len.saturating_sub(place.offset), of: len };
+                let place = format!("byte {}", place.offset);
+                let error = DataError::malformed(&self.path, place, "a complete tar", error.to_string());
+                return Err(Damage::new((error, lost)));
             }
         }
-        if self.deliver(sample, &mut wanted, sink).is_break() {
+        if self.deliver(place.sample, &mut wanted, sink).is_break() {
             return Ok(ControlFlow::Break(()));
         }
+        self.check_end(archive.into_inner(), len)?;
         match wanted.as_ref().and_then(|keys| keys.iter().min().map(|key| (key, keys.len()))) {
             Some((key, n)) if self.columns.filters.is_empty() => {
                 let expected = "every download that succeeded, as the Parquet file beside it says";
                 let found = format!("{n} missing, the first `{key}`");
-                Err(DataError::malformed(&self.path, "end", expected, found))
+                let error = DataError::malformed(&self.path, "end", expected, found);
+                Err(Damage::new((error, Lost::Images { n: n as u64 })))
             }
             _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    /// Hands over all samples but the last, which stays in `place`.
+    fn read_files(
+        &self,
+        archive: &mut tar::Archive<BufReader<File>>,
+        wanted: &mut Option<HashSet<String>>,
+        place: &mut Place,
+        sink: &mut Sink<'_>,
+    ) -> std::io::Result<ControlFlow<()>> {
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            let size = entry.size();
+            place.offset = entry.raw_file_position();
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let (key, ending) = split_name(&name);
+            if key != place.sample.key {
+                let next = Sample { key: key.to_owned(), ..Sample::default() };
+                let finished = std::mem::replace(&mut place.sample, next);
+                if self.deliver(finished, wanted, sink).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            place.is_whole = false;
+            self.take_file(&mut place.sample, ending, &mut entry)?;
+            place.is_whole = true;
+            place.offset = place.offset.saturating_add(size).div_ceil(BLOCK).saturating_mul(BLOCK);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// A tar ends with blocks of zeros. Without them it may have been cut between two files; a header that was lost to
+    /// zeros looks like the end, but more follows.
+    fn check_end(&self, mut rest: BufReader<File>, len: u64) -> std::result::Result<(), Damage> {
+        let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), Lost::Unknown));
+        let end = rest.stream_position().map_err(failed)?;
+        let mut last = [0; BLOCK as usize];
+        if end < BLOCK
+            || rest.seek_relative(-(BLOCK as i64)).and_then(|()| rest.read_exact(&mut last)).is_err()
+        {
+            last[0] = 1;
+        }
+        if last.iter().any(|&byte| byte != 0) {
+            let found = "none: the file may be cut short";
+            let error =
+                DataError::malformed(&self.path, format!("byte {end}"), "the end mark of a tar", found);
+            return Err(Damage::new((error, Lost::Unknown)));
+        }
+        loop {
+            let bytes = rest.fill_buf().map_err(failed)?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            if bytes.iter().any(|&byte| byte != 0) {
+                let place = format!("byte {}", end - BLOCK);
+                let error =
+                    DataError::malformed(&self.path, place, "a complete tar", "zeros, and more behind them");
+                return Err(Damage::new((error, Lost::Bytes { n: len.saturating_sub(end), of: len })));
+            }
+            let n = bytes.len();
+            rest.consume(n);
         }
     }
 
@@ -160,9 +228,7 @@ impl Tar {
         if is_image && sample.image.is_none() {
             sample.image = Some(match entry.size() {
                 size if size > MOST_BYTES => {
-                    let place = format!("`{}.{ending}`", sample.key);
-                    let expected = format!("at most {MOST_BYTES} bytes");
-                    Err(DataError::malformed(&self.path, place, expected, size.to_string()))
+                    Err(too_large(&self.path, format!("`{}.{ending}`", sample.key), size))
                 }
                 _ => Ok(read_whole(entry)?),
             });
@@ -208,6 +274,7 @@ fn read_whole<R: Read>(entry: &mut tar::Entry<'_, R>) -> std::io::Result<Vec<u8>
     let size = entry.size();
     let mut bytes = Vec::new();
     entry.read_to_end(&mut bytes)?;
+    bytes.shrink_to_fit(); // while growing, room doubles
     if bytes.len() as u64 == size {
         return Ok(bytes);
     }

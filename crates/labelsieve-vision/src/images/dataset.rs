@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use labelsieve::random::Stream;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::augment::Augmentation;
-use super::decode::{DecodeLimits, decode};
-use super::resize::{Scaler, View, resize};
+use super::budget::Budget;
+use super::decode::{DecodeLimits, decode_for};
+use super::resize::{Scaler, View, resize, scaling_bytes};
 use super::rgb::RgbImage;
 use crate::error::{Error, Result};
 use crate::learner::Batch;
@@ -20,16 +22,49 @@ pub struct Encoded {
     /// Its class, if known.
     pub label: Option<String>,
     /// Its bytes, or why there are none.
-    pub bytes: std::result::Result<Vec<u8>, String>,
+    pub bytes: std::result::Result<Vec<u8>, Unreadable>,
+}
+
+/// Why a source has no bytes to hand over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// In words.
+    pub reason: String,
+    /// Whether an image is missing, or the rest of a file.
+    pub cause: Cause,
 }
 
 /// An image that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its name.
+    /// Its name, or that of the file.
     pub id: String,
     /// Why.
     pub reason: String,
+    /// What kind of reason that is.
+    pub cause: Cause,
+}
+
+/// What kind of reason there is to leave out an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// It is none of those that were asked for.
+    NotWanted,
+    /// It cannot be read or decoded.
+    BadImage,
+    /// The file it should be in is damaged; more images may be missing.
+    BadFile,
+}
+
+/// What to do about images that cannot be read or decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDamage {
+    /// List them and go on.
+    #[default]
+    Skip,
+    /// Stop at the first.
+    Stop,
 }
 
 /// At which size decoded images are kept.
@@ -44,14 +79,31 @@ pub enum Storage {
 }
 
 /// How a dataset is made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DatasetOptions {
     /// How large images may be.
     pub limits: DecodeLimits,
     /// At which size they are kept.
     pub storage: Storage,
+    /// The largest height and width at which they are going to be looked at: an image that cannot be scaled to it within
+    /// the limits is left out.
+    pub size: (usize, usize),
+    /// Whether one that cannot be read or decoded ends the work.
+    pub on_damage: OnDamage,
     /// The classes that count, in this order; images of others are left out. By default, all that occur, by name.
     pub classes: Option<Vec<String>>,
+}
+
+impl Default for DatasetOptions {
+    fn default() -> DatasetOptions {
+        DatasetOptions {
+            limits: DecodeLimits::default(),
+            storage: Storage::default(),
+            size: (224, 224),
+            on_damage: OnDamage::default(),
+            classes: None,
+        }
+    }
 }
 
 /// Images of known classes.
@@ -67,6 +119,20 @@ pub struct Dataset {
 /// Images that are decoded together.
 const CHUNK: usize = 512;
 
+/// Their bytes before they are decoded. The last may have more.
+const CHUNK_BYTES: usize = 64 << 20;
+
+/// The next images of a source: at most `most`, and no more than fit in memory together.
+pub(crate) fn next_chunk(source: &mut impl Iterator<Item = Encoded>, most: usize) -> Vec<Encoded> {
+    let (mut chunk, mut n_bytes) = (Vec::new(), 0);
+    while chunk.len() < most && n_bytes < CHUNK_BYTES {
+        let Some(encoded) = source.next() else { break };
+        n_bytes += encoded.bytes.as_ref().map_or(0, Vec::len);
+        chunk.push(encoded);
+    }
+    chunk
+}
+
 impl Dataset {
     /// Decodes all images, as many at a time as there are threads. What cannot be used is listed in
     /// [`Dataset::skipped`]; the order is that of the source.
@@ -76,18 +142,23 @@ impl Dataset {
             .as_ref()
             .map(|classes| classes.iter().map(|class| (class.as_str(), ())).collect());
         let (mut kept, mut skipped) = (Vec::new(), Vec::new());
-        let mut source = source.peekable();
-        while source.peek().is_some() {
-            let chunk: Vec<Encoded> = source.by_ref().take(CHUNK).collect();
+        let mut source = source;
+        loop {
+            let chunk = next_chunk(&mut source, CHUNK);
+            if chunk.is_empty() {
+                break;
+            }
             let decoded: Vec<_> = chunk
                 .into_par_iter()
-                .map(|encoded| {
-                    let Encoded { id, label, bytes } = encoded;
-                    let image = label.ok_or_else(|| "no label".to_owned()).and_then(|label| {
+                .map(|Encoded { id, label, bytes }| {
+                    let not_wanted = |reason| (reason, Cause::NotWanted);
+                    let image = bytes.map_err(|bad| (bad.reason, bad.cause)).and_then(|bytes| {
+                        let label = label.ok_or_else(|| not_wanted("no label".to_owned()))?;
                         if known.as_ref().is_some_and(|known| !known.contains_key(label.as_str())) {
-                            return Err(format!("class `{label}` is not among the chosen ones"));
+                            return Err(not_wanted(format!("class `{label}` is not among the chosen ones")));
                         }
-                        Ok((prepare(bytes, options)?, label))
+                        let image = prepare(&bytes, options).map_err(|reason| (reason, Cause::BadImage))?;
+                        Ok((image, label))
                     });
                     (id, image)
                 })
@@ -95,8 +166,11 @@ impl Dataset {
             for (id, image) in decoded {
                 match image {
                     Ok((image, label)) => kept.push((id, image, label)),
-                    Err(reason) => skipped.push(Skipped { id, reason }),
+                    Err((reason, cause)) => skipped.push(Skipped { id, reason, cause }),
                 }
+            }
+            if options.on_damage == OnDamage::Stop && skipped.iter().any(|s| s.cause != Cause::NotWanted) {
+                break;
             }
         }
         let classes = options.classes.clone().unwrap_or_else(|| {
@@ -172,28 +246,40 @@ impl Dataset {
             return Err(Error::Shape { what: "row of a dataset".to_owned(), expected, found });
         }
         let mut pixels = vec![0; rows.len() * height * width * 3];
-        pixels
-            .par_chunks_mut((height * width * 3).max(1))
-            .zip(rows)
-            .try_for_each_init(Scaler::default, |scaler, (out, &row)| {
-                fill(&self.images[row], row, out, scaler)
-            })?;
+        pixels.par_chunks_mut((height * width * 3).max(1)).zip(rows).try_for_each_init(
+            Scaler::default,
+            |scaler, (out, &row)| {
+                let image = &self.images[row];
+                let shape = (image.height(), image.width());
+                let most =
+                    View::Whole.bytes(shape, (height, width)).max(View::Centre.bytes(shape, (height, width)));
+                let _taken = Budget::shared().take(most);
+                fill(image, row, out, scaler)
+            },
+        )?;
         Batch::new(height, width, pixels)
     }
 }
 
-fn prepare(
-    bytes: std::result::Result<Vec<u8>, String>,
-    options: &DatasetOptions,
-) -> std::result::Result<RgbImage, String> {
-    let image = decode(&bytes?, &options.limits).map_err(|error| error.to_string())?;
-    let (height, width) = (image.height(), image.width());
-    match options.storage {
+fn prepare(bytes: &[u8], options: &DatasetOptions) -> std::result::Result<RgbImage, String> {
+    let stored = |height: usize, width: usize| match options.storage {
         Storage::ShorterSide(side) if side > 0 && height.min(width) > side => {
             let scaled = |length: usize| (length * side / height.min(width)).max(1);
-            resize(&image, scaled(height), scaled(width)).map_err(|error| error.to_string())
+            (scaled(height), scaled(width))
         }
-        _ => Ok(image),
+        _ => (height, width),
+    };
+    let afterwards = |height: usize, width: usize| {
+        let kept = stored(height, width);
+        let result = if kept == (height, width) { 0 } else { 3 * kept.0 as u64 * kept.1 as u64 };
+        let storing = scaling_bytes((height, width), kept).saturating_add(result);
+        storing.max(View::Whole.bytes(kept, options.size)).max(View::Centre.bytes(kept, options.size))
+    };
+    let (image, _taken) =
+        decode_for(bytes, &options.limits, &afterwards).map_err(|error| error.to_string())?;
+    match stored(image.height(), image.width()) {
+        size if size == (image.height(), image.width()) => Ok(image),
+        (height, width) => resize(&image, height, width).map_err(|error| error.to_string()),
     }
 }
 

@@ -11,6 +11,7 @@ fn png(height: u32, width: u32, seed: u64) -> Vec<u8> {
 }
 
 fn encoded(id: &str, label: Option<&str>, bytes: std::result::Result<Vec<u8>, String>) -> Encoded {
+    let bytes = bytes.map_err(|reason| Unreadable { reason, cause: Cause::BadImage });
     Encoded { id: id.to_owned(), label: label.map(str::to_owned), bytes }
 }
 
@@ -76,4 +77,26 @@ fn evaluation_sees_the_image_itself() {
     assert_eq!(batch.pixels(), dataset.image(2).pixels());
     let error = dataset.evaluation_batch(&[3], (8, 8), View::Whole).unwrap_err().to_string();
     assert_eq!(error, "row of a dataset: expected below 3, found 3");
+}
+
+#[test]
+fn an_image_that_cannot_be_looked_at_within_the_limits_is_left_out() {
+    let (small, wide) = (png(8, 8, 0), png(1, 4000, 0));
+    let source =
+        || [("a", &small), ("b", &wide)].map(|(id, bytes)| encoded(id, Some("x"), Ok(bytes.clone())));
+    let limits = DecodeLimits { bytes: 1 << 20, ..DecodeLimits::default() };
+    let options = DatasetOptions { limits, size: (32, 32), ..DatasetOptions::default() };
+    assert_eq!(Dataset::decode(source().into_iter(), &options).len(), 2);
+    let options = DatasetOptions { size: (224, 224), ..options };
+    let dataset = Dataset::decode(source().into_iter(), &options);
+    assert_eq!(dataset.ids(), ["a"]);
+    let skipped = &dataset.skipped()[0];
+    assert_eq!((skipped.id.as_str(), skipped.cause), ("b", Cause::BadImage));
+    let start = "expected at most 1048576 bytes for decoding and scaling, found 4000×1 pixels, which need ";
+    assert!(skipped.reason.starts_with(start), "{}", skipped.reason);
+    let on_damage = OnDamage::Stop;
+    let bad = encoded("c", None, Err("gone".to_owned()));
+    let stopped =
+        Dataset::decode([bad].into_iter(), &DatasetOptions { on_damage, ..DatasetOptions::default() });
+    assert_eq!(stopped.skipped()[0].reason, "gone", "not that it has no label");
 }

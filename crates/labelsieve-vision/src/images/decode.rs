@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
+use super::budget::{Budget, LARGEST_IMAGE, Taken};
 use super::jpeg::decode_jpeg;
 use super::rgb::RgbImage;
 
@@ -14,14 +15,14 @@ use super::rgb::RgbImage;
 pub struct DecodeLimits {
     /// Most pixels that a file may declare.
     pub pixels: u64,
-    /// Most bytes that a decoder may hold at a time.
+    /// Most bytes that decoding and scaling may hold at a time.
     pub bytes: u64,
 }
 
-/// Twice 2^30 / 12 pixels, beyond which Pillow refuses an image as a decompression bomb, and 2 GiB.
+/// Twice 2^30 / 12 pixels, beyond which Pillow refuses an image as a decompression bomb, and 1 GiB.
 impl Default for DecodeLimits {
     fn default() -> DecodeLimits {
-        DecodeLimits { pixels: 178_956_970, bytes: 2 << 30 }
+        DecodeLimits { pixels: 178_956_970, bytes: LARGEST_IMAGE }
     }
 }
 
@@ -44,6 +45,20 @@ pub enum DecodeError {
         /// The limit, in words.
         limit: String,
     },
+    /// It would take more memory than the limit.
+    #[error(
+        "expected at most {limit} bytes for decoding and scaling, found {width}×{height} pixels, which need {bytes}"
+    )]
+    NeedsTooMuch {
+        /// Declared width.
+        width: u64,
+        /// Declared height.
+        height: u64,
+        /// What it needs.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The file ends before its image does.
     #[error("the file is cut short: {0}")]
     Truncated(String),
@@ -52,53 +67,131 @@ pub enum DecodeError {
     Damaged(String),
 }
 
-impl DecodeLimits {
-    /// Refuses a size before anything is allocated for it; `bytes_per_pixel` is what the decoder will hold.
-    pub(super) fn check(&self, width: u64, height: u64, bytes_per_pixel: u64) -> Result<(), DecodeError> {
-        let too_large = |limit| Err(DecodeError::TooLarge { width, height, limit });
+/// What a file declares about its image, and what a decoder needs for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declared {
+    pub(super) width: u64,
+    pub(super) height: u64,
+    /// Bytes per pixel while decoding and converting, at most.
+    pub(super) per_pixel: u64,
+    /// Bytes per pixel of a row, for rows that are held besides.
+    pub(super) per_column: u64,
+    /// How the image is to be turned.
+    pub(super) orientation: Orientation,
+}
+
+/// How images are made ready, as far as it takes memory.
+pub(super) struct Plan<'a> {
+    pub(super) limits: &'a DecodeLimits,
+    /// What making something of an image of this height and width takes, besides the image.
+    pub(super) afterwards: &'a dyn Fn(usize, usize) -> u64,
+}
+
+impl Plan<'_> {
+    /// Refuses a size before anything is allocated for it, and takes the memory for it, once it is free.
+    pub(super) fn reserve(&self, declared: &Declared) -> Result<Taken, DecodeError> {
+        let Declared { width, height, per_pixel, per_column, orientation } = *declared;
         if width == 0 || height == 0 {
             return Err(DecodeError::Damaged(format!("{width}×{height} pixels")));
         }
-        match width.checked_mul(height) {
-            Some(pixels) if pixels <= self.pixels => match pixels.saturating_mul(bytes_per_pixel) {
-                bytes if bytes <= self.bytes => Ok(()),
-                _ => too_large(format!("{} bytes while decoding", self.bytes)),
-            },
-            _ => too_large(format!("{} pixels", self.pixels)),
+        let pixels = width.checked_mul(height).filter(|&pixels| pixels <= self.limits.pixels);
+        let Some(pixels) = pixels else {
+            let limit = format!("{} pixels", self.limits.pixels);
+            return Err(DecodeError::TooLarge { width, height, limit });
+        };
+        let is_turned = orientation != Orientation::NoTransforms;
+        let (tall, wide) = if is_on_its_side(orientation) { (width, height) } else { (height, width) };
+        let decoding = pixels.saturating_mul(per_pixel).saturating_add(width.saturating_mul(per_column));
+        let turning = if is_turned { 6 * pixels } else { 0 };
+        let scaling = (self.afterwards)(tall as usize, wide as usize).saturating_add(3 * pixels);
+        let bytes = decoding.max(turning).max(scaling);
+        if bytes > self.limits.bytes {
+            return Err(DecodeError::NeedsTooMuch { width, height, bytes, limit: self.limits.bytes });
         }
+        Ok(Budget::shared().take(bytes))
     }
+}
+
+fn is_on_its_side(orientation: Orientation) -> bool {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    matches!(orientation, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH)
 }
 
 /// Decodes an image to RGB as a person would see it: turned as its EXIF data say, transparent parts on white, 16 bits
 /// rounded to 8, palettes, grey and CMYK converted, and the first picture of an animation.
 ///
 /// A JPEG without its end mark counts as cut short: the decoder cannot tell how much of the last rows is missing.
+///
+/// Threads that decode at the same time wait for each other when their images are too large to be in memory together.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
+    Ok(decode_for(bytes, limits, &|_, _| 0)?.0)
+}
+
+/// The same for an image that something is made of, which takes memory too: `afterwards` says how much for a height and
+/// width. That memory is there until what comes with the image is dropped.
+pub(crate) fn decode_for(
+    bytes: &[u8],
+    limits: &DecodeLimits,
+    afterwards: &dyn Fn(usize, usize) -> u64,
+) -> Result<(RgbImage, Taken), DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
     let format = image::guess_format(bytes).map_err(|_| DecodeError::UnknownFormat)?;
+    let plan = Plan { limits, afterwards };
     // Unwind safety: nothing that a decoder touched outlives it.
     let decoded = catch_unwind(AssertUnwindSafe(|| match format {
-        ImageFormat::Jpeg => decode_jpeg(bytes, limits),
-        _ => decode_other(bytes, format, limits),
+        ImageFormat::Jpeg => decode_jpeg(bytes, &plan),
+        _ => decode_other(bytes, format, &plan),
     }));
     decoded.unwrap_or_else(|_| Err(DecodeError::Damaged("its parts contradict each other".to_owned())))
 }
 
-fn decode_other(bytes: &[u8], format: ImageFormat, limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
+fn decode_other(
+    bytes: &[u8],
+    format: ImageFormat,
+    plan: &Plan<'_>,
+) -> Result<(RgbImage, Taken), DecodeError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    let mut allowed = Limits::default();
-    allowed.max_alloc = Some(limits.bytes);
-    reader.limits(allowed);
+    reader.limits(at_most(plan.limits.bytes));
     let mut decoder = reader.into_decoder().map_err(failed)?;
     let (width, height) = decoder.dimensions();
-    let per_pixel = u64::from(decoder.color_type().bytes_per_pixel());
-    limits.check(width.into(), height.into(), per_pixel + 3)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let stored = u64::from(decoder.color_type().bytes_per_pixel());
+    let per_pixel = while_decoding(format, stored);
+    let per_column = 6 * stored; // the row at work, the one before, and their unpacked forms
+    let declared =
+        Declared { width: width.into(), height: height.into(), per_pixel, per_column, orientation };
+    let taken = plan.reserve(&declared)?;
+    // What a frame of an animation or a strip of a TIFF declares for itself must stay within what was taken.
+    let pixels = u64::from(width) * u64::from(height);
+    decoder.set_limits(at_most(pixels * per_pixel + SMALL)).map_err(failed)?;
     let image = DynamicImage::from_decoder(decoder).map_err(failed)?;
     let rgb = if image.color().has_alpha() { on_white(&image.into_rgba8()) } else { image.into_rgb8() };
-    turn(rgb, orientation)
+    Ok((turn(rgb, orientation)?, taken))
+}
+
+/// Tables and the like that any decoder may hold.
+const SMALL: u64 = 4 << 20;
+
+/// The most bytes per pixel that the decoder of a format and the conversion to RGB hold at a time, where `stored` come
+/// out of the decoder.
+fn while_decoding(format: ImageFormat, stored: u64) -> u64 {
+    // A decoder's result, and beside it one in 8 bits with transparency; or that one, and beside it RGB.
+    let converting = (stored + 4).max(7);
+    let decoding = match format {
+        ImageFormat::Gif => 2 * stored + 1,  // a frame, laid on the canvas
+        ImageFormat::WebP => stored + 10,    // a frame, a canvas, and the planes of a lossy one
+        ImageFormat::Tiff => 3 * stored + 4, // a strip, the picture as it is stored (CMYK, say), and the result
+        _ => stored,
+    };
+    converting.max(decoding)
+}
+
+fn at_most(bytes: u64) -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(bytes);
+    limits
 }
 
 /// An image the right way up.

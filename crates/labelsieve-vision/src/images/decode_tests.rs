@@ -128,11 +128,17 @@ fn sizes_that_only_a_bomb_declares_are_refused_before_anything_is_allocated() {
 
 #[test]
 fn a_limit_on_memory_counts_what_the_decoder_needs() {
-    let limits = DecodeLimits { bytes: 16 * 24 * 12 - 1, ..DecodeLimits::default() };
-    let error = decode(&golden("rgb.jpg"), &limits).unwrap_err().to_string();
-    assert_eq!(error, "expected at most 4607 bytes while decoding, found 24×16 pixels");
-    let limits = DecodeLimits { pixels: 16 * 24, bytes: 16 * 24 * 12 };
-    decode(&golden("rgb.jpg"), &limits).unwrap();
+    // The result, a few rows, and for a progressive image the coefficients of three channels, padded to 32×32.
+    for (name, need) in [("rgb.jpg", 16 * 24 * 3 + 24 * 512), ("progressive.jpg", 16 * 24 * 19 + 24 * 512)] {
+        let limits = DecodeLimits { bytes: need - 1, ..DecodeLimits::default() };
+        let error = decode(&golden(name), &limits).unwrap_err().to_string();
+        let expected = format!(
+            "expected at most {} bytes for decoding and scaling, found 24×16 pixels, which need {need}",
+            need - 1
+        );
+        assert_eq!(error, expected, "{name}");
+        decode(&golden(name), &DecodeLimits { pixels: 16 * 24, bytes: need }).unwrap();
+    }
 }
 
 #[test]

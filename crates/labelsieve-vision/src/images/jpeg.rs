@@ -7,16 +7,17 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-use super::decode::{DecodeError, DecodeLimits, turn};
+use super::budget::Taken;
+use super::decode::{Declared, DecodeError, Plan, turn};
 use super::rgb::RgbImage;
 
-/// What a progressive image may need at a time: coefficients of 16 bits in up to four channels, padded, and the result.
-const BYTES_PER_PIXEL: u64 = 12;
+/// Rows of blocks at work, in up to four channels: coefficients of 16 bits, samples, and samples of the next row.
+const BYTES_PER_COLUMN: u64 = 512;
 
-pub(super) fn decode_jpeg(bytes: &[u8], limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
-    if !has_end(bytes) {
+pub(super) fn decode_jpeg(bytes: &[u8], plan: &Plan<'_>) -> Result<(RgbImage, Taken), DecodeError> {
+    let Some(layout) = layout(bytes) else {
         return Err(DecodeError::Truncated("a JPEG without its end mark".to_owned()));
-    }
+    };
     let damaged = |error: zune_jpeg::errors::DecodeErrors| DecodeError::Damaged(format!("{error:?}"));
     // Stray bytes between the segments of the head do no harm; anything odd in the picture itself does.
     let lenient = DecoderOptions::default()
@@ -27,21 +28,51 @@ pub(super) fn decode_jpeg(bytes: &[u8], limits: &DecodeLimits) -> Result<RgbImag
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), lenient);
     decoder.decode_headers().map_err(damaged)?;
     let (width, height) = decoder.dimensions().ok_or_else(|| DecodeError::Damaged("no size".to_owned()))?;
-    limits.check(width as u64, height as u64, BYTES_PER_PIXEL)?;
-    decoder.set_options(lenient.set_strict_mode(true));
     let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+    let taken = plan.reserve(&Declared {
+        width: width as u64,
+        height: height as u64,
+        per_pixel: 3 + layout.coefficients(width as u64, height as u64),
+        per_column: BYTES_PER_COLUMN,
+        orientation,
+    })?;
+    decoder.set_options(lenient.set_strict_mode(true));
     let pixels = decoder.decode().map_err(damaged)?;
+    drop(decoder);
     let rgb = image::RgbImage::from_raw(width as u32, height as u32, pixels);
     let rgb = rgb.ok_or_else(|| DecodeError::Damaged("fewer pixels than declared".to_owned()))?;
-    turn(rgb, orientation.unwrap_or(Orientation::NoTransforms))
+    Ok((turn(rgb, orientation)?, taken))
 }
 
-/// Whether the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot stand together; a preview
-/// in the head, which has an end mark of its own, is stepped over.
-fn has_end(bytes: &[u8]) -> bool {
-    let mut at = 2;
+/// How the picture is stored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
+    is_progressive: bool,
+    /// Channels of the picture.
+    n_channels: u64,
+    /// Channels of its first scan.
+    n_in_scan: u64,
+}
+
+impl Layout {
+    /// Bytes per pixel for the coefficients of the whole picture, which are kept when a scan does not have all of a
+    /// pixel: 16 bits in each channel, of a picture padded to whole blocks.
+    fn coefficients(self, width: u64, height: u64) -> u64 {
+        if !self.is_progressive && self.n_in_scan == self.n_channels {
+            return 0;
+        }
+        let padded = width.next_multiple_of(32) * height.next_multiple_of(32);
+        (2 * self.n_channels.clamp(1, 4) * padded).div_ceil((width * height).max(1))
+    }
+}
+
+/// What the head says, if the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot stand
+/// together; a preview in the head, which has an end mark of its own, is stepped over.
+fn layout(bytes: &[u8]) -> Option<Layout> {
+    let (mut at, mut layout) = (2, Layout::default());
     loop {
-        let Some(&[mark, kind]) = bytes.get(at..at + 2) else { return false };
+        let &[mark, kind] = bytes.get(at..at + 2)? else { return None };
         if mark != 0xff {
             at += 1; // a stray byte
             continue;
@@ -49,10 +80,18 @@ fn has_end(bytes: &[u8]) -> bool {
         match kind {
             0xff => at += 1,                      // padding
             0x00 | 0x01 | 0xd0..=0xd8 => at += 2, // marks without a length
-            0xd9 => return true,
-            0xda => return bytes[at..].windows(2).rev().any(|pair| pair == [0xff, 0xd9]),
+            0xd9 => return Some(layout),
+            0xda => {
+                layout.n_in_scan = u64::from(*bytes.get(at + 4)?);
+                let has_end = bytes[at..].windows(2).rev().any(|pair| pair == [0xff, 0xd9]);
+                return has_end.then_some(layout);
+            }
             _ => {
-                let Some(&[high, low]) = bytes.get(at + 2..at + 4) else { return false };
+                if matches!(kind, 0xc0..=0xc3) {
+                    layout.is_progressive = kind == 0xc2;
+                    layout.n_channels = u64::from(*bytes.get(at + 9)?);
+                }
+                let &[high, low] = bytes.get(at + 2..at + 4)? else { return None };
                 at += 2 + usize::from(u16::from_be_bytes([high, low]));
             }
         }

@@ -4,9 +4,11 @@
 //! bytes ──decode──► RgbImage ──Dataset──► augment (training) │ View (evaluation) ──► Batch ──Prefetch──► network
 //! ```
 //!
-//! Nothing here depends on the number of threads, and no input ends the process: what cannot be decoded is listed.
+//! Nothing here depends on the number of threads, and no input ends the process: what cannot be decoded, or not in a
+//! gigabyte of memory, is listed.
 
 mod augment;
+mod budget;
 mod dataset;
 mod decode;
 mod jitter;
@@ -16,7 +18,9 @@ mod resize;
 mod rgb;
 
 pub use augment::{Augmentation, Crop, RandomCrop};
-pub use dataset::{Dataset, DatasetOptions, Encoded, Skipped, Storage};
+pub(crate) use dataset::next_chunk;
+pub use dataset::{Cause, Dataset, DatasetOptions, Encoded, OnDamage, Skipped, Storage, Unreadable};
+pub(crate) use decode::decode_for;
 pub use decode::{DecodeError, DecodeLimits, decode};
 pub use jitter::Jitter;
 pub use loader::Prefetch;

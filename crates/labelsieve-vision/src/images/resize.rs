@@ -62,7 +62,7 @@ impl View {
         match self {
             View::Whole => scaler.scale(image, whole(image), &mut out, (height, width))?,
             View::Centre => {
-                let region = not_too_long(image, height, width);
+                let region = not_too_long((image.height(), image.width()), (height, width));
                 let (tall, wide) = covering(&region, height * 8 / 7, width * 8 / 7);
                 let mut larger = vec![0; 3 * tall * wide];
                 scaler.scale(image, region, &mut larger, (tall, wide))?;
@@ -74,6 +74,38 @@ impl View {
             }
         }
         Ok(out)
+    }
+
+    /// The most bytes that [`View::apply`] takes for an image of this height and width, besides the image.
+    pub(crate) fn bytes(self, image: (usize, usize), size: (usize, usize)) -> u64 {
+        let out = 3 * size.0 as u64 * size.1 as u64;
+        out + match self {
+            View::Whole => scaling_bytes(image, size),
+            View::Centre => {
+                let region = not_too_long(image, size);
+                let larger = covering(&region, size.0 * 8 / 7, size.1 * 8 / 7);
+                let larger_bytes = 3 * larger.0 as u64 * larger.1 as u64;
+                larger_bytes.saturating_add(scaling_bytes((region.height, region.width), larger))
+            }
+        }
+    }
+}
+
+/// The most bytes that scaling a region takes, besides the image and the result: columns are scaled first, to as many
+/// rows as are wanted, and the weights of all pixels are kept, in 64 bits and once more in 16.
+pub(super) fn scaling_bytes(region: (usize, usize), size: (usize, usize)) -> u64 {
+    let weights = |from: usize, to: usize| {
+        let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 + 1;
+        window.saturating_add(8).saturating_mul(10 * to as u64)
+    };
+    match (region.0 == size.0, region.1 == size.1) {
+        (true, true) => 0,
+        (true, false) => weights(region.1, size.1),
+        (false, true) => weights(region.0, size.0),
+        (false, false) => {
+            let columns = (3 * region.1 as u64).saturating_mul(size.0 as u64);
+            columns.saturating_add(weights(region.0, size.0)).saturating_add(weights(region.1, size.1))
+        }
     }
 }
 
@@ -96,6 +128,9 @@ pub struct Region {
     /// Columns.
     pub width: usize,
 }
+
+/// Larger buffers are not kept for the next image: every thread has its own.
+const KEPT_BYTES: usize = 8 << 20;
 
 /// Keeps the buffers of one size for the next image.
 #[derive(Debug)]
@@ -165,7 +200,11 @@ impl Scaler {
         let mut target = TypedImage::<U8x3>::from_buffer(size(width)?, size(height)?, out)
             .map_err(|error| failed(format!("{error:?}")))?;
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-        self.resizer.resize_typed(&view, &mut target, &options).map_err(|error| failed(format!("{error:?}")))
+        let scaled = self.resizer.resize_typed(&view, &mut target, &options);
+        if self.resizer.size_of_internal_buffers() > KEPT_BYTES {
+            self.resizer.reset_internal_buffers();
+        }
+        scaled.map_err(|error| failed(format!("{error:?}")))
     }
 }
 
@@ -192,12 +231,12 @@ fn covering(region: &Region, height: usize, width: usize) -> (usize, usize) {
 
 /// The centre of an image that is more than four times as long as the view: the view shows none of the rest, and a
 /// strip of 1×100,000 pixels would be scaled to gigabytes.
-fn not_too_long(image: &RgbImage, height: usize, width: usize) -> Region {
-    let most_height = (4 * image.width() * height).div_ceil(width).clamp(1, image.height());
-    let most_width = (4 * image.height() * width).div_ceil(height).clamp(1, image.width());
+fn not_too_long((tall, wide): (usize, usize), (height, width): (usize, usize)) -> Region {
+    let most_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
+    let most_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
     Region {
-        top: centre(image.height(), most_height),
-        left: centre(image.width(), most_width),
+        top: centre(tall, most_height),
+        left: centre(wide, most_width),
         height: most_height,
         width: most_width,
     }

@@ -113,7 +113,7 @@ fn screen_tile(
 /// Two panels of 16-bit rows should share a second-level cache; small sets still need blocks enough for all threads.
 fn rows_per_panel(n: usize, dim: usize) -> usize {
     const PANEL_BYTES: usize = 384 << 10;
-    let by_cache = PANEL_BYTES / (2 * dim);
+    let by_cache = (PANEL_BYTES / (2 * dim)).max(1); // rows wider than the cache come a few at a time
     let by_size = n.div_ceil(16);
     by_cache.min(by_size).next_multiple_of(ROW_STEP)
 }

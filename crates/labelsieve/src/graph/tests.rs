@@ -118,6 +118,15 @@ fn a_larger_set_of_many_panels_equals_the_naive_one() {
 }
 
 #[test]
+fn rows_wider_than_any_cache_equal_the_naive_ones() {
+    for dim in [196_608, 196_609, 1 << 20] {
+        let stream = Stream::new(dim as u64);
+        let features = Features::new((0..9 * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap();
+        assert_eq!(lists(&Neighbours::exact(&features, 4)), naive_neighbours(&features, 4), "{dim} columns");
+    }
+}
+
+#[test]
 fn a_thousand_copies_of_one_row_are_neighbours_by_lower_index() {
     let features = Features::new([0.3, -0.7, 0.2].repeat(1000), 3).unwrap();
     let neighbours = Neighbours::exact(&features, 50);

@@ -10,7 +10,7 @@ use super::BenchPhotos;
 use super::config::{Backbone, PhotoColumns};
 use super::photos::Photos;
 use crate::commands::embed::Embed;
-use crate::image_inputs::ImageArguments;
+use crate::image_inputs::{DamageArguments, ImageArguments};
 use crate::printer::Printer;
 
 /// The features of a backbone's network: those of an earlier run when network and photos are still the same, else new
@@ -32,6 +32,7 @@ pub fn features(
         id_column: Some(columns.id.clone()),
         label_column: Some(columns.class.clone()),
         filters: Vec::new(),
+        damage: DamageArguments::default(),
     };
     let embed = Embed::with_defaults(network, images, bench.device.clone(), &output);
     let files: Vec<&Path> = photos.files.iter().map(PathBuf::as_path).collect();

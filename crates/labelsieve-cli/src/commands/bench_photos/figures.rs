@@ -180,18 +180,20 @@ fn write_thumbnails(
         image: Some(columns.image.clone()),
         ..ImageColumns::default()
     };
-    const BLOCK: usize = 512;
+    const BLOCK_BYTES: usize = 32 << 20;
     let mut writer = ThumbnailWriter::create(directory.thumbnails_path())?;
-    let mut rows = Vec::with_capacity(BLOCK);
+    let (mut rows, mut n_bytes) = (Vec::new(), 0);
     for image in ImageSource::open(&photos.files, &image_columns)?.images()? {
         // An image that cannot be read is missing from the gallery, no more.
         let Ok(EncodedImage { id, bytes, .. }) = image else { continue };
         let Some(&photo) = wanted.get(id.as_str()) else { continue };
         let title = photos.titles.get(photo).unwrap_or(&photos.class[photo]).clone();
+        n_bytes += bytes.len();
         rows.push(ThumbnailRow { id, image: bytes, title: Some(title) });
-        if rows.len() == BLOCK {
+        if n_bytes >= BLOCK_BYTES {
             writer.write(&rows)?;
             rows.clear();
+            n_bytes = 0;
         }
     }
     writer.write(&rows)?;

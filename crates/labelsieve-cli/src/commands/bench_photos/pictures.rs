@@ -8,7 +8,7 @@ use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
 
 use super::prepare::Prepared;
-use crate::image_inputs::encoded;
+use crate::image_inputs::{encoded, is_bad_file, warn_of_skipped};
 use crate::printer::Printer;
 
 /// Every photo of a base or novel class, and every candidate.
@@ -34,11 +34,12 @@ impl Pictures {
         let progress = printer.progress(by_id.len() as u64, "photos");
         progress.set_message("decoding");
         let source = ImageSource::open(&photos.files, &image_columns)?.images()?.map(encoded);
-        let chosen = source.filter(|image| by_id.contains_key(image.id.as_str()));
+        let chosen = source.filter(|image| by_id.contains_key(image.id.as_str()) || is_bad_file(image));
         // A dataset has classes of its own; which class a photo is an example of depends on the pool it is in.
         let labelled = chosen.map(|image| Encoded { label: Some("photo".to_owned()), ..image });
         let images = Dataset::decode(labelled.inspect(|_| progress.inc(1)), &DatasetOptions::default());
         progress.finish_and_clear();
+        warn_of_skipped(images.skipped(), printer);
         let place = images.ids().iter().enumerate().map(|(row, id)| (by_id[id.as_str()], row)).collect();
         Ok(Pictures { images: Arc::new(images), place })
     }

@@ -1,0 +1,96 @@
+//! Memory for decoding and scaling, shared by all threads.
+//!
+//! An image says in its first bytes how large it is, and a few kilobytes may unfold to gigabytes. What one image may take
+//! is a fixed number, so that the same images are left out on every machine; what all may take together only decides how
+//! many are at work at a time.
+
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+
+/// The most that decoding and scaling one image may take.
+pub(super) const LARGEST_IMAGE: u64 = 1 << 30;
+
+/// What each thread may count on before the threads have to share: enough for photos of ten million pixels.
+const PER_THREAD: u64 = 64 << 20;
+
+/// Bytes that threads take and give back.
+#[derive(Debug)]
+pub(super) struct Budget {
+    total: u64,
+    free: Mutex<u64>,
+    given_back: Condvar,
+}
+
+/// Bytes that are given back when this is dropped. Whoever holds some must not ask for more: two that did could wait for
+/// each other.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    budget: &'static Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    /// The one of this process: room for the largest image, and more on machines with many cores.
+    pub(super) fn shared() -> &'static Budget {
+        static SHARED: OnceLock<Budget> = OnceLock::new();
+        SHARED
+            .get_or_init(|| Budget::new(LARGEST_IMAGE.max(PER_THREAD * rayon::current_num_threads() as u64)))
+    }
+
+    const fn new(total: u64) -> Budget {
+        Budget { total, free: Mutex::new(total), given_back: Condvar::new() }
+    }
+
+    /// Waits until `bytes` are free. More than there are in all counts as all.
+    pub(super) fn take(&'static self, bytes: u64) -> Taken {
+        let bytes = bytes.min(self.total);
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.given_back.wait_while(free, |free| *free < bytes);
+        *free.unwrap_or_else(PoisonError::into_inner) -= bytes;
+        Taken { budget: self, bytes }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *self.budget.free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
+        self.budget.given_back.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn threads_never_hold_more_than_there_is_and_all_get_their_turn() {
+        static BUDGET: Budget = Budget::new(100);
+        let (held, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8u64 {
+                let (held, most) = (&held, &most);
+                scope.spawn(move || {
+                    for step in 0..200 {
+                        let bytes = 1 + (thread * 37 + step * 11) % 100;
+                        let taken = BUDGET.take(bytes);
+                        most.fetch_max(held.fetch_add(bytes, Ordering::SeqCst) + bytes, Ordering::SeqCst);
+                        held.fetch_sub(bytes, Ordering::SeqCst);
+                        drop(taken);
+                    }
+                });
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= 100);
+        assert_eq!(*BUDGET.free.lock().unwrap(), 100);
+    }
+
+    #[test]
+    fn more_than_there_is_counts_as_all_of_it() {
+        static BUDGET: Budget = Budget::new(10);
+        let taken = BUDGET.take(u64::MAX);
+        assert_eq!(*BUDGET.free.lock().unwrap(), 0);
+        drop(taken);
+        assert_eq!(*BUDGET.free.lock().unwrap(), 10);
+    }
+}

@@ -25,7 +25,6 @@ mod printer;
 mod resume;
 mod same_network;
 mod signals;
-mod spelling;
 mod swapped;
 mod table;
 mod text_hints;

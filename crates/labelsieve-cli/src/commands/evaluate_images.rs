@@ -12,8 +12,8 @@ use super::image_scores::ImageScorer;
 use crate::device::DeviceArguments;
 use crate::hint::user_error;
 use crate::image_inputs::DamageArguments;
+use crate::near_name::nearest;
 use crate::printer::Printer;
-use crate::spelling::nearest;
 
 /// Classes that are named in a message.
 const MOST_NAMED: usize = 5;

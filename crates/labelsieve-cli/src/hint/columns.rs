@@ -5,7 +5,7 @@ use std::path::Path;
 use labelsieve_data::ColumnRole;
 
 use super::kinds::embed_first;
-use crate::spelling::nearest;
+use crate::near_name::nearest;
 
 /// A table that lacks a column.
 pub struct Missing<'a> {

@@ -8,7 +8,7 @@ use labelsieve_data::{DataError, read_text_columns};
 
 use super::config::PhotoColumns;
 use crate::hint::user_error;
-use crate::spelling::nearest;
+use crate::near_name::nearest;
 
 /// All photos. A photo is known by its position here.
 pub struct Photos {

@@ -81,6 +81,7 @@ impl<'a> CandidateSink<'a> {
         CandidateSink { names, searcher, comparing, classes, fields, checked, leak_fate, found }
     }
 
+    #[inline]
     fn searcher(&mut self) -> &mut Searcher<'a> {
         match &mut self.comparing {
             Some(comparing) if self.found.is_compared => comparing,

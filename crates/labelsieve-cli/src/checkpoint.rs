@@ -96,7 +96,7 @@ impl CheckpointFile<'_> {
         let recipe = file.metadata.unwrap_or_default().recipe;
         let fingerprint = recipe["fingerprint"].as_str().context("it is a file of another kind")?;
         if fingerprint != self.fingerprint {
-            return Ok(Found::Other("belongs to a run with other settings or files"));
+            return Ok(Found::Other("was made with different settings or files"));
         }
         if verified == Verified::No {
             return Ok(Found::Other("is of an older version and has no checksum"));

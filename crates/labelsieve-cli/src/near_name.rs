@@ -19,16 +19,14 @@ fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
     }
     // Numbers count things: `n02114367` is no misspelling of `n02114366`.
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    let length = folded.chars().count().min(other.chars().count());
-    let most = match length {
+    let (length, other_length) = (folded.chars().count(), other.chars().count());
+    let most = match length.max(other_length) {
         0..4 => return None,
         4..8 => 1,
         8..200 => 2,
         _ => return None, // no name, and not worth the time
     };
-    if digits(folded) != digits(&other)
-        || length.abs_diff(folded.chars().count().max(other.chars().count())) > most
-    {
+    if digits(folded) != digits(&other) || length.abs_diff(other_length) > most {
         return None;
     }
     let distance = distance(folded, &other);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use labelsieve::level::Level;
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of};
+use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -52,11 +52,14 @@ impl Key {
     /// With input files, and what is below those that are folders.
     pub fn with_files(mut self, files: &[&Path]) -> Result<Key> {
         for path in files {
+            if is_stream(path) {
+                self.fleeting.get_or_insert_with(|| path.to_path_buf());
+                continue;
+            }
             self.lines.push(stamp(path)?);
             for beside in files_of(path)? {
                 self.lines.push(stamp(&beside)?);
             }
-            self.note_fleeting(path);
         }
         Ok(self)
     }
@@ -64,14 +67,7 @@ impl Key {
     /// With images.
     pub fn with_images(mut self, source: &ImageSource) -> Result<Key> {
         self.lines.push(source.fingerprint()?);
-        source.paths().for_each(|path| self.note_fleeting(path));
         Ok(self)
-    }
-
-    fn note_fleeting(&mut self, path: &Path) {
-        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-            self.fleeting.get_or_insert_with(|| path.to_path_buf());
-        }
     }
 
     /// The key as a text: the same for the same run. A run with a fleeting input is like no other, and says so.

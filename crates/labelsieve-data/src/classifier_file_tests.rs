@@ -109,7 +109,7 @@ fn tensors_of_another_kind_are_named() {
         "expected metadata `labelsieve` of a saved classifier, found none",
     );
     let text = String::from_utf8_lossy(&saved()).into_owned();
-    let header = &text[8..text.rfind("}}").unwrap() + 2];
+    let header = text[8..text.rfind("}}").unwrap() + 2].replace("checksum", "nothing");
     let data = [0; 28];
     check_load(
         &with_header(&header.replace("[2,3]", "[3,2]"), &data),
@@ -121,4 +121,26 @@ fn tensors_of_another_kind_are_named() {
         &with_header(&header.replace(r#"\"n_base\":1"#, r#"\"n_base\":-1"#), &data),
         "description of a classifier",
     );
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_noticed_and_older_files_without_a_checksum_are_read() {
+    let whole = saved();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        // A bit in the word `checksum` itself leaves a file like an older one, with everything else intact.
+        if let Ok(read) = SavedClassifier::load(&path) {
+            assert_eq!(read, classifier(), "byte {at}");
+        }
+    }
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    let end = text.rfind("}}").unwrap() + 2;
+    let old = text[8..end].replace("checksum", "nothing");
+    let data = &whole[whole.len() - 28..];
+    std::fs::write(&path, with_header(&old, data)).unwrap();
+    assert_eq!(SavedClassifier::load(&path).unwrap(), classifier());
 }

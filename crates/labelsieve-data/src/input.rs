@@ -34,7 +34,7 @@ impl Input {
         let file = File::open(path).map_err(DataError::io("open", path))?;
         let metadata = file.metadata().map_err(DataError::io("open", path))?;
         if metadata.is_dir() {
-            return Err(DataError::malformed(path, "input", "a file", "a folder"));
+            return Err(DataError::io("open", path)(std::io::ErrorKind::IsADirectory.into()));
         }
         if metadata.is_file() {
             return Ok(Input::File(file));
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(Input::open(&path).unwrap().len(), Some(5));
         assert_eq!(read(&path).unwrap(), b"12345");
         let error = Input::open(folder.path()).err().unwrap().to_string();
-        assert!(error.ends_with("input: expected a file, found a folder"), "{error}");
+        assert!(error.ends_with("is a directory"), "{error}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Evaluate {
     strict: bool,
 
     /// Classes of the test examples, for .npy
-    #[arg(long, value_name = "FILE", requires = "test")]
+    #[arg(long, value_name = "FILE")]
     test_labels: Option<PathBuf>,
 
     /// Another classifier to compare with, class by class; with --relevance, grouped by number of candidates
@@ -83,7 +83,8 @@ pub struct Evaluate {
 impl Evaluate {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         if given.has("images") {
-            return Ok(()); // columns are of the images then
+            let of_test = ["test_labels", "embedding_column"]; // the other columns are of the images then
+            return given.refuse(&of_test, "evaluate --images", "it belongs to --test");
         }
         match &self.test {
             None => {

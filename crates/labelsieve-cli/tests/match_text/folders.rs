@@ -52,7 +52,10 @@ fn folders_without_texts_say_what_they_lack() {
     assert!(message.contains("hint: "), "{message}");
     folder.write("photos/metadata.csv", "id,text\n1,crane\n");
     let message = folder.error("--text photos");
-    assert!(message.contains("metadata.csv`: id column: expected file_name, found id and text"), "{message}");
+    assert!(
+        message.contains("metadata.csv`: columns: expected an id under file_name, found id, text"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -69,16 +72,21 @@ fn an_unknown_column_is_answered_with_the_option_and_the_nearest_name() {
     for name in ["a.csv", "a.jsonl"] {
         check(
             &format!("--text {name} --text-column titel"),
-            "text column: expected id or title, found `titel`",
+            "columns: expected `titel`, found id, title",
             "hint: did you mean `--text-column title`?",
         );
         check(
             &format!("--text {name} --id-column number"),
-            "id column: expected id or title, found `number`",
-            "hint: choose the column with --id-column",
+            "columns: expected `number`, found id, title",
+            "hint: choose one of these columns with --id-column",
         );
     }
-    let id = "`b.csv`: id column: expected id, key, uid, image_path or file_name, found nummer and words";
-    check("--text b.csv", id, "hint: choose the column with --id-column");
-    check("--text b.csv --id-column nummer", "`b.csv`: text column: expected title,", "with --text-column");
+    let id =
+        "`b.csv`: columns: expected an id under id, key, uid, image_path, file_name, found nummer, words";
+    check("--text b.csv", id, "hint: choose one of these columns with --id-column");
+    check(
+        "--text b.csv --id-column nummer",
+        "`b.csv`: columns: expected a text under title,",
+        "with --text-column",
+    );
 }

@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Fields, SchemaRef};
 use super::stream::{Sink, deliver};
 use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, RowFilter, too_large};
 use crate::parquet_columns::{Groups, ParquetFile};
+use crate::regular_file::open_regular;
 use crate::text::{for_each_text, is_textual};
 use crate::{ColumnRole, DataError, Result};
 
@@ -37,7 +38,7 @@ pub(super) struct ParquetImages {
 
 impl ParquetImages {
     pub(super) fn open(path: &Path, columns: &ImageColumns) -> Result<ParquetImages> {
-        let file = ParquetFile::open(path)?;
+        let file = ParquetFile::from_file(path, open_regular(path)?)?;
         let image = find_image(&file, path, columns).map_err(DataError::for_column(ColumnRole::Image))?;
         let id =
             file.find(columns.id.as_deref(), &ID_NAMES).map_err(DataError::for_column(ColumnRole::Id))?;
@@ -81,7 +82,8 @@ impl ParquetImages {
         let filtered = self.filters.iter().map(|filter| &filter.column);
         let mut names: Vec<&str> = [&self.image].into_iter().chain(filtered).map(String::as_str).collect();
         names.extend(self.id.as_deref().into_iter().chain(self.label.as_deref()));
-        let groups = match ParquetFile::open(&self.path).and_then(|file| file.groups(&names)) {
+        let opened = open_regular(&self.path).and_then(|file| ParquetFile::from_file(&self.path, file));
+        let groups = match opened.and_then(|file| file.groups(&names)) {
             Ok(groups) => groups,
             Err(error) => return sink(Err(ImageError { id, error, lost: Lost::Rows { n: of, of } })),
         };

@@ -281,7 +281,7 @@ impl Wanted<'_> {
             path: self.path.to_path_buf(),
             role,
             asked: Some(asked.to_owned()),
-            expected: format!("a column `{asked}`"),
+            expected: format!("`{asked}`"),
             present: columns.to_vec(),
         }
     }

@@ -46,7 +46,9 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
         (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Parquet)) => {
             "this option takes a table; images go to --images".to_owned()
         }
-        (FileKind::Text, Some(Wanted::Parquet)) => convert_table(path),
+        (FileKind::Text, Some(Wanted::Parquet)) => {
+            format!("if it is CSV, rename it to `{}`: the ending says what it is", path.with_extension("csv").display())
+        }
         (FileKind::Safetensors, Some(_)) => {
             "it holds a network or a classifier, which goes to --model".to_owned()
         }
@@ -89,15 +91,6 @@ fn convert_features(path: &Path) -> String {
          map_location='cpu', weights_only=True).float().numpy())\" {} {}`",
         shell_word(path),
         shell_word(&path.with_extension("npy"))
-    )
-}
-
-fn convert_table(path: &Path) -> String {
-    format!(
-        "convert a CSV file: `python -c \"import sys, pandas; pandas.read_csv(sys.argv[1], \
-         dtype={{'id': str}}).to_parquet(sys.argv[2])\" {} {}`",
-        shell_word(path),
-        shell_word(&path.with_extension("parquet"))
     )
 }
 

@@ -351,7 +351,10 @@ fn files_that_are_something_else_are_called_what_they_are() {
         refuses(folder, &format!("embed --model M.safetensors --images {images} -o F.parquet"), &parts);
     }
     write(folder, "truth.parquet", b"id,class,relevant\n");
-    let parts = ["`truth.parquet`: expected a Parquet file, found a text file", "hint: "];
+    let parts = [
+        "`truth.parquet`: expected a Parquet file, found a text file",
+        "hint: if it is CSV, rename it to `truth.csv`",
+    ];
     refuses(folder, "evaluate --relevance R.parquet --truth truth.parquet", &parts);
     let base = ["`M.safetensors` is a network, not a classifier of features", "hint: networks take images"];
     refuses(folder, &format!("{TRAIN} --base M.safetensors"), &base);

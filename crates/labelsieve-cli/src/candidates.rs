@@ -30,7 +30,7 @@ impl NameSearch {
         self.comparing.is_some()
     }
 
-    /// Looking for both costs a third more time: of a large input, one block in 32 gives a good estimate.
+    /// Looking for both takes longer: of a large input, one block in 32 gives a good estimate.
     fn compares_block(&self, number: u64) -> bool {
         const WHOLE_UP_TO: u64 = 16;
         self.compares() && (number < WHOLE_UP_TO || number.is_multiple_of(32))

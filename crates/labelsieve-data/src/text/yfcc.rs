@@ -99,13 +99,9 @@ fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<K
         let is_tag_list = field >= 2;
         if is_tag_list {
             // Each tag is a text of its own: the tags `black` and `bear` are no black bear.
-            let mut start = 0;
-            for end in memchr::memchr_iter(b',', text.as_bytes()).chain([text.len()]) {
-                if start < end {
-                    sink.text(column, &text[start..end], TextEncoding::Percent);
-                }
-                start = end + 1;
-            }
+            text.split(',')
+                .filter(|tag| !tag.is_empty())
+                .for_each(|tag| sink.text(column, tag, TextEncoding::Percent));
         } else {
             sink.text(column, text, TextEncoding::Percent);
         }

@@ -88,7 +88,7 @@ impl Cuda {
         Ok(Neighbours::from_lists(rows.n, lists.width, indices, similarities)?)
     }
 
-    /// The graph that [`NoisyPool::from_parts`] keeps for reuse over several calls.
+    /// The graph that [`NoisyPool::from_parts`](labelsieve::NoisyPool::from_parts) keeps for reuse over several calls.
     pub fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
         Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
     }

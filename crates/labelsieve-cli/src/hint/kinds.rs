@@ -57,6 +57,10 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
              `labelsieve train` write them"
                 .to_owned()
         }
+        (FileKind::Text, Some(Wanted::Tensors)) => {
+            "networks and classifiers are .safetensors files, as `labelsieve pretrain` and `labelsieve train` write them"
+                .to_owned()
+        }
         _ => return None,
     })
 }

@@ -350,6 +350,12 @@ fn files_that_are_something_else_are_called_what_they_are() {
     ] {
         refuses(folder, &format!("embed --model M.safetensors --images {images} -o F.parquet"), &parts);
     }
+    write(folder, "classes.txt", b"owl\n");
+    let parts = [
+        "`classes.txt`: expected a safetensors file, found a text file",
+        "hint: networks and classifiers are ",
+    ];
+    refuses(folder, "predict --model classes.txt --features N.npz", &parts);
     write(folder, "truth.parquet", b"id,class,relevant\n");
     let parts = [
         "`truth.parquet`: expected a Parquet file, found a text file",

@@ -2,30 +2,38 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve_data::{Action, DataError};
 
-use crate::hint::user_error;
+use crate::error::Error;
 
 /// What a file that a command writes holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     /// Relevance or candidates.
     Table,
+    /// Classes of examples.
     Predictions,
+    /// Features of images.
     Features,
     /// Classifiers, networks, PCAs.
     Weights,
+    /// HTML.
     Page,
+    /// Class names.
     Classes,
+    /// Counts, as JSON.
     Statistics,
+    /// An array of numpy.
     Array,
 }
 
 /// Where a result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
+    /// Into a file.
     File(&'a Path),
+    /// To [`Monitor::stdout`](crate::Monitor::stdout).
     Stdout,
 }
 
@@ -62,7 +70,7 @@ impl OutputKind {
         let (last, others) = endings.split_last().context("a kind of output has an ending")?;
         let names = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
         let or_stdout = if self.is_text() { ", or - for CSV on stdout" } else { "" };
-        Err(user_error(
+        Err(Error::input(
             format!("cannot write `{}`: its name must end with {names}{or_stdout}", path.display()),
             "the ending decides what is written",
         ))
@@ -79,13 +87,13 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A failure to write to stdout in the words of the printer, so that a reader who left is known as such.
+/// A failure to write to stdout in the words of the monitor, so that a reader who left is known as such.
 pub fn on_stdout<T>(target: Target<'_>, result: labelsieve_data::Result<T>) -> Result<T> {
     match (target, result) {
         (Target::Stdout, Err(DataError::Io { action: Action::Write, path, cause }))
             if path == Path::new("-") =>
         {
-            Err(cause).context("cannot write to standard output")
+            Err(Error::Stdout(cause))
         }
         (_, result) => Ok(result?),
     }
@@ -144,7 +152,7 @@ impl Files {
         for (i, output) in self.outputs.iter().enumerate() {
             let name = name(output);
             if self.outputs[..i].iter().any(|other| name.is_some() && self::name(other) == name) {
-                return Err(user_error(
+                return Err(Error::input(
                     format!("`{}` is the name of two outputs", output.display()),
                     "give each output a name of its own",
                 ));
@@ -156,7 +164,7 @@ impl Files {
                 continue; // no such file yet
             }
             if let Some(input) = self.inputs.iter().find(|input| identity(input) == replaced) {
-                return Err(user_error(
+                return Err(Error::input(
                     format!(
                         "the output `{}` would replace the input `{}`",
                         output.display(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::near_name::nearest;
-use crate::printer::Printer;
+use crate::monitor::Monitor;
 
 /// Classes that are named in a message; the rest is counted.
 const MOST_NAMED: usize = 10;
@@ -28,12 +28,12 @@ impl LeftOut {
 
     /// Names the classes that lose candidates and what the user may have meant by them. `known` are the classes with
     /// clean examples; the files are those of clean examples and of features.
-    pub fn warn(&self, known: &[&str], (clean, features): (&Path, &Path), printer: &Printer) {
+    pub fn warn(&self, known: &[&str], (clean, features): (&Path, &Path), monitor: &dyn Monitor) {
         let n: usize = self.without_clean.values().sum();
         if n > 0 {
             let classes = named(&self.without_clean, known);
             let clean = clean.display();
-            printer.warning(&format!(
+            monitor.warning(&format!(
                 "{n} candidates are left out: their class has no clean example in `{clean}`: {classes}"
             ));
         }
@@ -41,7 +41,7 @@ impl LeftOut {
         if n > 0 {
             let example = self.first_without_features.as_deref().unwrap_or("");
             let (features, classes) = (features.display(), named(&self.without_features, &[]));
-            printer.warning(&format!(
+            monitor.warning(&format!(
                 "{n} candidates are left out: they have no features in `{features}` (e.g. `{example}`): of {classes}"
             ));
         }

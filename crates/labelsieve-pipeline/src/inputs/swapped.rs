@@ -1,10 +1,11 @@
 //! Signs that `--clean` and `--noisy` were given the wrong way round.
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve_data::{CandidateTable, ExampleTable};
 
-use crate::hint::user_error;
-use crate::inputs::{Pools, rows_by_id};
+use crate::error::Error;
+use super::pools::Pools;
+use super::tables::rows_by_id;
 
 const SWAPPED: &str = "are --clean and --noisy swapped?";
 
@@ -12,7 +13,7 @@ const SWAPPED: &str = "are --clean and --noisy swapped?";
 /// that are among the clean examples alone.
 pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&CandidateTable>) -> Result<()> {
     if clean.labels.is_none() && noisy.labels.is_some() {
-        return Err(user_error(
+        return Err(Error::input(
             format!(
                 "`{}`, given as --clean, holds no classes, but `{}`, given as --noisy, does",
                 clean.path.display(),
@@ -31,7 +32,7 @@ pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&Can
     }
     match count(clean)? {
         0 => Ok(()),
-        n => Err(user_error(
+        n => Err(Error::input(
             format!(
                 "{n} of the {} candidates in `{}` are in `{}`, given as --clean, and none in `{}`, given as --noisy",
                 table.ids.len(),

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use indicatif::ProgressBar;
+use crate::error::{Context, Result};
 use labelsieve_data::{NetworkFile, NetworkMetadata, Precision, Verified};
 use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
 use labelsieve_vision::{Network, Snapshot};
 use serde_json::json;
 
-use crate::hint::user_error;
-use crate::printer::Printer;
-use crate::signals::{self, Kept};
+use crate::error::Error;
+use crate::monitor::{Kept, Monitor, Progress};
+use crate::outputs::beside;
 use crate::table::percent;
+
+/// What a checkpoint is called, behind the name of the output.
+const SUFFIX: &str = ".checkpoint";
 
 /// Trains from `start`, or from where the same run (by its fingerprint) was killed, with a checkpoint beside `output`
 /// after each epoch.
@@ -21,23 +23,23 @@ pub fn train(
     start: Snapshot,
     output: &Path,
     fingerprint: &str,
-    printer: &Printer,
+    monitor: &dyn Monitor,
 ) -> Result<Checkpoint> {
-    let file = CheckpointFile { path: beside(output), fingerprint };
+    let file = CheckpointFile { path: beside(output, SUFFIX), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
         Found::Checkpoint(checkpoint) => {
             let (done, epochs) = (checkpoint.epochs.len(), training.recipe.epochs);
-            printer.note(&format!("resuming: {done} of {epochs} epochs done"));
+            monitor.note(&format!("resuming: {done} of {epochs} epochs done"));
             checkpoint
         }
         Found::Nothing => Checkpoint::start(start),
         Found::Other(why) => {
-            printer.note(&format!("`{}` {why}; starting over", file.path.display()));
+            monitor.note(&format!("`{}` {why}; starting over", file.path.display()));
             Checkpoint::start(start)
         }
     };
-    file.announce(&start, training.recipe.epochs);
-    let mut display = Display { printer, training, bar: None, file: &file, failure: None };
+    file.announce(&start, training.recipe.epochs, monitor);
+    let mut display = Display { monitor, training, bar: None, file: &file, failure: None };
     let done = training.run(start, &mut display);
     match display.failure {
         Some(failure) => Err(failure),
@@ -48,13 +50,7 @@ pub fn train(
 /// Removes the checkpoint of a run whose output is whole.
 pub fn forget(output: &Path) {
     // One left over does no harm: only the same run would use it.
-    let _ = std::fs::remove_file(beside(output));
-}
-
-fn beside(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".checkpoint");
-    PathBuf::from(name)
+    let _ = std::fs::remove_file(beside(output, SUFFIX));
 }
 
 /// The state after the last finished epoch.
@@ -65,8 +61,8 @@ struct CheckpointFile<'a> {
 
 impl CheckpointFile<'_> {
     /// Notes what a signal would leave.
-    fn announce(&self, checkpoint: &Checkpoint, total: usize) {
-        signals::keep(Kept::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
+    fn announce(&self, checkpoint: &Checkpoint, total: usize, monitor: &dyn Monitor) {
+        monitor.keep(Kept::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
     }
 
     fn save(&self, checkpoint: &Checkpoint) -> Result<()> {
@@ -84,8 +80,8 @@ impl CheckpointFile<'_> {
             return Ok(Found::Nothing);
         }
         self.read(network, n_classes).map_err(|cause| {
-            user_error(
-                format!("`{}` is not a readable checkpoint: {cause:#}", self.path.display()),
+            Error::input(
+                format!("`{}` is not a readable checkpoint: {cause}", self.path.display()),
                 "move it elsewhere to start over",
             )
         })
@@ -121,18 +117,18 @@ enum Found {
 
 /// A bar per epoch, a line after it, and a checkpoint.
 struct Display<'a> {
-    printer: &'a Printer,
+    monitor: &'a dyn Monitor,
     training: &'a Training<'a>,
-    bar: Option<ProgressBar>,
+    bar: Option<Progress>,
     file: &'a CheckpointFile<'a>,
     /// Why the training was ended from here.
-    failure: Option<anyhow::Error>,
+    failure: Option<Error>,
 }
 
 impl Watcher for Display<'_> {
     fn epoch_starts(&mut self, epoch: usize, batches: usize) {
         let recipe = self.training.recipe;
-        let bar = self.printer.progress((batches * recipe.batch) as u64, "images");
+        let bar = self.monitor.progress((batches * recipe.batch) as u64, "images");
         bar.set_message(format!("epoch {epoch}/{}", recipe.epochs));
         self.bar = Some(bar);
     }
@@ -145,12 +141,12 @@ impl Watcher for Display<'_> {
 
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> labelsieve_vision::Result<()> {
         if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+            bar.finish();
         }
         if let Some(epoch) = checkpoint.epochs.last() {
             let validation =
                 epoch.validation.map_or(String::new(), |v| format!("   validation {} %", percent(v)));
-            self.printer.note(&format!(
+            self.monitor.note(&format!(
                 "epoch {:>3}/{}   rate {:.4}   loss {:.3}   training {} %{validation}",
                 epoch.epoch,
                 self.training.recipe.epochs,
@@ -163,7 +159,7 @@ impl Watcher for Display<'_> {
             self.failure = Some(error);
             labelsieve_vision::Error::Device("the checkpoint could not be written".to_owned())
         })?;
-        self.file.announce(checkpoint, self.training.recipe.epochs);
+        self.file.announce(checkpoint, self.training.recipe.epochs, self.monitor);
         Ok(())
     }
 }

@@ -3,59 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use labelsieve::Features;
-use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates};
+use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, read_candidates};
 use serde::Serialize;
 
-use crate::copies::{Copies, comparable_ids};
-use crate::hint::user_error;
-use crate::left_out::{LeftOut, counts};
+use super::copies::{Copies, comparable_ids};
+use super::left_out::{LeftOut, counts};
+use super::same_network::MixedNetworks;
+use super::swapped;
+use super::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
+use crate::error::{Error, Result};
+use crate::monitor::Monitor;
 use crate::near_name::nearest;
-use crate::printer::Printer;
 use crate::resume;
-use crate::same_network::MixedArguments;
-use crate::swapped;
-
-/// Names of columns, for Parquet files that do not use the usual ones.
-#[derive(clap::Args, Clone, Debug, Default, Serialize)]
-#[command(next_help_heading = "Columns of Parquet files")]
-pub struct Columns {
-    /// Column of embeddings [default: embedding, features, vector or the only list of numbers]
-    #[arg(long, value_name = "NAME")]
-    embedding_column: Option<String>,
-
-    /// Column of class names [default: class or label]
-    #[arg(long, value_name = "NAME")]
-    pub label_column: Option<String>,
-
-    /// Column of ids [default: id, key, uid or image_path; else row numbers]
-    #[arg(long, value_name = "NAME")]
-    pub id_column: Option<String>,
-}
-
-impl Columns {
-    /// Opens a table; `labels` is a separate file of labels, for `.npy` features. `-v` says where ids come from if not
-    /// from the file itself.
-    pub fn open(&self, path: &Path, labels: Option<&Path>, printer: &Printer) -> Result<ExampleTable> {
-        let columns = TableColumns {
-            embedding: self.embedding_column.clone(),
-            label: self.label_column.clone(),
-            id: self.id_column.clone(),
-            labels: labels.map(Path::to_path_buf),
-        };
-        let table = ExampleTable::open(path, &columns)?;
-        if let Some(beside) = &table.ids_table {
-            let (path, beside) = (path.display(), beside.display());
-            printer.detail(&format!("ids and classes of `{path}` are those in `{beside}`"));
-        }
-        Ok(table)
-    }
-}
 
 /// The clean examples and the candidates of every class.
 pub struct Pools {
+    /// The clean examples of all classes.
     pub clean: ExampleTable,
+    /// The noisy examples of all classes.
     pub noisy: ExampleTable,
     /// In the order of the clean file's classes.
     pub classes: Vec<ClassRows>,
@@ -68,8 +33,11 @@ pub struct Pools {
 
 /// The rows of one class.
 pub struct ClassRows {
+    /// Its name.
     pub name: String,
+    /// Rows of the clean table.
     pub clean: Vec<usize>,
+    /// Rows of the noisy table.
     pub noisy: Vec<usize>,
     /// With a candidate file, which of its rows each noisy example comes from.
     candidates: Option<Vec<usize>>,
@@ -95,47 +63,34 @@ impl ClassRows {
 }
 
 /// Which files hold the examples.
-#[derive(clap::Args, Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct PoolFiles {
-    /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
-    #[arg(long, value_name = "FILE")]
+    /// Clean examples with their classes.
     #[serde(serialize_with = "resume::debug")]
-    pub clean: PathBuf,
-
-    /// Noisy examples: the same formats
-    #[arg(long, value_name = "FILE")]
+    pub clean: Table,
+    /// Noisy examples.
     #[serde(serialize_with = "resume::debug")]
-    pub noisy: PathBuf,
-
-    /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
-    #[arg(long, value_name = "FILE")]
+    pub noisy: Table,
+    /// Which noisy examples are candidates of which class; else the noisy table's own labels say so.
     #[serde(serialize_with = "resume::debug")]
-    pub clean_labels: Option<PathBuf>,
-
-    /// Noisy classes of the noisy examples, for .npy
-    #[arg(long, value_name = "FILE")]
-    #[serde(serialize_with = "resume::debug")]
-    pub noisy_labels: Option<PathBuf>,
+    pub candidates: Option<PathBuf>,
+    /// Whether features of two networks may be used together. It decides whether there is a result, not which.
+    #[serde(skip)]
+    pub mixed: MixedNetworks,
 }
 
 impl PoolFiles {
     /// All files that decide the result.
     pub fn paths(&self) -> Vec<&Path> {
-        let labels = [&self.clean_labels, &self.noisy_labels].into_iter().flatten();
-        [&self.clean, &self.noisy].into_iter().chain(labels).map(PathBuf::as_path).collect()
+        let tables = self.clean.paths().chain(self.noisy.paths());
+        tables.chain(self.candidates.as_deref()).collect()
     }
 
     /// Opens both tables and checks that they share a space and that every example has an id of its own.
-    pub fn open(
-        &self,
-        columns: &Columns,
-        mixed: &MixedArguments,
-        printer: &Printer,
-    ) -> Result<(ExampleTable, ExampleTable)> {
-        let clean = columns.open(&self.clean, self.clean_labels.as_deref(), printer)?;
-        let mut noisy = columns.open(&self.noisy, self.noisy_labels.as_deref(), printer)?;
+    pub fn open(&self, monitor: &dyn Monitor) -> Result<(ExampleTable, ExampleTable)> {
+        let (clean, mut noisy) = (self.clean.open(monitor)?, self.noisy.open(monitor)?);
         if clean.is_empty() {
-            return Err(user_error(
+            return Err(Error::input(
                 format!("`{}` holds no examples", clean.path.display()),
                 "every class needs at least one clean example",
             ));
@@ -145,7 +100,7 @@ impl PoolFiles {
             noisy.features = Matrix::in_memory(&noisy.path, clean.features.cols(), Vec::new());
         }
         if noisy.features.cols() != clean.features.cols() {
-            return Err(user_error(
+            return Err(Error::input(
                 format!(
                     "`{}` has {} columns, but the clean examples in `{}` have {}",
                     noisy.path.display(),
@@ -156,7 +111,7 @@ impl PoolFiles {
                 "extract both with the same backbone",
             ));
         }
-        mixed.check(&[(&clean).into(), (&noisy).into()])?;
+        self.mixed.check(&[(&clean).into(), (&noisy).into()])?;
         check_clean_ids(&clean)?;
         rows_by_id(&noisy)?; // what `train` will look them up with, better refused before the work
         Ok((clean, noisy))
@@ -166,15 +121,9 @@ impl PoolFiles {
 impl Pools {
     /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id. Clean
     /// examples that are candidates of their own class, by id, are taken out of its pool.
-    pub fn open(
-        files: &PoolFiles,
-        columns: &Columns,
-        candidates: Option<&Path>,
-        mixed: &MixedArguments,
-        printer: &Printer,
-    ) -> Result<Pools> {
-        let (clean, noisy) = files.open(columns, mixed, printer)?;
-        let table = candidates.map(read_candidates).transpose()?;
+    pub fn open(files: &PoolFiles, monitor: &dyn Monitor) -> Result<Pools> {
+        let (clean, noisy) = files.open(monitor)?;
+        let table = files.candidates.as_deref().map(read_candidates).transpose()?;
         swapped::check(&clean, &noisy, table.as_ref())?;
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let mut classes: Vec<ClassRows> = clean_rows
@@ -194,9 +143,9 @@ impl Pools {
     }
 
     /// Names the classes that lose candidates.
-    pub fn warn_of_left_out(&self, printer: &Printer) {
+    pub fn warn_of_left_out(&self, monitor: &dyn Monitor) {
         let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
-        self.left_out.warn(&known, (&self.clean.path, &self.noisy.path), printer);
+        self.left_out.warn(&known, (&self.clean.path, &self.noisy.path), monitor);
     }
 
     /// The name by which a candidate was found, where a candidate file says so.
@@ -204,47 +153,6 @@ impl Pools {
         let rows = class.candidates.as_ref()?;
         Some(&self.matched_names.as_ref()?.matched_names[rows[i]])
     }
-}
-
-/// Reads rows of a table as features.
-pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
-    let dim = table.features.cols().max(1);
-    let mut data = vec![0f32; rows.len() * dim];
-    table.features.read_rows(rows, &mut data)?;
-    Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
-}
-
-/// The labels of a table, or how to give them.
-pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels> {
-    table.labels.as_ref().ok_or_else(|| {
-        user_error(
-            format!("`{}` holds no classes", table.path.display()),
-            format!(
-                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
-                 name with --label-column)"
-            ),
-        )
-    })
-}
-
-/// The rows of each class, in the order of its names.
-pub fn rows_by_class(labels: &Labels) -> Vec<(String, Vec<usize>)> {
-    let mut rows: Vec<(String, Vec<usize>)> =
-        labels.names.iter().map(|name| (name.clone(), Vec::new())).collect();
-    for (row, &code) in labels.codes.iter().enumerate() {
-        rows[code as usize].1.push(row);
-    }
-    rows
-}
-
-/// Where each id of a table is. Two rows of one name would make every join by id a guess.
-pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
-    let Ids::Given(ids) = &table.ids else { return Ok(RowsById::Numbers(table.len())) };
-    let mut rows = HashMap::with_capacity(ids.len());
-    for (row, id) in ids.iter().enumerate() {
-        check_id(table, row, id, rows.insert(id.as_str(), row))?;
-    }
-    Ok(RowsById::Names(rows))
 }
 
 /// A clean example may be one of several classes, but of each only once.
@@ -256,36 +164,6 @@ fn check_clean_ids(table: &ExampleTable) -> Result<()> {
         check_id(table, row, id, rows.insert((id.as_str(), class), row))?;
     }
     Ok(())
-}
-
-fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Option<usize>) -> Result<()> {
-    let refused = |found: String| {
-        Err(user_error(
-            format!("`{}`: row {row}: expected an id of its own, found {found}", table.path.display()),
-            "relevance is kept by id, so every example needs one; choose another column with --id-column, or leave out \
-             what is there twice",
-        ))
-    };
-    match earlier {
-        _ if id.is_empty() => refused("an empty one".to_owned()),
-        Some(first) => refused(format!("`{id}`, which is row {first} too")),
-        None => Ok(()),
-    }
-}
-
-/// A lookup from ids to rows.
-pub enum RowsById<'a> {
-    Numbers(usize),
-    Names(HashMap<&'a str, usize>),
-}
-
-impl RowsById<'_> {
-    pub fn get(&self, id: &str) -> Option<usize> {
-        match self {
-            RowsById::Numbers(n) => id.parse().ok().filter(|row| row < n),
-            RowsById::Names(rows) => rows.get(id).copied(),
-        }
-    }
 }
 
 /// Adds the noisy rows by the table's own labels; returns those of no class with clean examples.
@@ -343,17 +221,17 @@ fn nothing_left(
     classes: &[ClassRows],
     left_out: &LeftOut,
     (clean, source, features): (&Path, &Path, &Path),
-) -> anyhow::Error {
+) -> Error {
     let (clean, source, features) = (clean.display(), source.display(), features.display());
     let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let Some(other) = left_out.without_clean.keys().next() else {
         let n = left_out.len();
         return match &left_out.first_without_features {
-            Some(id) => user_error(
+            Some(id) => Error::input(
                 format!("none of the {n} candidates in `{source}` has features in `{features}`: e.g. `{id}`"),
                 "the ids of both files must be the same; choose the column with --id-column",
             ),
-            None => user_error(
+            None => Error::input(
                 format!("`{source}` holds no candidates"),
                 "`labelsieve match` finds them; its statistics say which classes have any",
             ),
@@ -361,7 +239,7 @@ fn nothing_left(
     };
     if !left_out.without_features.is_empty() {
         let without_features: usize = left_out.without_features.values().sum();
-        return user_error(
+        return Error::input(
             format!(
                 "none of the {} candidates in `{source}` is left: {} are of classes without a clean example in \
                  `{clean}`, {without_features} have no features in `{features}`",
@@ -377,7 +255,7 @@ fn nothing_left(
         Some((name, meant)) => (meant, name.as_str()),
         None => (known.first().copied().unwrap_or("none"), other.as_str()),
     };
-    user_error(
+    Error::input(
         format!("`{clean}` and `{source}` have no class in common: one has `{here}`, the other `{there}`"),
         match near {
             Some(_) => {

@@ -1,17 +1,19 @@
-//! What makes two runs the same run, so that the second may go on where the first was killed.
+//! What makes two runs the same run, so that the second may resume where the first was killed: [`Key`].
+
+pub mod checkpoint;
+pub mod lock;
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve::level::Level;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::printer::Printer;
-use crate::signals::{self, Kept};
+use crate::monitor::{Kept, Monitor};
 
 /// Counts the ways that random numbers were ever drawn in: one seed gives other numbers in another.
 const DRAWS: u32 = 2;
@@ -71,10 +73,10 @@ impl Key {
     }
 
     /// The key as a text: the same for the same run. A run with a fleeting input is like no other, and says so.
-    pub fn text(&self, printer: &Printer) -> String {
+    pub fn text(&self, monitor: &dyn Monitor) -> String {
         let mut lines = self.lines.clone();
         if let Some(path) = &self.fleeting {
-            printer.note(&format!(
+            monitor.note(&format!(
                 "`{}` is no regular file, so this run cannot be resumed when it is stopped",
                 path.display()
             ));
@@ -87,7 +89,7 @@ impl Key {
 }
 
 /// For `serialize_with`: an argument as the program sees it. Paths need not be UTF-8, and some types have no other form.
-pub fn debug<S: Serializer>(value: &impl Debug, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn debug<S: Serializer>(value: &impl Debug, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{value:?}"))
 }
 
@@ -119,17 +121,17 @@ pub fn open(
     path: &Path,
     key: &Key,
     (total, unit): (Option<usize>, &str),
-    printer: &Printer,
+    monitor: &dyn Monitor,
 ) -> Result<(Journal, Vec<JournalRecord>)> {
-    let (journal, records) = Journal::open(path, &key.text(printer))?;
-    signals::keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
+    let (journal, records) = Journal::open(path, &key.text(monitor))?;
+    monitor.keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
     match journal.start() {
         JournalStart::Resumed if !records.is_empty() => {
             let of = total.map_or(String::new(), |total| format!("of {total} "));
-            printer.note(&format!("resuming: {} {of}{unit} done (`{}`)", records.len(), path.display()));
+            monitor.note(&format!("resuming: {} {of}{unit} done (`{}`)", records.len(), path.display()));
         }
         JournalStart::Replaced => {
-            printer.note(&format!(
+            monitor.note(&format!(
                 "`{}` was made with different settings or files; starting over",
                 path.display()
             ));
@@ -142,7 +144,7 @@ pub fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::printer::Verbosity;
+    use crate::monitor::Silent;
 
     #[derive(Serialize)]
     struct Arguments {
@@ -154,7 +156,7 @@ mod tests {
 
     fn text(arguments: &Arguments, excluded: &[&str], files: &[&Path]) -> Result<String> {
         let key = Key::new("test", arguments, excluded)?.with_files(files)?;
-        Ok(key.text(&Printer::new(Verbosity::Quiet)))
+        Ok(key.text(&Silent::default()))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use labelsieve::Features;
 use labelsieve_data::{ExampleTable, Ids};
 
-use crate::printer::Printer;
+use crate::monitor::Monitor;
 
 /// How many candidates were taken out, and how they were known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub struct Copies {
 
 impl Copies {
     /// Says how many there were, if any; `content` is what was compared besides ids.
-    pub fn say(&self, content: &str, printer: &Printer) {
+    pub fn say(&self, content: &str, monitor: &dyn Monitor) {
         let Copies { by_id, by_content } = self;
         if by_id + by_content > 0 {
-            printer.note(&format!(
+            monitor.note(&format!(
                 "{} candidates are clean examples of their own class and count once, as clean: {by_id} by id, \
                  {by_content} by identical {content}",
                 by_id + by_content

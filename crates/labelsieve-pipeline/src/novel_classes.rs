@@ -4,26 +4,29 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{RelevanceTable, read_relevance};
-use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, Storage};
+use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
-use crate::copies::Copies;
-use crate::hint::user_error;
-use crate::image_inputs::{DamageArguments, encoded, is_bad_file, warn_of_skipped};
-use crate::network::OpenedNetwork;
-use crate::printer::Printer;
+use crate::inputs::copies::Copies;
+use crate::error::Error;
+use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped};
+use crate::inputs::network::OpenedNetwork;
+use crate::monitor::Monitor;
 
 /// Images of the novel classes, and of the base classes if these are to go on learning.
 pub struct Sources {
+    /// Those of the novel classes.
     pub novel: ImageSource,
+    /// Those of the base classes.
     pub base: Option<ImageSource>,
-    pub damage: DamageArguments,
+    /// What to do about images that cannot be read.
+    pub on_damage: OnDamage,
 }
 
 /// The novel classes in memory.
@@ -52,7 +55,7 @@ impl NovelClasses {
         relevance: &Path,
         sources: &Sources,
         opened: &OpenedNetwork,
-        printer: &Printer,
+        monitor: &dyn Monitor,
     ) -> Result<NovelClasses> {
         let table = read_relevance(relevance)?;
         let clean = (0..table.ids.len()).filter(|&i| table.is_clean[i]);
@@ -60,15 +63,15 @@ impl NovelClasses {
         names.sort();
         names.dedup();
         if names.is_empty() {
-            return Err(user_error(
+            return Err(Error::input(
                 format!("`{}` holds no clean example", relevance.display()),
                 "give the relevance as `labelsieve clean` writes it, with the clean examples in it",
             ));
         }
-        let images = decode(&table, sources, opened, printer)?;
-        let (mut examples, by_id) = examples(&table, &names, &rows_by_id(&images, opened)?, printer)?;
+        let images = decode(&table, sources, opened, monitor)?;
+        let (mut examples, by_id) = examples(&table, &names, &rows_by_id(&images, opened)?, monitor)?;
         let by_content = leave_out_clean_pictures(&mut examples, &|row| images.image(row).pixels());
-        Copies { by_id, by_content }.say("images", printer);
+        Copies { by_id, by_content }.say("images", monitor);
         Ok(NovelClasses { names, images: Arc::new(images), examples })
     }
 
@@ -77,15 +80,15 @@ impl NovelClasses {
         &self,
         learner: &mut dyn Learner,
         opened: &OpenedNetwork,
-        printer: &Printer,
+        monitor: &dyn Monitor,
     ) -> Result<Vec<f32>> {
         let dim = opened.network.dim();
-        let progress = printer.progress(self.examples.len() as u64, "images");
+        let progress = monitor.progress(self.examples.len() as u64, "images");
         progress.set_message("prototypes");
         let rows: Vec<usize> = self.examples.iter().map(|example| example.row).collect();
         let look = (opened.metadata.image_size, opened.view);
         let features = dataset_features(learner, &self.images, &rows, look, |n| progress.inc(n as u64))?;
-        progress.finish_and_clear();
+        progress.finish();
 
         let mut sets = vec![(Vec::new(), Vec::new(), Vec::new()); self.names.len()];
         for (example, feature) in self.examples.iter().zip(features.chunks_exact(dim)) {
@@ -124,11 +127,11 @@ fn decode(
     table: &RelevanceTable,
     sources: &Sources,
     opened: &OpenedNetwork,
-    printer: &Printer,
+    monitor: &dyn Monitor,
 ) -> Result<Dataset> {
     let wanted: HashSet<&str> = table.ids.iter().collect();
     let lengths = [&sources.novel].into_iter().chain(&sources.base).filter_map(ImageSource::len_hint);
-    let progress = printer.progress(lengths.sum::<usize>() as u64, "images");
+    let progress = monitor.progress(lengths.sum::<usize>() as u64, "images");
     progress.set_message("decoding");
     let novel = sources
         .novel
@@ -144,14 +147,14 @@ fn decode(
     let options = DatasetOptions {
         storage: Storage::ShorterSide(input.height.max(input.width) * 8 / 7),
         size: (input.height, input.width),
-        on_damage: sources.damage.on_damage(),
+        on_damage: sources.on_damage,
         classes: Some(opened.metadata.classes.iter().cloned().chain([NOVEL.to_owned()]).collect()),
         ..DatasetOptions::default()
     };
     let images = Dataset::decode(novel.chain(base), &options);
-    progress.finish_and_clear();
-    sources.damage.check(images.skipped())?;
-    warn_of_skipped(images.skipped(), printer);
+    progress.finish();
+    check_damage(sources.on_damage, images.skipped())?;
+    warn_of_skipped(images.skipped(), monitor);
     Ok(images)
 }
 
@@ -161,7 +164,7 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
     let mut rows = HashMap::new();
     for (row, id) in images.ids().iter().enumerate().filter(|(row, _)| images.labels()[*row] == novel) {
         if rows.insert(id.as_str(), row).is_some() {
-            return Err(user_error(
+            return Err(Error::input(
                 format!("two of the images have the id `{id}`"),
                 "put all images below one folder and embed from there, or give them ids of their own",
             ));
@@ -176,7 +179,7 @@ fn examples(
     table: &RelevanceTable,
     names: &[String],
     rows: &HashMap<&str, usize>,
-    printer: &Printer,
+    monitor: &dyn Monitor,
 ) -> Result<(Vec<Example>, usize)> {
     let number: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
     let (mut examples, mut missing, mut by_id) = (Vec::new(), 0, 0);
@@ -196,7 +199,7 @@ fn examples(
                 examples.push(Example { row, class, relevance, is_clean });
             }
             (None, _) if is_clean => {
-                return Err(user_error(
+                return Err(Error::input(
                     format!("the clean example `{id}` of class `{class}` is not among the images"),
                     "the ids of --images must be those of the features, as `labelsieve embed` keeps them",
                 ));
@@ -205,7 +208,7 @@ fn examples(
         }
     }
     if missing > 0 {
-        printer.warning(&format!("{missing} candidates have no image that can be read, or no class"));
+        monitor.warning(&format!("{missing} candidates have no image that can be read, or no class"));
     }
     Ok((examples, by_id))
 }
@@ -229,7 +232,7 @@ mod tests {
     use labelsieve_data::Labels;
 
     use super::*;
-    use crate::printer::Verbosity;
+    use crate::monitor::Silent;
 
     #[test]
     fn a_clean_example_that_is_a_candidate_of_its_class_counts_once() {
@@ -244,7 +247,7 @@ mod tests {
         };
         let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();
         let names = ["cat".to_owned(), "owl".to_owned()];
-        let (mut found, by_id) = examples(&table, &names, &rows, &Printer::new(Verbosity::Quiet)).unwrap();
+        let (mut found, by_id) = examples(&table, &names, &rows, &Silent::default()).unwrap();
         assert_eq!(by_id, 1);
         let pixels = ["same", "other", "third", "same"].map(str::as_bytes);
         assert_eq!(leave_out_clean_pictures(&mut found, &|row| pixels[row]), 1, "d shows what a shows");

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve_data::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Architecture, Network, Pca, Snapshot, Stem, weights};
 use serde::de::DeserializeOwned;
 
-use crate::hint::user_error;
+use crate::error::Error;
 
 /// A network that is ready for a device.
 pub struct OpenedNetwork {
@@ -43,14 +43,14 @@ pub fn open_network(
     let mut metadata = match file.metadata {
         Some(metadata) => metadata,
         None => guess(&file.tensors).ok_or_else(|| {
-            user_error(
+            Error::input(
                 format!("`{}` holds no network that is known here", path.display()),
                 "give a file of `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's names",
             )
         })?,
     };
     if metadata.architecture.is_empty() {
-        return Err(user_error(
+        return Err(Error::input(
             format!("`{}` holds no network", path.display()),
             "a file with a PCA alone goes to --pca",
         ));
@@ -73,7 +73,7 @@ pub fn open_network(
         Wanted::Classifier => metadata.classes.len(),
     };
     if wanted == Wanted::Classifier && n_classes == 0 {
-        return Err(user_error(
+        return Err(Error::input(
             format!("`{}` is a network without a classifier", path.display()),
             "`labelsieve pretrain` and `labelsieve train --classifier finetune` write networks with one",
         ));

@@ -1,15 +1,17 @@
 //! How long and how much memory, before the work begins.
 
+use std::fmt;
 use std::time::Instant;
 
-use anyhow::Result;
 use labelsieve::graph::NoisyGraph;
 use labelsieve::random::Stream;
 use labelsieve::schedule::{LARGE, batches};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use serde::Serialize;
 
-use crate::printer::Printer;
+use crate::error::Result;
 use crate::table;
+
 
 /// Seconds of a class of z noisy rows: search grows with z², training with z. Measured on a small problem of the same
 /// width on this machine, in a fraction of a second.
@@ -59,8 +61,39 @@ impl Speed {
     }
 }
 
+/// How much work it is, and what it takes on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Classes to score.
+    pub n_classes: usize,
+    /// Candidates of all classes.
+    pub n_candidates: usize,
+    /// Candidates of the largest class.
+    pub largest_class: usize,
+    /// Numbers per row.
+    pub dim: usize,
+    /// Peak memory, without the program itself.
+    pub memory_bytes: u64,
+    /// Wall time with all threads.
+    pub seconds: f64,
+    /// Threads that would work.
+    pub n_threads: usize,
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Estimate { n_classes, n_candidates, largest_class, dim, n_threads, .. } = self;
+        let (memory, time) = (table::bytes(self.memory_bytes), table::seconds(self.seconds));
+        writeln!(f, "classes       {n_classes}")?;
+        writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
+        writeln!(f, "memory        about {memory}")?;
+        write!(f, "time          about {time} on {n_threads} threads (measured on {SAMPLE} generated rows just now)")
+    }
+}
+
 /// What is to be done, and what is in memory meanwhile.
 pub struct Work<'a> {
+    /// How relevance is scored.
     pub method: &'a Method,
     /// Numbers per row.
     pub dim: usize,
@@ -102,20 +135,19 @@ impl Work<'_> {
         Ok(self.bytes_in_memory + self.n_clean as u64 * row + n_candidates as u64 * RESULT + batch)
     }
 
-    /// Prints what it would take.
-    pub fn print(&self, printer: &Printer) -> Result<()> {
+    /// What it would take on this machine.
+    pub fn estimate(&self) -> Result<Estimate> {
         let speed = Speed::measure(self.method, self.dim)?;
-        let total: usize = self.pool_sizes.iter().sum();
-        let largest = self.pool_sizes.iter().copied().max().unwrap_or(0);
-        let memory = table::bytes(self.memory(speed.n_threads as usize)?);
-        printer.data(&format!("classes       {}", self.pool_sizes.len()))?;
-        printer.data(&format!("candidates    {total} (largest class {largest}), {} columns", self.dim))?;
-        printer.data(&format!("memory        about {memory}"))?;
-        printer.data(&format!(
-            "time          about {} on {} threads (measured on {SAMPLE} generated rows just now)",
-            table::seconds(speed.seconds(&self.pool_sizes)),
-            speed.n_threads
-        ))
+        let n_threads = speed.n_threads as usize;
+        Ok(Estimate {
+            n_classes: self.pool_sizes.len(),
+            n_candidates: self.pool_sizes.iter().sum(),
+            largest_class: self.pool_sizes.iter().copied().max().unwrap_or(0),
+            dim: self.dim,
+            memory_bytes: self.memory(n_threads)?,
+            seconds: speed.seconds(&self.pool_sizes),
+            n_threads,
+        })
     }
 }
 

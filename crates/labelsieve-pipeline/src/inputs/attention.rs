@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, WeightMatrix};
 use labelsieve_data::SavedAttention;

@@ -1,13 +1,13 @@
 //! One process at a time works on an output.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Error, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve_data::DataError;
 
-use crate::hint::user_error;
+use crate::error::Error;
 
 /// Held while a command works on an output that it may go on with after a kill. The system lets go of it when the process
 /// ends, however it ends; a lock file that a kill left behind is in nobody's way.
@@ -41,7 +41,7 @@ impl OutputLock {
                 lock.file = Some(file);
                 Ok(lock)
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(user_error(
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(Error::input(
                 format!("another process is working on `{}`", output.display()),
                 "wait until it has finished, or choose another output with -o",
             )),
@@ -67,7 +67,7 @@ impl Drop for OutputLock {
 }
 
 /// The file at `path`, locked; [`ErrorKind::WouldBlock`] if somebody else holds it.
-fn open_locked(path: &Path) -> Result<File, Error> {
+fn open_locked(path: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {

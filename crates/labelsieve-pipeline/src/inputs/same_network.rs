@@ -3,28 +3,32 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve_data::{ExampleTable, NETWORK_KEY, RelevanceTable};
-use serde::Serialize;
 
-use crate::hint::user_error;
+use crate::error::Error;
 
 /// Whether features of two networks may be used together all the same.
-#[derive(clap::Args, Clone, Debug, Default, Serialize)]
-pub struct MixedArguments {
-    /// Accept features of different networks in one run
-    #[arg(long)]
-    allow_mixed: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MixedNetworks {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They are taken as they are.
+    Accept,
 }
 
 /// A file, and the network that it says its features come from.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
+    /// The file.
     pub path: &'a Path,
+    /// The fingerprint of the network, where the file has one.
     pub network: Option<&'a str>,
 }
 
 impl<'a> Origin<'a> {
+    /// A file and what it says.
     pub fn new(path: &'a Path, network: Option<&'a String>) -> Origin<'a> {
         Origin { path, network: network.map(String::as_str) }
     }
@@ -42,13 +46,13 @@ impl<'a> From<&'a RelevanceTable> for Origin<'a> {
     }
 }
 
-impl MixedArguments {
+impl MixedNetworks {
     /// Refuses files that name different networks. Files that name none, from elsewhere, go with all.
-    pub fn check(&self, files: &[Origin]) -> Result<()> {
+    pub fn check(self, files: &[Origin]) -> Result<()> {
         let named = || files.iter().filter_map(|file| Some((file.path, file.network?)));
         let Some((path, network)) = named().next() else { return Ok(()) };
         match named().find(|(_, other)| *other != network) {
-            Some((other_path, other)) if !self.allow_mixed => Err(user_error(
+            Some((other_path, other)) if self == MixedNetworks::Refuse => Err(Error::input(
                 format!(
                     "`{}` is of the network {other}, but `{}` of {network}",
                     other_path.display(),
@@ -86,14 +90,14 @@ mod tests {
 
     #[test]
     fn files_without_a_network_go_with_all_and_others_must_agree() {
-        let strict = MixedArguments::default();
+        let strict = MixedNetworks::default();
         let agreeing = [of("a", None), of("b", Some("x 1")), of("c", None), of("d", Some("x 1"))];
         strict.check(&agreeing).unwrap();
         assert_eq!(common_network(&agreeing).as_deref(), Some("x 1"));
         let mixed = [of("a", None), of("b", Some("x 1")), of("c", Some("x 2"))];
         let error = strict.check(&mixed).unwrap_err().to_string();
         assert_eq!(error, "`c` is of the network x 2, but `b` of x 1");
-        MixedArguments { allow_mixed: true }.check(&mixed).unwrap();
+        MixedNetworks::Accept.check(&mixed).unwrap();
         assert_eq!(common_network(&mixed), None);
         assert_eq!(common_network(&[]), None);
     }

@@ -3,43 +3,28 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use labelsieve::matching::{Leak, LeakGuard, LeakKind};
 use labelsieve_data::text::read_content_hashes;
 use labelsieve_data::{ExampleTable, LeakedExample, TableColumns};
 
-use crate::inputs::load;
-use crate::printer::Printer;
-use crate::same_network::MixedArguments;
+use crate::inputs::tables::load;
+use crate::monitor::Monitor;
+use crate::inputs::same_network::MixedNetworks;
 
-/// The options that switch the guard on.
-#[derive(clap::Args)]
-pub struct LeakArgs {
-    /// Features of the clean and test examples, which must not be among the candidates
-    #[arg(long, value_name = "FILE", requires = "features")]
-    guard_features: Vec<PathBuf>,
-
-    /// Features of the candidates, by the same network
-    #[arg(long, value_name = "FILE", requires = "guard_features")]
-    features: Option<PathBuf>,
-
-    /// Cosine from which two examples count as the same photo
-    #[arg(long, value_name = "COSINE", default_value_t = 0.95, value_parser = cosine)]
-    near_duplicate: f32,
-
-    /// Leave copies out instead of flagging them
-    #[arg(long, requires = "guard_features")]
-    drop_leaks: bool,
-
-    #[command(flatten)]
-    mixed: MixedArguments,
-}
-
-fn cosine(text: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("expected a number from 0 to 1".to_string()),
-    }
+/// Which examples must not be among the candidates, and how they are known.
+#[derive(Clone, Debug)]
+pub struct LeakCheck {
+    /// Features of the clean and test examples.
+    pub guard_features: Vec<PathBuf>,
+    /// Features of the candidates, by the same network.
+    pub features: PathBuf,
+    /// Cosine from which two examples count as the same photo.
+    pub near_duplicate: f32,
+    /// What becomes of copies.
+    pub fate: LeakFate,
+    /// Whether the files may be of two networks.
+    pub mixed: MixedNetworks,
 }
 
 /// Looks at this many rows at a time, so that a large collection needs no more memory than a small one.
@@ -48,31 +33,24 @@ const BLOCK_ROWS: usize = 1 << 16;
 /// What becomes of a candidate that is a copy of a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeakFate {
+    /// It is marked.
     Flag,
+    /// It is left out.
     Drop,
 }
 
 /// The examples of `--features` by id, with the guarded example that each is a copy of, if it is one.
 pub type CheckedExamples = HashMap<String, Option<LeakedExample>>;
 
-impl LeakArgs {
-    /// Whether copies are looked for.
-    pub fn is_on(&self) -> bool {
-        !self.guard_features.is_empty()
-    }
-
+impl LeakCheck {
     /// The files that are compared.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.features.iter().chain(&self.guard_features).map(PathBuf::as_path)
+        [&self.features].into_iter().chain(&self.guard_features).map(PathBuf::as_path)
     }
 
-    pub fn fate(&self) -> LeakFate {
-        if self.drop_leaks { LeakFate::Drop } else { LeakFate::Flag }
-    }
-
-    /// Compares the features with the guarded ones; `None` without a guard.
-    pub fn check(&self, printer: &Printer) -> Result<Option<CheckedExamples>> {
-        let Some(path) = &self.features else { return Ok(None) };
+    /// Compares the features with the guarded ones.
+    pub fn check(&self, monitor: &dyn Monitor) -> Result<CheckedExamples> {
+        let path = &self.features;
         let candidates = open(path)?;
         let hashes = read_content_hashes(path)?;
         let mut checked: CheckedExamples =
@@ -97,22 +75,22 @@ impl LeakArgs {
             }
         }
         let n_copies = checked.values().flatten().count();
-        printer.note(&format!("{n_copies} of {} examples are copies of guarded ones", candidates.len()));
-        Ok(Some(checked))
+        monitor.note(&format!("{n_copies} of {} examples are copies of guarded ones", candidates.len()));
+        Ok(checked)
     }
 
     /// Says what the guard found among the candidates, and what it could not look at.
-    pub fn report(&self, n_leaks: u64, n_unchecked: u64, printer: &Printer) {
+    pub fn report(&self, n_leaks: u64, n_unchecked: u64, monitor: &dyn Monitor) {
         if n_leaks > 0 {
-            let fate = match self.fate() {
+            let fate = match self.fate {
                 LeakFate::Flag => "flagged in column `leak_of`",
                 LeakFate::Drop => "dropped",
             };
-            printer.warning(&format!("{n_leaks} candidates are copies of guarded examples: {fate}"));
+            monitor.warning(&format!("{n_leaks} candidates are copies of guarded examples: {fate}"));
         }
-        if let Some(path) = self.features.as_ref().filter(|_| n_unchecked > 0) {
-            let path = path.display();
-            printer.warning(&format!(
+        if n_unchecked > 0 {
+            let path = self.features.display();
+            monitor.warning(&format!(
                 "{n_unchecked} candidates have no features in `{path}` and were not compared"
             ));
         }

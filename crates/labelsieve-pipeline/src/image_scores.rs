@@ -3,18 +3,19 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
+use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
-use labelsieve_vision::images::{Cause, DecodeLimits};
+use labelsieve_vision::images::{Cause, DecodeLimits, OnDamage};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 
-use crate::device::DeviceArguments;
-use crate::hint::user_error;
-use crate::image_inputs::{DamageArguments, encoded, warn_of_bad_files};
-use crate::network::{OpenedNetwork, Wanted, open_network};
-use crate::printer::Printer;
+use crate::device::open_networks;
+use crate::error::Error;
+use crate::inputs::images::{check_damage, encoded, warn_of_bad_files};
+use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
+use crate::monitor::Monitor;
 
 /// Images that go through the network together.
 const IMAGES: usize = 64;
@@ -27,13 +28,16 @@ pub struct ImageScorer {
 
 /// Some images with a row of scores each, one score per class of the network.
 pub struct ScoredImages {
+    /// Their ids.
     pub ids: Vec<String>,
     /// Their classes, where the source says so.
     pub labels: Vec<Option<String>>,
+    /// Their scores.
     pub scores: Scores,
 }
 
 impl ImageScorer {
+    /// Reads a network with a classifier.
     pub fn open(model: &Path) -> Result<ImageScorer> {
         let opened = open_network(model, Wanted::Classifier, None)?;
         let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
@@ -51,12 +55,12 @@ impl ImageScorer {
     pub fn score(
         &self,
         source: &ImageSource,
-        damage: DamageArguments,
-        device: &DeviceArguments,
-        printer: &Printer,
+        on_damage: OnDamage,
+        device: Device,
+        monitor: &dyn Monitor,
         mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let networks = device.open_networks(printer)?;
+        let networks = open_networks(device, monitor)?;
         let mut learner = networks.networks().learner(&self.opened.network, &self.opened.snapshot)?;
         let preparation = Preparation {
             size: self.opened.metadata.image_size,
@@ -64,14 +68,14 @@ impl ImageScorer {
             limits: DecodeLimits::default(),
             batch: IMAGES,
         };
-        let progress = printer.progress(source.len_hint().unwrap_or(0) as u64, "images");
+        let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
         let mut n_scored = 0;
         for prepared in prepare(source.images()?.map(encoded), preparation)? {
             let prepared = prepared?;
-            damage.check(&prepared.skipped)?;
-            warn_of_bad_files(&prepared.skipped, printer);
+            check_damage(on_damage, &prepared.skipped)?;
+            warn_of_bad_files(&prepared.skipped, monitor);
             for skipped in prepared.skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile) {
-                printer.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
+                monitor.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
             }
             if let Some(batch) = &prepared.batch {
                 n_scored += prepared.ids.len();
@@ -85,9 +89,9 @@ impl ImageScorer {
             }
             progress.inc(prepared.n_read as u64);
         }
-        progress.finish_and_clear();
+        progress.finish();
         match n_scored {
-            0 => Err(user_error(
+            0 => Err(Error::input(
                 "no readable images",
                 "check --images and --where; formats are JPEG, PNG, WebP, GIF, BMP and TIFF",
             )),

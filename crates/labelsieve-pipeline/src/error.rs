@@ -1,0 +1,102 @@
+//! The one error type of this crate.
+
+use std::fmt::Display;
+
+use labelsieve_data::DataError;
+
+/// What can go wrong between the files of a user and the files that are written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something that was given cannot be used.
+    #[error("{message}")]
+    Input {
+        /// What is wrong, with what was expected and what came.
+        message: String,
+        /// What to do about it, in the options of the command line.
+        hint: String,
+    },
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The method refused its input.
+    #[error(transparent)]
+    Method(#[from] labelsieve::Error),
+    /// A network could not be made, trained or used.
+    #[error(transparent)]
+    Vision(#[from] labelsieve_vision::Error),
+    /// A device could not be opened.
+    #[error(transparent)]
+    Device(#[from] labelsieve_cuda::Error),
+    /// The reader of a result that goes to no file, or its pipe.
+    #[error("cannot write to standard output: {0}")]
+    Stdout(std::io::Error),
+    /// A value that is not what its description says, in a file's metadata for instance.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Another error, and what was being done.
+    #[error("{context}: {cause}")]
+    During {
+        /// What was being done, or with which file.
+        context: String,
+        /// What went wrong.
+        cause: Box<Error>,
+    },
+    /// An assumption of this program does not hold.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Something that a user gave cannot be used, and what to do about it.
+    pub fn input(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Input { message: message.into(), hint: hint.into() }
+    }
+
+    /// The innermost error, without what was being done.
+    pub fn root(&self) -> &Error {
+        match self {
+            Error::During { cause, .. } => cause.root(),
+            error => error,
+        }
+    }
+
+    /// Whether the work ended because it was asked to.
+    pub fn is_stopped(&self) -> bool {
+        matches!(
+            self.root(),
+            Error::Method(labelsieve::Error::Stopped)
+        )
+    }
+}
+
+/// Says what was being done when something went wrong.
+pub trait Context<T> {
+    /// With a text that is ready.
+    fn context(self, context: impl Display) -> Result<T>;
+    /// With a text that is made only when it is needed.
+    fn with_context<D: Display>(self, context: impl FnOnce() -> D) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Context<T> for Result<T, E> {
+    fn context(self, context: impl Display) -> Result<T> {
+        self.with_context(|| context)
+    }
+
+    fn with_context<D: Display>(self, context: impl FnOnce() -> D) -> Result<T> {
+        self.map_err(|error| Error::During { context: context().to_string(), cause: Box::new(error.into()) })
+    }
+}
+
+/// What is missing although this program should have put it there.
+impl<T> Context<T> for Option<T> {
+    fn context(self, context: impl Display) -> Result<T> {
+        self.with_context(|| context)
+    }
+
+    fn with_context<D: Display>(self, context: impl FnOnce() -> D) -> Result<T> {
+        self.ok_or_else(|| Error::Internal(context().to_string()))
+    }
+}

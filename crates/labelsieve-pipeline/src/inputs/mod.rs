@@ -1,0 +1,12 @@
+//! From files to what the method works on: tables of examples joined into classes, images, networks.
+
+pub mod attention;
+pub mod copies;
+pub mod images;
+pub mod left_out;
+pub mod network;
+pub mod network_fingerprint;
+pub mod pools;
+pub mod same_network;
+pub mod swapped;
+pub mod tables;

@@ -1,0 +1,116 @@
+//! Tables of examples: opening them, reading rows, finding rows by class and by id.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use labelsieve::Features;
+use labelsieve_data::{ExampleTable, Ids, Labels, TableColumns};
+
+use crate::error::{Context, Error, Result};
+use crate::monitor::Monitor;
+
+/// A table of examples on disk, and how to read it.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// `.npz`, `.npy`, `.parquet` or a clip-retrieval folder.
+    pub path: PathBuf,
+    /// Names of its columns, and the file of its labels, where they are not the usual ones.
+    pub columns: TableColumns,
+}
+
+impl Table {
+    /// A table with the usual columns.
+    pub fn new(path: impl Into<PathBuf>) -> Table {
+        Table { path: path.into(), columns: TableColumns::default() }
+    }
+
+    /// All files that are read.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        [&self.path].into_iter().chain(&self.columns.labels).map(PathBuf::as_path)
+    }
+
+    /// Opens it, and tells the curious where ids come from if not from the file itself.
+    pub fn open(&self, monitor: &dyn Monitor) -> Result<ExampleTable> {
+        let table = ExampleTable::open(&self.path, &self.columns)?;
+        if let Some(beside) = &table.ids_table {
+            let (path, beside) = (self.path.display(), beside.display());
+            monitor.detail(&format!("ids and classes of `{path}` are those in `{beside}`"));
+        }
+        Ok(table)
+    }
+}
+
+/// Reads rows of a table as features.
+pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
+    let dim = table.features.cols().max(1);
+    let mut data = vec![0f32; rows.len() * dim];
+    table.features.read_rows(rows, &mut data)?;
+    Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
+}
+
+/// The labels of a table, or how to give them.
+pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels> {
+    table.labels.as_ref().ok_or_else(|| {
+        Error::input(
+            format!("`{}` holds no classes", table.path.display()),
+            format!(
+                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
+                 name with --label-column)"
+            ),
+        )
+    })
+}
+
+/// The rows of each class, in the order of its names.
+pub fn rows_by_class(labels: &Labels) -> Vec<(String, Vec<usize>)> {
+    let mut rows: Vec<(String, Vec<usize>)> =
+        labels.names.iter().map(|name| (name.clone(), Vec::new())).collect();
+    for (row, &code) in labels.codes.iter().enumerate() {
+        rows[code as usize].1.push(row);
+    }
+    rows
+}
+
+/// Where each id of a table is. Two rows of one name would make every join by id a guess.
+pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
+    let Ids::Given(ids) = &table.ids else { return Ok(RowsById::Numbers(table.len())) };
+    let mut rows = HashMap::with_capacity(ids.len());
+    for (row, id) in ids.iter().enumerate() {
+        check_id(table, row, id, rows.insert(id.as_str(), row))?;
+    }
+    Ok(RowsById::Names(rows))
+}
+
+/// A lookup from ids to rows.
+pub enum RowsById<'a> {
+    /// Rows have no ids but their numbers.
+    Numbers(usize),
+    /// Rows by the ids of the table.
+    Names(HashMap<&'a str, usize>),
+}
+
+impl RowsById<'_> {
+    /// The row of an id.
+    pub fn get(&self, id: &str) -> Option<usize> {
+        match self {
+            RowsById::Numbers(n) => id.parse().ok().filter(|row| row < n),
+            RowsById::Names(rows) => rows.get(id).copied(),
+        }
+    }
+}
+
+pub(super) fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Option<usize>) -> Result<()> {
+    let refused = |found: String| {
+        Err(Error::input(
+            format!("`{}`: row {row}: expected an id of its own, found {found}", table.path.display()),
+            "relevance is kept by id, so every example needs one; choose another column with --id-column, or leave out \
+             what is there twice",
+        ))
+    };
+    match earlier {
+        _ if id.is_empty() => refused("an empty one".to_owned()),
+        Some(first) => refused(format!("`{id}`, which is row {first} too")),
+        None => Ok(()),
+    }
+}
+

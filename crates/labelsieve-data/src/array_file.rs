@@ -76,7 +76,7 @@ impl ArrayFile {
     }
 
     /// All elements in the order in which they lie in the file.
-    pub(crate) fn read_flat_ints(&self) -> Result<Vec<i64>> {
+    pub fn read_flat_ints(&self) -> Result<Vec<i64>> {
         let size = self.header.dtype.size();
         let mut values = Vec::with_capacity(self.header.len());
         let mut chunk = Vec::new();
@@ -112,7 +112,8 @@ impl ArrayFile {
         self.bytes.read_exact_at(offset, out).map_err(DataError::io("read", &self.path))
     }
 
-    pub(crate) fn wrong_shape(&self, expected: &str) -> DataError {
+    /// The error for an array of another shape than `expected`.
+    pub fn wrong_shape(&self, expected: &str) -> DataError {
         DataError::malformed(&self.path, "npy shape", expected, format!("{:?}", self.header.shape))
     }
 }

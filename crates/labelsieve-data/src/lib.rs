@@ -20,7 +20,6 @@ pub mod images;
 mod input;
 mod journal;
 mod labels;
-mod legacy_numpy;
 mod matrix;
 mod network_file;
 mod npy;
@@ -34,7 +33,6 @@ mod prediction_file;
 mod regular_file;
 mod relevance_file;
 mod run_directory;
-mod splits;
 mod table;
 mod table_read;
 mod table_write;
@@ -57,7 +55,6 @@ pub use ids_table::ids_table_of;
 pub use input::is_stream;
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
-pub use legacy_numpy::LegacyNumpyRandom;
 pub use matrix::Matrix;
 pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision, Verified};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
@@ -72,7 +69,6 @@ pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
     PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
-pub use splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use table_write::TableFormat;
 pub use texts::Texts;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use labelsieve_data::{
-    CandidateRow, CandidateWriter, CategorySplits, ExampleTable, Journal, NpyHeader, Npz, NpzWriter,
-    RelevanceRow, RelevanceWriter, Result, SavedClassifier, TableColumns, read_candidates, read_relevance,
-    write_npy_f32,
+    CandidateRow, CandidateWriter, ExampleTable, Journal, NpyHeader, Npz, NpzWriter, RelevanceRow,
+    RelevanceWriter, Result, SavedClassifier, TableColumns, read_candidates, read_relevance, write_npy_f32,
 };
 use proptest::prelude::*;
 
@@ -28,10 +27,7 @@ static VALID: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
     classifier().save(at("c.safetensors")).unwrap();
     let (journal, _) = Journal::open(at("j.journal"), "run").unwrap();
     journal.append("owl", b"payload").unwrap();
-    let splits = r#"{"base_classes":[1],"base_classes_1":[1],"base_classes_2":[],"novel_classes_1":[2],
-        "novel_classes_2":[3]}"#;
-    std::fs::write(at("s.json"), splits).unwrap();
-    ["x.npy", "x.npz", "relevance.parquet", "candidates.parquet", "c.safetensors", "j.journal", "s.json"]
+    ["x.npy", "x.npz", "relevance.parquet", "candidates.parquet", "c.safetensors", "j.journal"]
         .map(|name| (name, std::fs::read(at(name)).unwrap()))
         .to_vec()
 });
@@ -72,7 +68,6 @@ fn read(name: &str, bytes: &[u8]) -> Result<()> {
         "candidates.parquet" => read_candidates(&path).map(|_| ()),
         "c.safetensors" => SavedClassifier::load(&path).map(|_| ()),
         "j.journal" => Journal::open(&path, "run").map(|_| ()),
-        "s.json" => CategorySplits::load(&path).map(|_| ()),
         _ => {
             let table = ExampleTable::open(&path, &TableColumns::default())?;
             let rows: Vec<usize> = (0..table.len()).collect();

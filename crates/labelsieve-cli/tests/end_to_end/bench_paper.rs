@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use labelsieve::synthetic::SyntheticTask;
-use labelsieve_data::LegacyNumpyRandom;
+use labelsieve_bench::LegacyNumpyRandom;
 use serde_json::Value;
 
 use crate::common::{bytes, listing, refuses, run};

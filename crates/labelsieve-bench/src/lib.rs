@@ -1,0 +1,50 @@
+//! `labelsieve bench`: the paper's tables from its released features, the same on photos, every method on generated pools,
+//! and where the time of one class goes.
+//!
+//! [`Bench`] is a subcommand of clap: whoever parses it runs it with a [`Monitor`] and a place for the result. `protocol/` is
+//! what the benchmarks with shots and episodes share; the others have a file each.
+
+mod class;
+mod output;
+mod paper;
+mod photos;
+mod protocol;
+mod sanity;
+
+use std::io::Write;
+
+use clap::Subcommand;
+use labelsieve_pipeline::{Monitor, Result};
+
+pub use class::Class;
+pub use paper::Paper;
+pub use paper::legacy_numpy::LegacyNumpyRandom;
+pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
+pub use photos::Photos;
+pub use sanity::Sanity;
+
+/// Measure the method itself
+#[derive(Subcommand)]
+pub enum Bench {
+    /// The paper's tables from its released features
+    Paper(Paper),
+    /// The paper's tables and figures on photos
+    Photos(Photos),
+    /// Time one class: search, graph, training
+    Class(Class),
+    /// Every method on generated pools with known truth
+    Sanity(Sanity),
+}
+
+impl Bench {
+    /// Measures, and writes the result to `out`: tables for people, or JSON if that was asked for. A reader of `out` who has
+    /// gone ends nothing, since files may still be to be written.
+    pub fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        match self {
+            Bench::Paper(bench) => bench.run(monitor, out),
+            Bench::Photos(bench) => bench.run(monitor, out),
+            Bench::Class(bench) => bench.run(out),
+            Bench::Sanity(bench) => bench.run(monitor, out),
+        }
+    }
+}

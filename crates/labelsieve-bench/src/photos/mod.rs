@@ -1,0 +1,357 @@
+//! `labelsieve bench photos`: the paper's tables and figures on photos that anyone can look at.
+//!
+//! A configuration names the photos, what their columns mean and where candidates come from. Features are made once per
+//! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run goes on where it
+//! stopped.
+
+mod candidates;
+mod config;
+mod draws;
+mod embedding;
+mod features;
+mod figures;
+mod fine_tune;
+mod five_way;
+mod half;
+mod low_shot;
+mod measure;
+mod photo_set;
+mod pictures;
+mod prepare;
+mod results;
+mod tables;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use labelsieve_cuda::Device;
+use labelsieve_cuda::Opened;
+use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
+use labelsieve_pipeline::outputs::Files;
+use labelsieve_pipeline::resume::lock::OutputLock;
+use labelsieve_pipeline::table::{layout, seconds};
+use labelsieve_pipeline::{Error, Monitor, Result, device, resume};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::output;
+use crate::protocol::{Grid, Run};
+use config::{Backbone, Config};
+use pictures::Pictures;
+use prepare::Prepared;
+
+/// The paper's tables and figures on photos
+#[derive(Args, Serialize)]
+pub struct Photos {
+    /// Configuration (.toml): photos, columns, candidates, backbones
+    #[arg(value_name = "CONFIG")]
+    #[serde(serialize_with = "resume::debug")]
+    config: PathBuf,
+
+    /// Folder with the photo files [default: LABELSIEVE_DATA, else the folder of the configuration]
+    #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "resume::debug")]
+    data: Option<PathBuf>,
+
+    /// Features of all photos, in place of the configuration's backbones
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
+    features: Option<PathBuf>,
+
+    /// Network that made --features: its classifier is W_B [default: base prototypes]
+    #[arg(long, value_name = "FILE", requires = "features")]
+    #[serde(serialize_with = "resume::debug")]
+    network: Option<PathBuf>,
+
+    /// Only the backbones of these names
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    backbones: Vec<String>,
+
+    #[arg(long, value_enum, default_value = "low-shot")]
+    protocol: ProtocolName,
+
+    /// All novel classes with the paper's settings: nothing is tuned, so none need be kept for that
+    #[arg(long)]
+    untuned: bool,
+
+    /// Fine-tune the network on the first N episodes of each shot; a matter of days without a GPU, and needs a network
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fine_tune: usize,
+
+    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the processor
+    #[arg(long, default_value = "auto")]
+    #[serde(serialize_with = "resume::debug")]
+    device: Device,
+
+    /// The same seed gives the same result
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Folder for the run: finished work, tables, figures; `labelsieve report` reads it
+    #[arg(short, long, value_name = "RUN")]
+    #[serde(serialize_with = "resume::debug")]
+    output: PathBuf,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+pub enum ProtocolName {
+    /// All novel classes at once, k = 1, 2, 5, 10, 20, five episodes
+    LowShot,
+    /// The mini-ImageNet protocol: five classes at a time, k = 1 and 5, 600 trials
+    #[value(name = "5way")]
+    FiveWay,
+}
+
+/// How a command line asks for the 5way protocol.
+const FIVE_WAY: &str = " --protocol 5way";
+/// Options that add cells to a backbone's work and change none, those that are not about cells, and those that name files
+/// which are part of the key themselves.
+const ADDS_CELLS: [&str; 11] = [
+    "config",
+    "data",
+    "features",
+    "network",
+    "backbones",
+    "protocol",
+    "untuned",
+    "fine_tune",
+    "device",
+    "output",
+    "json",
+];
+
+/// What goes into the run directory at the end.
+#[derive(Default)]
+struct Collected {
+    results: Vec<serde_json::Value>,
+    tables: Vec<ResultTable>,
+    figures: Vec<Figure>,
+    /// Seconds by stage.
+    stages: Vec<(String, f64)>,
+}
+
+impl Photos {
+    pub(crate) fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        let start = Instant::now();
+        self.check()?;
+        let _lock = OutputLock::inside(&self.output)?; // before anything in there changes
+        self.check_folder()?;
+        let prepared = self.prepare(monitor)?;
+        self.check_files(&prepared)?;
+        let directory = self.create_directory(&prepared)?;
+        let mut collected = Collected::default();
+        collected.add_stage("reading", start.elapsed().as_secs_f64() - prepared.embedding);
+        if prepared.embedding > 0.0 {
+            collected.add_stage("embedding", prepared.embedding);
+        }
+        let opened = device::open(self.device, monitor)?;
+        let decoding = Instant::now();
+        let pictures = (self.fine_tune > 0).then(|| Pictures::decode(&prepared, monitor)).transpose()?;
+        if self.fine_tune > 0 {
+            collected.add_stage("decoding", decoding.elapsed().as_secs_f64());
+        }
+        for (b, backbone) in prepared.config.backbones.iter().enumerate() {
+            let reading = Instant::now();
+            let features = prepared.tables[b].read(backbone, &prepared.photos)?;
+            collected.add_stage("reading", reading.elapsed().as_secs_f64());
+            let mut run = self.open_run(&prepared, backbone, &opened, monitor)?;
+            for candidates in &prepared.candidates {
+                let ground = prepared.ground(candidates, &features);
+                let lines = match self.protocol {
+                    ProtocolName::LowShot => self.low_shot(
+                        &prepared,
+                        ground,
+                        backbone,
+                        pictures.as_ref(),
+                        &mut run,
+                        &directory,
+                        &mut collected,
+                        monitor,
+                    )?,
+                    ProtocolName::FiveWay => {
+                        self.five_way(&prepared, ground, backbone, &mut run, &mut collected, monitor)?
+                    }
+                };
+                if !self.json {
+                    output::lines(out, lines)?;
+                }
+                // What is finished can be looked at, however long the next backbone takes.
+                directory.write_tables(&collected.tables)?;
+                directory.write_figures(&collected.figures)?;
+                results::write(&self.output.join("results.json"), &collected.results)?;
+            }
+            run.clock.stages().into_iter().for_each(|(stage, time)| collected.add_stage(&stage, time));
+        }
+        if self.json {
+            output::json(out, &collected.results)?;
+        }
+        collected.say_times(start.elapsed().as_secs_f64(), monitor);
+        monitor.note(&format!("the run is in `{}`", self.output.display()));
+        Ok(())
+    }
+
+    /// Refuses options that do not go together.
+    fn check(&self) -> Result<()> {
+        match self.protocol {
+            ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 => Err(Error::input(
+                "the 5way protocol is always tuned, and networks are not fine-tuned in it",
+                "leave out --untuned and --fine-tune, or --protocol 5way",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a folder with a run of the other protocol: its tables would go, and what this one does not write would stay.
+    fn check_folder(&self) -> Result<()> {
+        let Ok(earlier) = RunDirectory::open(&self.output) else { return Ok(()) };
+        let is_five_way = |command: &String| command.contains(FIVE_WAY);
+        let protocol = match earlier.info().commands.iter().any(is_five_way) {
+            true => ProtocolName::FiveWay,
+            false => ProtocolName::LowShot,
+        };
+        let is_benchmark = earlier.info().commands.iter().any(|command| command.contains("bench photos"));
+        if !is_benchmark || protocol == self.protocol {
+            return Ok(());
+        }
+        let name = |protocol| match protocol {
+            ProtocolName::LowShot => "low-shot",
+            ProtocolName::FiveWay => "5way",
+        };
+        Err(Error::input(
+            format!("`{}` holds a run of the {} protocol", self.output.display(), name(protocol)),
+            format!("choose another folder with -o for the {} protocol", name(self.protocol)),
+        ))
+    }
+
+    /// Refuses a run directory in which a file of the run would replace one that it is made from.
+    fn check_files(&self, prepared: &Prepared) -> Result<()> {
+        const WRITTEN: [&str; 8] = [
+            "run.json",
+            "tables.json",
+            "figures.json",
+            "episodes.json",
+            "results.json",
+            "relevance.parquet",
+            "truth.parquet",
+            "thumbnails.parquet",
+        ];
+        let Config { candidates, backbones, .. } = &prepared.config;
+        let pool = candidates.pool.as_ref().map(|pool| self.data_folder().join(pool));
+        let of_backbones = backbones
+            .iter()
+            .flat_map(|backbone| [&backbone.features, &backbone.network, &backbone.base_classifier])
+            .flatten();
+        let inputs = Files::default().reads([&self.config]).reads(&prepared.photos.files).reads(pool);
+        let sets = prepared
+            .candidates
+            .iter()
+            .map(|set| self.output.join(format!("candidates-{}.parquet", set.name)));
+        let files =
+            inputs.reads(of_backbones).writes(WRITTEN.map(|name| self.output.join(name))).writes(sets);
+        files.check()
+    }
+
+    /// The run directory, with what other programs need to measure on the same examples.
+    fn create_directory(&self, prepared: &Prepared) -> Result<RunDirectory> {
+        let Config { title, description, protocol, candidates, backbones, .. } = &prepared.config;
+        let mut info = RunInfo::new(title)
+            .setting("shots", format!("{:?}", protocol.shots))
+            .setting("episodes", protocol.episodes)
+            .setting("seed", self.seed)
+            .setting(
+                "tuning",
+                match self.untuned {
+                    false => "novel classes at even positions of the alphabet; the others are reported",
+                    true => "none: the paper's settings, and all novel classes are reported",
+                },
+            );
+        info.description = description.clone();
+        info.simulated_noise = candidates.simulated;
+        info.commands = vec![self.command()];
+        let noted = backbones.iter().filter(|backbone| !backbone.note.is_empty());
+        info.notes = noted.map(|backbone| format!("{}: {}", backbone.name, backbone.note)).collect();
+        let directory = RunDirectory::create(&self.output, info)?;
+        prepared.draws.write(&prepared.photos, self.untuned, &self.output.join("episodes.json"))?;
+        for set in &prepared.candidates {
+            set.write(&prepared.photos, &self.output.join(format!("candidates-{}.parquet", set.name)))?;
+        }
+        Ok(directory)
+    }
+
+    fn command(&self) -> String {
+        let protocol = match self.protocol {
+            ProtocolName::LowShot => "",
+            ProtocolName::FiveWay => FIVE_WAY,
+        };
+        let untuned = if self.untuned { " --untuned" } else { "" };
+        let option = |name: &str, value: String| match value.as_str() {
+            "" | "0" => String::new(),
+            value => format!(" --{name} {value}"),
+        };
+        let file = |path: &Option<PathBuf>| path.as_ref().map_or(String::new(), |p| p.display().to_string());
+        let options = [
+            option("features", file(&self.features)),
+            option("network", file(&self.network)),
+            option("backbones", self.backbones.join(",")),
+            option("fine-tune", self.fine_tune.to_string()),
+            option("seed", self.seed.to_string()),
+        ];
+        format!(
+            "labelsieve bench photos {}{}{protocol}{untuned} -o {}",
+            self.config.display(),
+            options.concat(),
+            self.output.display()
+        )
+    }
+
+    /// The journal of a backbone's work: another one when its features, the data or the configuration have changed.
+    fn open_run<'a>(
+        &self,
+        prepared: &Prepared,
+        backbone: &Backbone,
+        opened: &'a Opened,
+        monitor: &dyn Monitor,
+    ) -> Result<Run<'a>> {
+        let Config { photos, candidates, clean, protocol, .. } = &prepared.config;
+        let data = self.data_folder();
+        let mut files: Vec<PathBuf> = prepared.photos.files.clone();
+        files.extend(candidates.pool.as_ref().map(|pool| data.join(pool)));
+        let made_by = [&backbone.features, &backbone.network, &backbone.base_classifier];
+        files.extend(made_by.into_iter().flatten().cloned());
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        // Further shots, rules or trials add cells; they change none.
+        let found = json!({ "photos": photos, "clean": clean, "left_out": prepared.n_without });
+        let key = resume::Key::new("bench photos", self, &ADDS_CELLS)?.with(&found).on_device(opened.kind());
+        let key = key.with_files(&files)?;
+        let path = self.output.join(format!("cells-{}.journal", backbone.name));
+        let (journal, records) = resume::open(&path, &key, (None, "pieces of work"), monitor)?;
+        let grid = Grid { shots: protocol.shots.clone(), episodes: protocol.episodes, seed: self.seed };
+        Ok(Run::new(opened.engine(), journal, records, grid))
+    }
+}
+
+impl Collected {
+    fn add_stage(&mut self, stage: &str, seconds: f64) {
+        match self.stages.iter_mut().find(|(name, _)| name == stage) {
+            Some((_, sum)) => *sum += seconds,
+            None => self.stages.push((stage.to_owned(), seconds)),
+        }
+    }
+
+    /// How long it took and where the time went.
+    fn say_times(&self, total: f64, monitor: &dyn Monitor) {
+        let rest = total - self.stages.iter().map(|(_, time)| time).sum::<f64>();
+        let line = |name: &str, time: f64| vec![name.to_owned(), seconds(time)];
+        let mut rows: Vec<Vec<String>> = self.stages.iter().map(|(name, time)| line(name, *time)).collect();
+        rows.push(line("the rest", rest.max(0.0)));
+        rows.push(line("all", total));
+        monitor.note("");
+        layout(&["stage", "time"], &rows).iter().for_each(|line| monitor.note(line));
+    }
+}

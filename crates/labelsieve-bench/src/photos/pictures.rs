@@ -1,0 +1,50 @@
+//! The photos themselves, decoded, for networks that learn from them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use labelsieve_data::images::{ImageColumns, ImageSource};
+use labelsieve_pipeline::inputs::images::{encoded, is_bad_file, warn_of_skipped};
+use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
+
+use super::prepare::Prepared;
+
+/// Every photo of a base or novel class, and every candidate.
+pub struct Pictures {
+    pub images: Arc<Dataset>,
+    /// Where each photo is among the images; not all can be read.
+    place: HashMap<usize, usize>,
+}
+
+impl Pictures {
+    pub fn decode(prepared: &Prepared, monitor: &dyn Monitor) -> Result<Pictures> {
+        let (photos, columns) = (&prepared.photos, &prepared.config.photos);
+        let of_classes = photos.base.iter().chain(&photos.novel).flat_map(|c| c.train.iter().chain(&c.test));
+        let candidates = prepared.candidates.iter().flat_map(|set| &set.pools).flat_map(|pool| &pool.photos);
+        let wanted: HashSet<usize> = of_classes.chain(candidates).copied().collect();
+        let by_id: HashMap<&str, usize> =
+            wanted.into_iter().map(|photo| (photos.ids[photo].as_str(), photo)).collect();
+        let image_columns = ImageColumns {
+            id: Some(columns.id.clone()),
+            image: Some(columns.image.clone()),
+            ..ImageColumns::default()
+        };
+        let progress = monitor.progress(by_id.len() as u64, "photos");
+        progress.set_message("decoding");
+        let source = ImageSource::open(&photos.files, &image_columns)?.images()?.map(encoded);
+        let chosen = source.filter(|image| by_id.contains_key(image.id.as_str()) || is_bad_file(image));
+        // A dataset has classes of its own; which class a photo is an example of depends on the pool it is in.
+        let labelled = chosen.map(|image| Encoded { label: Some("photo".to_owned()), ..image });
+        let images = Dataset::decode(labelled.inspect(|_| progress.inc(1)), &DatasetOptions::default());
+        progress.finish();
+        warn_of_skipped(images.skipped(), monitor);
+        let place = images.ids().iter().enumerate().map(|(row, id)| (by_id[id.as_str()], row)).collect();
+        Ok(Pictures { images: Arc::new(images), place })
+    }
+
+    /// Where a photo is among the images.
+    pub fn place(&self, photo: usize) -> Option<usize> {
+        self.place.get(&photo).copied()
+    }
+}

@@ -1,0 +1,172 @@
+//! Everything a run needs before the work: configuration, photos, candidates, clean draws, features.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use labelsieve_pipeline::table::percent;
+use labelsieve_pipeline::{Error, Monitor, Result};
+
+use super::candidates::CandidateSet;
+use super::config::{Backbone, Config};
+use super::draws::Draws;
+use super::features::{BackboneFeatures, FeatureTable};
+use super::half::Ground;
+use super::photo_set::PhotoSet;
+use super::{Photos, embedding};
+
+/// The parts of a run that do not depend on the backbone.
+pub struct Prepared {
+    pub config: Config,
+    pub photos: PhotoSet,
+    pub candidates: Vec<CandidateSet>,
+    pub draws: Draws,
+    /// One per backbone.
+    pub tables: Vec<FeatureTable>,
+    /// Photos that lack features and take no part.
+    pub n_without: usize,
+    /// Seconds that embedding took.
+    pub embedding: f64,
+}
+
+impl Prepared {
+    pub fn ground<'a>(&'a self, candidates: &'a CandidateSet, backbone: &'a BackboneFeatures) -> Ground<'a> {
+        Ground { photos: &self.photos, draws: &self.draws, candidates, backbone }
+    }
+}
+
+impl Photos {
+    /// Reads everything that decides the result, and refuses what cannot work before the work.
+    pub(super) fn prepare(&self, monitor: &dyn Monitor) -> Result<Prepared> {
+        let mut config = Config::read(&self.config)?;
+        self.choose_backbones(&mut config, monitor)?;
+        let data = self.data_folder();
+        let mut photos = PhotoSet::read(&config.photos, &data)?;
+        let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, monitor)?;
+        Draws::new(&photos, config.clean, &config.protocol, self.seed)?; // refused before the long work
+        let mut embedding = 0.0;
+        for backbone in &mut config.backbones {
+            if backbone.features.is_none() {
+                let start = Instant::now();
+                backbone.features =
+                    Some(embedding::features(self, backbone, &config.photos, &photos, monitor)?);
+                embedding += start.elapsed().as_secs_f64();
+            }
+        }
+        let mut tables = Vec::new();
+        for path in config.backbones.iter().filter_map(|backbone| backbone.features.as_deref()) {
+            tables.push(FeatureTable::open(path, &photos)?);
+        }
+        let has: Vec<bool> =
+            (0..photos.ids.len()).map(|photo| tables.iter().all(|table| table.has(photo))).collect();
+        let n_without = photos.leave_out(&has)?;
+        if n_without > 0 {
+            monitor.warning(&format!("{n_without} photos have no features and take no part"));
+        }
+        candidates.iter_mut().for_each(|set| set.leave_out(&has));
+        for set in &candidates {
+            let (all, mean) = set.noise();
+            monitor.note(&format!(
+                "{}: {} candidates of {} classes, {} % {}noise ({} % by class)",
+                set.name,
+                set.len(),
+                photos.novel.len(),
+                percent(all),
+                if config.candidates.simulated { "simulated " } else { "" },
+                percent(mean)
+            ));
+        }
+        let draws = Draws::new(&photos, config.clean, &config.protocol, self.seed)?;
+        Ok(Prepared { config, photos, candidates, draws, tables, n_without, embedding })
+    }
+
+    /// --data, else the environment, else beside the configuration.
+    pub(super) fn data_folder(&self) -> PathBuf {
+        let beside = || self.config.parent().unwrap_or(Path::new("")).to_path_buf();
+        let given = self.data.clone().or_else(|| std::env::var_os("LABELSIEVE_DATA").map(PathBuf::from));
+        given.unwrap_or_else(beside)
+    }
+
+    fn choose_backbones(&self, config: &mut Config, monitor: &dyn Monitor) -> Result<()> {
+        if let Some(features) = &self.features {
+            let stem = features.file_stem().map_or("features".into(), |stem| stem.to_string_lossy());
+            config.backbones = vec![Backbone {
+                name: stem.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
+                network: self.network.clone(),
+                features: Some(features.clone()),
+                made_by: None,
+                base_classifier: None,
+                note: String::new(),
+            }];
+        }
+        let names: Vec<&str> = config.backbones.iter().map(|backbone| backbone.name.as_str()).collect();
+        if let Some(unknown) = self.backbones.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(Error::input(
+                format!("`{}` has no backbone `{unknown}`", self.config.display()),
+                format!("it has {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }),
+            ));
+        }
+        if !self.backbones.is_empty() {
+            config.backbones.retain(|backbone| self.backbones.contains(&backbone.name));
+        }
+        if config.backbones.is_empty() {
+            return Err(Error::input(
+                format!("`{}` names no backbone", self.config.display()),
+                "add a `[[backbone]]` to it, or give --features",
+            ));
+        }
+        self.leave_out_unmade(config, monitor)?;
+        self.check_networks(config, monitor)
+    }
+
+    /// Says which backbones cannot be fine-tuned; at least one must be.
+    fn check_networks(&self, config: &Config, monitor: &dyn Monitor) -> Result<()> {
+        let (with, without): (Vec<_>, Vec<_>) =
+            config.backbones.iter().partition(|backbone| backbone.network.is_some());
+        if self.fine_tune == 0 || without.is_empty() {
+            return Ok(());
+        }
+        if with.is_empty() {
+            return Err(Error::input(
+                format!("backbone `{}` has no network to fine-tune", without[0].name),
+                "name its `network` in the configuration, or give --network with --features",
+            ));
+        }
+        let names: Vec<&str> = without.iter().map(|backbone| backbone.name.as_str()).collect();
+        monitor.note(&format!("no network to fine-tune: {}", names.join(", ")));
+        Ok(())
+    }
+
+    /// Leaves out backbones whose features are still to be made by another program, unless they were asked for.
+    fn leave_out_unmade(&self, config: &mut Config, monitor: &dyn Monitor) -> Result<()> {
+        let unmade = |backbone: &Backbone| {
+            let missing = backbone.features.clone().filter(|path| !path.exists())?;
+            Some((missing, backbone.made_by.clone()?))
+        };
+        for backbone in &config.backbones {
+            let Some((path, command)) = unmade(backbone) else { continue };
+            let (name, hint) = (&backbone.name, format!("`{command}` makes them"));
+            if !self.backbones.is_empty() {
+                return Err(Error::input(
+                    format!("backbone `{name}` has no features at `{}`", path.display()),
+                    hint,
+                ));
+            }
+            monitor
+                .note(&format!("backbone {name} is left out: no features at `{}`; {hint}", path.display()));
+        }
+        let (left_out, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut config.backbones).into_iter().partition(|b| unmade(b).is_some());
+        config.backbones = kept;
+        match left_out.iter().find_map(unmade) {
+            Some((path, command)) if config.backbones.is_empty() => Err(Error::input(
+                format!(
+                    "no backbone of `{}` has features yet, e.g. `{}`",
+                    self.config.display(),
+                    path.display()
+                ),
+                format!("`{command}` makes them"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

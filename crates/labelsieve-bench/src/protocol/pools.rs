@@ -1,0 +1,141 @@
+//! The candidates of some classes in memory, with their graphs.
+
+use labelsieve::engine::Engine;
+use labelsieve::schedule::map_classes;
+use labelsieve::{Features, Method, NoisyPool};
+use labelsieve_pipeline::Result;
+
+use super::{Setting, Source, Task};
+
+/// The pools of a batch of classes. Episodes whose clean examples are among the candidates have pools of their own.
+pub(super) struct Pools {
+    /// A method that reads the graph, if any does.
+    reads_graph: Option<Method>,
+    /// All candidates, by class.
+    whole: Vec<NoisyPool>,
+    episodes: usize,
+    /// Without the clean examples, by class and episode, where some are among the candidates.
+    own: Vec<Option<NoisyPool>>,
+    /// Which candidates are left out, by class and episode, ascending.
+    removed: Vec<Vec<usize>>,
+}
+
+impl Pools {
+    /// The pools of the classes of `batch`, with graphs if any setting reads them.
+    pub(super) fn new(
+        engine: &dyn Engine,
+        task: &dyn Task,
+        batch: &[usize],
+        settings: &[Setting],
+    ) -> Result<Pools> {
+        let reads_graph = settings.iter().find_map(|(_, source)| match source {
+            Source::Scored(method) if method.build().is_ok_and(|model| model.uses_graph()) => {
+                Some(method.clone())
+            }
+            _ => None,
+        });
+        let all_sizes = task.pool_sizes();
+        let sizes: Vec<usize> = batch.iter().map(|&class| all_sizes[class]).collect();
+        let pool = |b: usize| make(engine, reads_graph.as_ref(), task.pool(batch[b])?);
+        let whole = map_classes(&sizes, pool).into_iter().collect::<Result<_>>()?;
+        Ok(Pools { reads_graph, whole, episodes: 0, own: Vec::new(), removed: Vec::new() })
+    }
+
+    /// Gets ready for k shots: leaves the clean examples of each episode out of the pools they are in.
+    pub(super) fn leave_out_clean(
+        &mut self,
+        engine: &dyn Engine,
+        task: &dyn Task,
+        batch: &[usize],
+        k: usize,
+        episodes: usize,
+    ) -> Result<()> {
+        let cells: Vec<(usize, usize)> =
+            (0..batch.len()).flat_map(|b| (0..episodes).map(move |episode| (b, episode))).collect();
+        let removed: Vec<Vec<usize>> =
+            cells.iter().map(|&(b, episode)| task.removed(batch[b], episode, k)).collect();
+        let sizes: Vec<usize> = cells.iter().map(|&(b, _)| self.whole[b].features().len()).collect();
+        let own = |cell: usize| {
+            if removed[cell].is_empty() {
+                return Ok(None);
+            }
+            let kept: Vec<usize> =
+                (0..sizes[cell]).filter(|place| removed[cell].binary_search(place).is_err()).collect();
+            let features = self.whole[cells[cell].0].features().select(&kept);
+            make(engine, self.reads_graph.as_ref(), features).map(Some)
+        };
+        self.own = map_classes(&sizes, own).into_iter().collect::<Result<_>>()?;
+        self.removed = removed;
+        self.episodes = episodes;
+        Ok(())
+    }
+
+    /// All candidates of a class of the batch.
+    pub(super) fn whole(&self, b: usize) -> &NoisyPool {
+        &self.whole[b]
+    }
+
+    /// The candidates of a class that take part in an episode.
+    pub(super) fn of(&self, b: usize, episode: usize) -> &NoisyPool {
+        self.own[b * self.episodes + episode].as_ref().unwrap_or(&self.whole[b])
+    }
+
+    /// Those that do not.
+    pub(super) fn removed(&self, b: usize, episode: usize) -> &[usize] {
+        &self.removed[b * self.episodes + episode]
+    }
+
+    /// The relevance of those that take part, with zeros for those that do not.
+    pub(super) fn spread(&self, relevance: Vec<f32>, b: usize, episode: usize) -> Vec<f32> {
+        spread(relevance, self.removed(b, episode), self.whole[b].features().len())
+    }
+}
+
+fn make(engine: &dyn Engine, reads_graph: Option<&Method>, features: Features) -> Result<NoisyPool> {
+    Ok(match reads_graph {
+        Some(method) => engine.pool(method, features)?,
+        None => NoisyPool::new(features),
+    })
+}
+
+/// Puts zeros where candidates were left out.
+fn spread(relevance: Vec<f32>, removed: &[usize], n: usize) -> Vec<f32> {
+    if removed.is_empty() {
+        return relevance;
+    }
+    let mut given = relevance.into_iter();
+    let weight = |place: usize| match removed.binary_search(&place) {
+        Ok(_) => 0.0,
+        Err(_) => given.next().unwrap_or(0.0),
+    };
+    (0..n).map(weight).collect()
+}
+
+/// Classes to be in memory together: up to half a gibibyte of features, or a single larger class.
+pub(super) fn batches<'a>(classes: &'a [usize], sizes: &[usize], dim: usize) -> Vec<&'a [usize]> {
+    const MOST_BYTES: usize = 512 << 20;
+    let bytes = |class: usize| sizes[class] * dim * size_of::<f32>();
+    let mut batches = Vec::new();
+    let mut start = 0;
+    while start < classes.len() {
+        let (mut end, mut held) = (start + 1, bytes(classes[start]));
+        while end < classes.len() && held + bytes(classes[end]) <= MOST_BYTES {
+            held += bytes(classes[end]);
+            end += 1;
+        }
+        batches.push(&classes[start..end]);
+        start = end;
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_left_out_weigh_nothing_and_the_others_keep_their_order() {
+        assert_eq!(spread(vec![0.5, 0.7], &[0, 2], 4), [0.0, 0.5, 0.0, 0.7]);
+        assert_eq!(spread(vec![0.5, 0.7], &[], 2), [0.5, 0.7]);
+    }
+}

@@ -8,43 +8,29 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use labelsieve_data::{Action, DataError, FileKind, TensorsOf};
+use labelsieve_pipeline::Error;
 use labelsieve_vision::Setting;
 
 use crate::text_hints;
 
-/// An error of the command line with its own hint.
-#[derive(Debug)]
-pub struct UserError {
-    pub message: String,
-    pub hint: String,
-}
-
-impl std::fmt::Display for UserError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for UserError {}
-
 /// Shorthand for an [`anyhow::Error`] with a hint.
 pub fn user_error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    UserError { message: message.into(), hint: hint.into() }.into()
+    Error::input(message, hint).into()
 }
 
 /// The hint that fits an error, if there is one.
 pub fn for_error(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|cause| {
-        if let Some(error) = cause.downcast_ref::<UserError>() {
-            return Some(error.hint.clone());
+    error.chain().find_map(|cause| match cause.downcast_ref::<Error>().map(Error::root) {
+        Some(Error::Input { hint, .. }) => Some(hint.clone()),
+        Some(Error::Data(error)) => for_data_error(error),
+        Some(Error::Method(error)) => for_method_error(error).map(str::to_owned),
+        Some(Error::Vision(error)) => for_network_error(error).map(str::to_owned),
+        Some(_) => None,
+        None => {
+            let method = cause.downcast_ref().and_then(for_method_error).map(str::to_owned);
+            let network = || cause.downcast_ref().and_then(for_network_error).map(str::to_owned);
+            method.or_else(network).or_else(|| cause.downcast_ref().and_then(for_data_error))
         }
-        if let Some(hint) = cause.downcast_ref().and_then(for_method_error) {
-            return Some(hint.to_owned());
-        }
-        if let Some(hint) = cause.downcast_ref().and_then(for_network_error) {
-            return Some(hint.to_owned());
-        }
-        cause.downcast_ref().and_then(for_data_error)
     })
 }
 

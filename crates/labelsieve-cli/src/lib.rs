@@ -1,73 +1,67 @@
 //! The `labelsieve` command: arguments in, exit code out. The binary and the Python wheel both start it here.
 
-mod attention;
-mod bench;
-mod candidates;
-mod checkpoint;
+mod arguments;
 mod commands;
-mod copies;
-mod curve;
-mod device;
-mod estimate;
 mod hint;
-mod image_inputs;
-mod inputs;
-mod leaks;
-mod left_out;
-mod lock;
-mod near_name;
-mod network;
-mod network_fingerprint;
+mod old_spellings;
 mod options;
-mod outputs;
 pub mod panics;
 mod printer;
-mod resume;
-mod same_network;
 mod signals;
-mod swapped;
-mod table;
 mod text_hints;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
-
-use commands::Command;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use labelsieve::level::Level;
+use labelsieve_pipeline::Monitor;
+
+use arguments::COMMON;
+use commands::Command;
 use options::Given;
 use printer::{Printer, Verbosity};
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;
 /// What Rust itself answers a panic with.
-const MISTAKE: u8 = 101;
+const INTERNAL_ERROR: u8 = 101;
 
 /// Finds the relevant ones among web-collected examples, and learns from all of them by their relevance.
 #[derive(Parser)]
 #[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
+#[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
 struct Arguments {
-    /// Says only what went wrong
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    quiet: bool,
-
-    /// Says more about what happens
-    #[arg(short, long, global = true)]
-    verbose: bool,
+    #[command(subcommand)]
+    command: Command,
 
     /// Threads to use; the result does not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(help_heading = COMMON)]
     threads: Option<u16>,
 
-    #[command(subcommand)]
-    command: Command,
+    /// Print only warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = COMMON)]
+    quiet: bool,
+
+    /// Print more detail
+    #[arg(short, long, global = true, help_heading = COMMON)]
+    verbose: bool,
+
+    /// Print help
+    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = COMMON)]
+    help: Option<bool>,
+
+    /// Print the version
+    #[arg(short = 'V', long, global = true, action = ArgAction::Version, help_heading = COMMON)]
+    version: Option<bool>,
 }
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let (arguments, note) = old_spellings::replace(arguments.into_iter().collect());
     let mut command = Arguments::command();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
@@ -80,18 +74,21 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return answer.exit_code() as u8;
         }
     };
-    let code = start(&arguments, &Given::new(&matches, &command));
+    let code = start(&arguments, &Given::new(&matches, &command), note);
     let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
     code
 }
 
-fn start(arguments: &Arguments, given: &Given) -> u8 {
+fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8 {
     let verbosity = match (arguments.quiet, arguments.verbose) {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     };
     let printer = Printer::new(verbosity);
+    if let Some(note) = old_spelling {
+        printer.note(note);
+    }
     if let Err(error) = Level::from_environment() {
         printer.error(&error.to_string());
         printer.hint(&format!("without {} the fastest level is used", Level::VARIABLE));
@@ -125,7 +122,7 @@ fn start(arguments: &Arguments, given: &Given) -> u8 {
                 env!("CARGO_PKG_REPOSITORY"),
                 "/issues"
             ));
-            MISTAKE
+            INTERNAL_ERROR
         }
     }
 }

@@ -2,10 +2,18 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use labelsieve::Watch;
+use labelsieve_pipeline::{Kept, Meter, Monitor, Progress};
+use serde::Serialize;
+
+use crate::arguments::JsonArguments;
+use crate::hint::user_error;
+use crate::signals;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,11 +26,13 @@ pub enum Verbosity {
 /// Owns stdout, stderr and progress bars.
 pub struct Printer {
     verbosity: Verbosity,
+    /// Never stopped: a signal ends the process, and what is finished is on disk.
+    watch: Watch,
 }
 
 impl Printer {
     pub fn new(verbosity: Verbosity) -> Printer {
-        Printer { verbosity }
+        Printer { verbosity, watch: Watch::new() }
     }
 
     /// A line of the result. When its reader has gone, the work goes on all the same: files are still to be written.
@@ -35,56 +45,27 @@ impl Printer {
         }
     }
 
-    /// Stdout for a result that is nowhere else and is written by others, byte for byte: when its reader has gone, nobody
-    /// wants the rest, and the error ends the command quietly.
-    pub fn stream(&self) -> Box<dyn Write + Send> {
-        Box::new(std::io::BufWriter::new(std::io::stdout()))
+    /// The same for whoever writes lines.
+    pub fn lines(&self) -> impl Write {
+        Lines
     }
 
-    /// A value as JSON, the whole result of a command.
-    pub fn json(&self, value: &impl serde::Serialize) -> Result<()> {
-        self.data(&serde_json::to_string_pretty(value)?)
-    }
-
-    /// What the command did.
-    pub fn note(&self, line: &str) {
-        if self.verbosity >= Verbosity::Normal {
-            say(line);
+    /// The whole result of a command as JSON: its own fields, behind those that every result has.
+    pub fn json(&self, command: &str, result: &impl Serialize) -> Result<()> {
+        #[derive(Serialize)]
+        struct Answer<'a, R> {
+            command: &'a str,
+            version: &'a str,
+            #[serde(flatten)]
+            result: R,
         }
-    }
-
-    /// What only the curious want to know.
-    pub fn detail(&self, line: &str) {
-        if self.verbosity >= Verbosity::Verbose {
-            say(line);
-        }
-    }
-
-    /// What the user should know even in quiet runs.
-    pub fn warning(&self, line: &str) {
-        warn(line);
-    }
-
-    /// What the user can do about it.
-    pub fn hint(&self, line: &str) {
-        say(&format!("hint: {line}"));
+        let answer = Answer { command, version: env!("CARGO_PKG_VERSION"), result };
+        self.data(&serde_json::to_string_pretty(&answer)?)
     }
 
     /// Why the command failed.
     pub fn error(&self, line: &str) {
         say(&format!("error: {line}"));
-    }
-
-    /// A bar over `total` units of work, with rate and remaining time; invisible unless stderr is a terminal.
-    pub fn progress(&self, total: u64, unit: &'static str) -> ProgressBar {
-        let template =
-            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} · {{per_sec}} · {{eta}} left");
-        self.bar(Some(total), &template)
-    }
-
-    /// The same for work of unknown length: how far it is, and how fast.
-    pub fn counter(&self, unit: &'static str) -> ProgressBar {
-        self.bar(None, &format!("{{spinner}} {{msg}} · {{human_pos}} {unit} · {{per_sec}} · {{elapsed}}"))
     }
 
     fn bar(&self, total: Option<u64>, template: &str) -> ProgressBar {
@@ -99,8 +80,113 @@ impl Printer {
     }
 }
 
+impl Monitor for Printer {
+    fn detail(&self, line: &str) {
+        if self.verbosity >= Verbosity::Verbose {
+            say(line);
+        }
+    }
+
+    fn note(&self, line: &str) {
+        if self.verbosity >= Verbosity::Normal {
+            say(line);
+        }
+    }
+
+    fn warning(&self, line: &str) {
+        warn(line);
+    }
+
+    fn hint(&self, line: &str) {
+        say(&format!("hint: {line}"));
+    }
+
+    /// A bar with rate and remaining time; invisible unless stderr is a terminal.
+    fn progress(&self, total: u64, unit: &'static str) -> Progress {
+        let template =
+            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} · {{per_sec}} · {{eta}} left");
+        Progress::new(Bar(self.bar(Some(total), &template)))
+    }
+
+    /// How far it is, and how fast.
+    fn counter(&self, unit: &'static str) -> Progress {
+        let template = format!("{{spinner}} {{msg}} · {{human_pos}} {unit} · {{per_sec}} · {{elapsed}}");
+        Progress::new(Bar(self.bar(None, &template)))
+    }
+
+    fn keep(&self, kept: Kept) {
+        signals::keep(kept);
+    }
+
+    /// Byte for byte: when the reader has gone, nobody wants the rest, and the error ends the command quietly.
+    fn stdout(&self) -> Box<dyn Write + Send> {
+        Box::new(std::io::BufWriter::new(std::io::stdout()))
+    }
+
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn warn_later(&self) -> Box<dyn Fn(&str) + Send + Sync> {
+        Box::new(warn)
+    }
+}
+
+/// A progress bar.
+struct Bar(ProgressBar);
+
+impl Meter for Bar {
+    fn inc(&self, n: u64) {
+        self.0.inc(n);
+    }
+
+    fn set_position(&self, n: u64) {
+        self.0.set_position(n);
+    }
+
+    fn set_length(&self, n: u64) {
+        self.0.set_length(n);
+    }
+
+    fn set_message(&self, message: String) {
+        self.0.set_message(message);
+    }
+
+    fn reset_eta(&self) {
+        self.0.reset_eta();
+    }
+
+    fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Refuses JSON on stdout when a table goes there.
+pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
+    match json.json && output == Path::new("-") {
+        true => Err(user_error("--json and the table cannot both go to stdout", "give a file with -o")),
+        false => Ok(()),
+    }
+}
+
+/// Lines of a result, which go on after their reader has gone.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match std::io::stdout().lock().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written.map(|()| bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A warning for those who outlive the printer.
-pub fn warn(line: &str) {
+fn warn(line: &str) {
     say(&format!("warning: {line}"));
 }
 
@@ -133,5 +219,8 @@ fn visible(text: &str) -> Cow<'_, str> {
 
 /// Whether the reader of stdout has gone, which is no failure of ours.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    match error.downcast_ref() {
+        Some(labelsieve_pipeline::Error::Stdout(cause)) => cause.kind() == ErrorKind::BrokenPipe,
+        _ => false,
+    }
 }

@@ -3,21 +3,11 @@
 //! Finished work is in journals and checkpoints already when a signal comes, so there is nothing to finish: a thread waits for
 //! the first signal, tidies up and lets it end the process as it would have without us. Shells see exit code 130 or 143.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use labelsieve_data::Journal;
-
-/// What of the work so far survives the end of the process.
-#[derive(Clone, Debug)]
-pub enum Kept {
-    /// Records of a journal.
-    Journal { path: PathBuf, unit: String, total: Option<usize> },
-    /// A training up to an epoch.
-    Epochs { path: PathBuf, done: usize, total: usize },
-    /// Nothing, whatever a command inside the command keeps.
-    StartsOver,
-}
+use labelsieve_pipeline::Kept;
 
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 

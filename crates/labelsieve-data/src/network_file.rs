@@ -16,6 +16,7 @@ pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
 
 /// How numbers are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Precision {
     /// 32 bits.
     #[default]

@@ -65,10 +65,7 @@ impl Error {
 
     /// Whether the work ended because it was asked to.
     pub fn is_stopped(&self) -> bool {
-        matches!(
-            self.root(),
-            Error::Method(labelsieve::Error::Stopped)
-        )
+        matches!(self.root(), Error::Method(labelsieve::Error::Stopped))
     }
 }
 

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::table;
 
-
 /// Seconds of a class of z noisy rows: search grows with z², training with z. Measured on a small problem of the same
 /// width on this machine, in a fraction of a second.
 pub struct Speed {
@@ -87,7 +86,10 @@ impl fmt::Display for Estimate {
         writeln!(f, "classes       {n_classes}")?;
         writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
         writeln!(f, "memory        about {memory}")?;
-        write!(f, "time          about {time} on {n_threads} threads (measured on {SAMPLE} generated rows just now)")
+        write!(
+            f,
+            "time          about {time} on {n_threads} threads (measured on {SAMPLE} generated rows just now)"
+        )
     }
 }
 

@@ -4,21 +4,27 @@
 //!
 //! It neither prints nor parses arguments.
 
-pub mod candidates;
+pub mod clean;
+mod curve;
 pub mod device;
-pub mod embedded;
+pub mod embed;
 mod error;
 pub mod estimate;
-pub mod image_scores;
+pub mod evaluate;
+pub mod finetune;
+mod image_scores;
 pub mod inputs;
-pub mod leaks;
+pub mod matching;
 pub mod monitor;
 pub mod near_name;
-pub mod novel_classes;
 pub mod outputs;
+pub mod predict;
+pub mod pretrain;
 pub mod resume;
-pub mod scored;
+pub mod scoring;
 pub mod table;
+pub mod train;
+pub mod train_attention;
 
 pub use error::{Context, Error, Result};
 pub use monitor::{Kept, Meter, Monitor, Progress, Silent};

@@ -35,6 +35,8 @@ pub trait Meter: Send + Sync {
     fn inc(&self, n: u64);
     /// So many are done in all.
     fn set_position(&self, n: u64);
+    /// So many there are, as far as is known by now.
+    fn set_length(&self, n: u64);
     /// What is being worked on.
     fn set_message(&self, message: String);
     /// It starts here: units so far were done in an earlier run, and say nothing about the speed of this one.
@@ -70,6 +72,11 @@ impl Progress {
     /// So many are done in all.
     pub fn set_position(&self, n: u64) {
         self.0.0.set_position(n);
+    }
+
+    /// So many there are, as far as is known by now.
+    pub fn set_length(&self, n: u64) {
+        self.0.0.set_length(n);
     }
 
     /// What is being worked on.
@@ -152,6 +159,7 @@ struct Unseen;
 impl Meter for Unseen {
     fn inc(&self, _n: u64) {}
     fn set_position(&self, _n: u64) {}
+    fn set_length(&self, _n: u64) {}
     fn set_message(&self, _message: String) {}
     fn reset_eta(&self) {}
     fn finish(&self) {}

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use labelsieve_data::text::{read_class_file, write_class_file};
+use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::outputs::{Files, OutputKind};
 
-use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 
 /// Convert a class file or a list of WordNet synsets to TOML

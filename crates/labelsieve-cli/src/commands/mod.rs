@@ -1,26 +1,17 @@
 //! One file per command.
 
-mod bench_class;
-mod bench_paper;
-mod bench_photos;
-mod bench_sanity;
+#[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
+mod bench;
 mod classes;
 mod clean;
 mod demo;
 mod embed;
-mod embedded;
 mod evaluate;
-mod evaluate_images;
-mod evaluate_output;
 mod finetune;
-mod image_scores;
 mod match_text;
-mod method;
-mod novel_classes;
 mod predict;
 mod pretrain;
 mod report;
-mod scored;
 mod train;
 mod train_attention;
 
@@ -41,34 +32,24 @@ pub enum Command {
     /// Turn images into features of unit length
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
-    Clean(clean::Clean),
+    Clean(Box<clean::Clean>),
     /// Learn a classifier in which every candidate counts by its relevance
     Train(Box<train::Train>),
+    /// Train a whole network on images that count by their relevance
+    #[command(name = "finetune")]
+    FineTune(Box<finetune::FineTune>),
     /// Learn to generate class weights from few examples and from the base classes they resemble
     TrainAttention(train_attention::TrainAttention),
     /// Name the classes of new examples
-    Predict(predict::Predict),
+    Predict(Box<predict::Predict>),
     /// Measure a classifier on labelled examples, or relevance against known truth
-    Evaluate(evaluate::Evaluate),
+    Evaluate(Box<evaluate::Evaluate>),
     /// Show a run or a relevance file as one HTML page
     Report(report::Report),
     /// Measure the method itself
-    #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Bench),
     /// Run the whole pipeline on icons that come with the program
     Demo(demo::Demo),
-}
-
-#[derive(Subcommand)]
-pub enum Bench {
-    /// The paper's tables from its released features
-    Paper(bench_paper::Paper),
-    /// The paper's tables and figures on photos
-    Photos(bench_photos::BenchPhotos),
-    /// Time one class: search, graph, training
-    Class(bench_class::Class),
-    /// Every method on generated pools with known truth
-    Sanity(bench_sanity::Sanity),
 }
 
 impl Command {
@@ -83,8 +64,12 @@ impl Command {
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
-            // All options of these count, or are refused together with what they need.
-            Command::Classes(_) | Command::Embed(_) | Command::Bench(_) | Command::Demo(_) => Ok(()),
+            // All options of these count, or clap refuses them together with what they need.
+            Command::Classes(_)
+            | Command::Embed(_)
+            | Command::FineTune(_)
+            | Command::Bench(_)
+            | Command::Demo(_) => Ok(()),
         }
     }
 
@@ -96,14 +81,12 @@ impl Command {
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
+            Command::FineTune(command) => command.run(printer),
             Command::TrainAttention(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),
-            Command::Bench(Bench::Paper(command)) => command.run(printer),
-            Command::Bench(Bench::Photos(command)) => command.run(printer),
-            Command::Bench(Bench::Class(command)) => command.run(printer),
-            Command::Bench(Bench::Sanity(command)) => command.run(printer),
+            Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
         }
     }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve_data::RunDirectory;
+use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::outputs::{Files, OutputKind};
 use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
 
 use crate::hint::user_error;
 use crate::options::Given;
-use crate::outputs::{Files, OutputKind};
 use crate::printer::Printer;
 
 /// Show a run or a relevance file as one HTML page
@@ -137,7 +138,7 @@ impl Report {
             bar.set_length(wanted as u64);
             bar.set_position(found as u64);
         })?;
-        bar.finish_and_clear();
+        bar.finish();
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
         printer.note(&format!(

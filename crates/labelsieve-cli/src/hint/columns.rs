@@ -5,7 +5,7 @@ use std::path::Path;
 use labelsieve_data::ColumnRole;
 
 use super::kinds::embed_first;
-use crate::near_name::nearest;
+use labelsieve_pipeline::near_name::nearest;
 
 /// A table that lacks a column.
 pub struct Missing<'a> {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use crate::near_name::nearest;
+use labelsieve_pipeline::near_name::nearest;
 
 /// Entries of a folder among which a near name is looked for.
 const MOST_ENTRIES: usize = 10_000;

@@ -16,6 +16,7 @@ use crate::{DataError, Result};
 
 /// How a file stores its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum TextFormat {
     /// The tab-separated metadata of YFCC100M, with 23 or 25 fields.
     Yfcc,
@@ -24,6 +25,7 @@ pub enum TextFormat {
     /// Tab-separated with a header line.
     Tsv,
     /// One JSON object per line.
+    #[cfg_attr(feature = "clap", value(name = "jsonl"))]
     JsonLines,
     /// Parquet; columns `key`, `status` and `caption` make it img2dataset's, whose failed downloads are skipped.
     Parquet,

@@ -10,12 +10,14 @@ use std::hash::{Hash, Hasher};
 
 use labelsieve::Features;
 use labelsieve_data::{ExampleTable, Ids};
+use serde::Serialize;
 
 use crate::monitor::Monitor;
 
 /// How many candidates were taken out, and how they were known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Copies {
+    /// By the same id.
     pub by_id: usize,
     /// By identical features or pixels.
     pub by_content: usize,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use crate::near_name::nearest;
 use crate::monitor::Monitor;
+use crate::near_name::nearest;
 
 /// Classes that are named in a message; the rest is counted.
 const MOST_NAMED: usize = 10;

@@ -12,10 +12,13 @@ use crate::error::Error;
 
 /// A network that is ready for a device.
 pub struct OpenedNetwork {
+    /// Its layers.
     pub network: Network,
+    /// Its weights.
     pub snapshot: Snapshot,
     /// What it sees of an image.
     pub view: View,
+    /// What its file says of it.
     pub metadata: NetworkMetadata,
     /// The PCA that came with it.
     pub pca: Option<Pca>,

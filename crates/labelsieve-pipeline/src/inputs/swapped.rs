@@ -3,9 +3,9 @@
 use crate::error::Result;
 use labelsieve_data::{CandidateTable, ExampleTable};
 
-use crate::error::Error;
 use super::pools::Pools;
 use super::tables::rows_by_id;
+use crate::error::Error;
 
 const SWAPPED: &str = "are --clean and --noisy swapped?";
 

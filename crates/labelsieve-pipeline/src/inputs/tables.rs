@@ -113,4 +113,3 @@ pub(super) fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Opti
         None => Ok(()),
     }
 }
-

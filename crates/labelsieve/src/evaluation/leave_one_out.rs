@@ -8,7 +8,7 @@ use crate::features::Features;
 use crate::kernels::dot;
 
 /// Share of clean examples whose class's prototype is the closest, when the example itself is not part of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct LeaveOneOut {
     /// Clean examples tried.
     pub n: usize,

@@ -1,6 +1,7 @@
 //! When a text contains a name.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::plural::{forms, is_function_word};
 use super::words::words_of;
@@ -8,16 +9,28 @@ use super::words::words_of;
 /// When a text contains a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum MatchRule {
-    /// The words of the name stand in the text, whole and in order.
+    /// The words of the name, whole and in order.
     #[default]
     Phrase,
-    /// As `Phrase`, each word in the singular or the plural.
+    /// As `phrase`, each word in the singular or the plural.
     Plural,
-    /// One word of the name stands in the text, in the singular or the plural.
+    /// One word of the name, in the singular or the plural.
     AnyWord,
-    /// The letters of the name stand in the text, inside words too.
+    /// The letters of the name, inside words too.
     Substring,
+}
+
+impl fmt::Display for MatchRule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            MatchRule::Phrase => "phrase",
+            MatchRule::Plural => "plural",
+            MatchRule::AnyWord => "any-word",
+            MatchRule::Substring => "substring",
+        })
+    }
 }
 
 impl MatchRule {

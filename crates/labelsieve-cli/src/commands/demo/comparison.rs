@@ -7,12 +7,12 @@ use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
 use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns, TableRow, read_relevance};
+use labelsieve_pipeline::inputs::classifier::load_classifier;
+use labelsieve_pipeline::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
+use labelsieve_pipeline::table::{layout, percent};
 
 use super::folder::Folder;
 use super::sample::Sample;
-use crate::commands::evaluate::load_classifier;
-use crate::inputs::{labels_of, load, rows_by_class, rows_by_id};
-use crate::table::{layout, percent};
 
 /// The accuracy of each way, in the order of the table.
 pub struct Comparison {

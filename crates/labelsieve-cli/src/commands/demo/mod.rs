@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, Parser};
 use labelsieve_data::{RunDirectory, RunInfo};
+use labelsieve_pipeline::{Kept, Monitor};
 
 use self::comparison::Comparison;
 use self::folder::Folder;
@@ -17,7 +18,6 @@ use self::sample::Sample;
 use self::words::{Words, words};
 use super::Command;
 use crate::printer::Printer;
-use crate::signals::{self, Kept};
 
 /// Run the whole pipeline on icons that come with the program
 #[derive(Args)]
@@ -44,7 +44,7 @@ struct Line {
 
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        signals::keep(Kept::StartsOver);
+        printer.keep(Kept::StartsOver);
         let folder = Folder::claim(&self.dir)?;
         printer.note("A word means several things: *mouse* is an animal and a device. Here are 32 such words, one meaning of");
         printer.note("each, a few clean examples, and some 2,800 icons that have the word in the names their authors gave them.");

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{DataError, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter, write_csv};
 use labelsieve_icons::{ATTRIBUTION, CLASSES, Icon, Part, draw, icons};
+use labelsieve_pipeline::Monitor;
 use rayon::prelude::*;
 
 use super::folder::Folder;
@@ -59,7 +60,7 @@ impl Sample {
                 Ok((icon, png))
             })
             .collect::<Result<Vec<_>>>()?;
-        progress.finish_and_clear();
+        progress.finish();
         let classes = read_class_file(folder.path("classes.toml"))?;
         let display_names =
             classes.classes().iter().map(|class| (class.id.clone(), class.display_name.clone())).collect();

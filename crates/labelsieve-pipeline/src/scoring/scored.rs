@@ -1,4 +1,4 @@
-//! The result of one class, as the journal of `labelsieve clean` keeps it.
+//! The result of one class, in memory and as a record of a journal.
 
 use labelsieve::graph::closest_clean;
 use labelsieve::{ClassProblem, Relevance};
@@ -7,6 +7,7 @@ use labelsieve::{ClassProblem, Relevance};
 /// that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
+    /// Relevance in [0, 1].
     pub relevance: Vec<f32>,
     /// Position of the closest clean example, and its similarity.
     pub closest: Vec<(usize, f32)>,

@@ -1,42 +1,53 @@
-//! What `labelsieve evaluate` found, as JSON and as tables.
+//! What was measured, as JSON and as tables.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup};
 use serde::Serialize;
 
-use crate::printer::Printer;
 use crate::table::{layout, percent};
 
 /// Everything measured; what was not asked for is left out.
 #[derive(Serialize)]
 pub struct Report {
+    /// Accuracy of the classifier.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<AccuracyReport>,
+    /// What each class gained over the baseline, by its number of candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_by_pool_size: Option<Vec<SizeGroup>>,
+    /// Relevance against the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<RelevanceReport>,
 }
 
+/// Accuracy over all test examples and by class.
 #[derive(Serialize)]
 pub struct AccuracyReport {
+    /// Test examples.
     pub n_test: usize,
+    /// Share whose best guess is right.
     pub top_1: f64,
+    /// Share with the right class among the five best guesses.
     pub top_5: f64,
+    /// Mean over classes of the former.
     pub mean_class_top_1: f64,
     /// Accuracy of the examples of new classes alone, among the new classes alone, where there are base classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub novel: Option<Shares>,
+    /// Accuracy of the classifier that it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Shares>,
+    /// Classes with test examples.
     pub classes: Vec<ClassReport>,
 }
 
+/// Shares of examples that are right.
 #[derive(Serialize)]
 pub struct Shares {
+    /// By the best guess.
     pub top_1: f64,
+    /// By one of the five best.
     pub top_5: f64,
 }
 
@@ -46,17 +57,25 @@ impl From<&Accuracy> for Shares {
     }
 }
 
+/// Accuracy of one class.
 #[derive(Serialize)]
 pub struct ClassReport {
+    /// Its name.
     pub class: String,
+    /// Its test examples.
     pub n: usize,
+    /// Share right by the best guess.
     pub top_1: f64,
+    /// Share right by one of the five best.
     pub top_5: f64,
 }
 
+/// How well relevance tells the right candidates from the others.
 #[derive(Serialize)]
 pub struct RelevanceReport {
+    /// Over all candidates.
     pub all: RelevanceAnalysis,
+    /// By class.
     pub classes: BTreeMap<String, RelevanceAnalysis>,
     /// Candidates without a verdict.
     pub n_unknown: usize,
@@ -92,51 +111,44 @@ pub fn accuracy_report(Measured { classes, accuracy: found, .. }: &Measured) -> 
 }
 
 impl Report {
-    pub fn print(&self, printer: &Printer) -> Result<()> {
+    /// As tables for people, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if let Some(accuracy) = &self.accuracy {
-            printer.data(&format!(
-                "{} test examples of {} classes",
-                accuracy.n_test,
-                accuracy.classes.len()
-            ))?;
+            lines.push(format!("{} test examples of {} classes", accuracy.n_test, accuracy.classes.len()));
             let row = |name: &str, s: &Shares| vec![name.to_owned(), percent(s.top_1), percent(s.top_5)];
             let mut rows = vec![row("all", &Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 })];
             rows.extend(accuracy.novel.as_ref().map(|novel| row("new classes alone", novel)));
             rows.extend(accuracy.baseline.as_ref().map(|baseline| row("baseline", baseline)));
-            print_table(printer, &["", "top-1 %", "top-5 %"], &rows)?;
+            lines.extend(layout(&["", "top-1 %", "top-5 %"], &rows));
         }
         if let Some(groups) = &self.gain_by_pool_size {
-            let rows: Vec<Vec<String>> = groups
-                .iter()
-                .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
-                .collect();
-            print_table(printer, &["candidates", "classes", "top-1 gain"], &rows)?;
+            let row = |g: &SizeGroup| {
+                vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)]
+            };
+            let rows: Vec<Vec<String>> = groups.iter().map(row).collect();
+            lines.extend(layout(&["candidates", "classes", "top-1 gain"], &rows));
         }
         if let Some(relevance) = &self.relevance {
-            let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-            let row = |name: &str, a: &RelevanceAnalysis| {
-                vec![
-                    name.to_owned(),
-                    (a.n_relevant + a.n_irrelevant).to_string(),
-                    format!("{:.2}", a.noise_ratio),
-                    number(a.mean_relevant),
-                    number(a.mean_irrelevant),
-                    number(a.auc),
-                    number(a.average_precision),
-                ]
-            };
-            let mut rows: Vec<Vec<String>> = relevance.classes.iter().map(|(name, a)| row(name, a)).collect();
-            rows.push(row("all", &relevance.all));
+            let mut rows: Vec<Vec<String>> =
+                relevance.classes.iter().map(|(name, a)| analysis_row(name, a)).collect();
+            rows.push(analysis_row("all", &relevance.all));
             let header = ["class", "candidates", "noise", "relevant", "irrelevant", "AUC", "AP"];
-            print_table(printer, &header, &rows)?;
-            if relevance.n_unknown > 0 {
-                printer.note(&format!("{} candidates without known truth are left out", relevance.n_unknown));
-            }
+            lines.extend(layout(&header, &rows));
         }
-        Ok(())
+        lines
     }
 }
 
-fn print_table(printer: &Printer, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-    layout(header, rows).iter().try_for_each(|line| printer.data(line))
+fn analysis_row(name: &str, a: &RelevanceAnalysis) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
+    vec![
+        name.to_owned(),
+        (a.n_relevant + a.n_irrelevant).to_string(),
+        format!("{:.2}", a.noise_ratio),
+        number(a.mean_relevant),
+        number(a.mean_irrelevant),
+        number(a.auc),
+        number(a.average_precision),
+    ]
 }

@@ -13,8 +13,8 @@ use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Stor
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
-use crate::inputs::copies::Copies;
 use crate::error::Error;
+use crate::inputs::copies::Copies;
 use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::inputs::network::OpenedNetwork;
 use crate::monitor::Monitor;

@@ -4,33 +4,34 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve::Method;
 use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
-use serde::Serialize;
 
 use crate::options::Given;
 
+/// The heading of these options.
+const RELEVANCE: &str = "Relevance";
+
 /// How relevance is scored.
-#[derive(Args, Clone, Debug, Serialize)]
-#[command(next_help_heading = "Relevance")]
+#[derive(Args, Clone, Debug)]
 pub struct MethodArguments {
     /// How relevance is scored
-    #[arg(long, value_enum, default_value = "gcn")]
+    #[arg(long, value_enum, default_value = "gcn", help_heading = RELEVANCE)]
     pub method: MethodName,
 
     /// Weight of the candidates in the loss of gcn and mlp; small keeps more of them
     /// [default: the paper's choice for the number of clean examples]
-    #[arg(long, value_name = "λ", allow_negative_numbers = true)]
+    #[arg(long, value_name = "λ", allow_negative_numbers = true, help_heading = RELEVANCE)]
     pub lambda: Option<f32>,
 
     /// The relevance that the method `beta` gives to all
-    #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0)]
+    #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0, help_heading = RELEVANCE)]
     pub beta: f32,
 
     /// Neighbours per example in the graph of gcn and label-propagation
-    #[arg(long, value_name = "N", default_value_t = labelsieve::graph::NEIGHBOURS)]
+    #[arg(long, value_name = "N", default_value_t = labelsieve::graph::NEIGHBOURS, help_heading = RELEVANCE)]
     pub neighbours: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
     /// Graph convolutional network, the paper's method
     Gcn,

@@ -6,16 +6,18 @@ use labelsieve::matching::{
 use labelsieve_data::CandidateRow;
 use labelsieve_data::text::{RowSink, TextSource};
 
-use crate::leaks::{CheckedExamples, LeakFate};
+use super::leaks::{CheckedExamples, LeakFate};
 
 /// The names as the rule looks for them and, with the rule `phrase`, as `plural` would: many take what `phrase` finds
 /// for all there is.
 pub struct NameSearch {
+    /// What the rule looks for.
     pub matcher: Matcher,
     comparing: Option<Matcher>,
 }
 
 impl NameSearch {
+    /// Prepares to look for the names of all classes.
     pub fn new(classes: &ClassList, rule: MatchRule) -> labelsieve::Result<NameSearch> {
         let comparing = match rule {
             MatchRule::Phrase => Some(Matcher::comparing(classes, rule, MatchRule::Plural)?),

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve::evaluation::{Accuracy, ClassCounts};
+use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
+use labelsieve_vision::images::OnDamage;
 
-use super::image_scores::ImageScorer;
-use crate::device::DeviceArguments;
-use crate::hint::user_error;
-use crate::image_inputs::DamageArguments;
+use crate::error::Error;
+use crate::image_scores::ImageScorer;
+use crate::monitor::Monitor;
 use crate::near_name::nearest;
-use crate::printer::Printer;
 
 /// Classes that are named in a message.
 const MOST_NAMED: usize = 5;
@@ -22,16 +22,16 @@ const MOST_NAMED: usize = 5;
 pub fn measure_images(
     model: &Path,
     source: &ImageSource,
-    damage: DamageArguments,
-    device: &DeviceArguments,
-    printer: &Printer,
+    on_damage: OnDamage,
+    device: Device,
+    monitor: &dyn Monitor,
 ) -> Result<(Vec<String>, Accuracy)> {
     let scorer = ImageScorer::open(model)?;
     let position: HashMap<&str, usize> =
         scorer.classes().iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     let mut counts = vec![ClassCounts::default(); scorer.classes().len()];
     let mut all_known = true;
-    scorer.score(source, damage, device, printer, |images| {
+    scorer.score(source, on_damage, device, monitor, |images| {
         for (label, scores) in images.labels.iter().zip(images.scores.rows()) {
             let Some(&class) = label.as_deref().and_then(|label| position.get(label)) else {
                 all_known = false;
@@ -73,9 +73,9 @@ impl Strangers {
         Ok(found)
     }
 
-    fn error(&self, model: &Path, classes: &[String]) -> anyhow::Error {
+    fn error(&self, model: &Path, classes: &[String]) -> Error {
         if self.n_without_class > 0 {
-            return user_error(
+            return Error::input(
                 format!("{} of {} images have no class", self.n_without_class, self.n_images),
                 "put images in a folder per class, or name the column of their classes with --label-column",
             );
@@ -89,7 +89,7 @@ impl Strangers {
             let meant = nearest(name, classes.iter().map(String::as_str))?;
             Some(format!("did you mean `{meant}` by `{name}`? "))
         });
-        user_error(
+        Error::input(
             format!(
                 "{} of {} images are of {} classes that are not among the {} of `{}`: {named}{more}",
                 self.unknown.values().sum::<usize>(),

@@ -8,9 +8,9 @@ use labelsieve::matching::{Leak, LeakGuard, LeakKind};
 use labelsieve_data::text::read_content_hashes;
 use labelsieve_data::{ExampleTable, LeakedExample, TableColumns};
 
+use crate::inputs::same_network::MixedNetworks;
 use crate::inputs::tables::load;
 use crate::monitor::Monitor;
-use crate::inputs::same_network::MixedNetworks;
 
 /// Which examples must not be among the candidates, and how they are known.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub enum LeakFate {
 }
 
 /// The examples of `--features` by id, with the guarded example that each is a copy of, if it is one.
-pub type CheckedExamples = HashMap<String, Option<LeakedExample>>;
+pub(super) type CheckedExamples = HashMap<String, Option<LeakedExample>>;
 
 impl LeakCheck {
     /// The files that are compared.
@@ -49,7 +49,7 @@ impl LeakCheck {
     }
 
     /// Compares the features with the guarded ones.
-    pub fn check(&self, monitor: &dyn Monitor) -> Result<CheckedExamples> {
+    pub(super) fn check(&self, monitor: &dyn Monitor) -> Result<CheckedExamples> {
         let path = &self.features;
         let candidates = open(path)?;
         let hashes = read_content_hashes(path)?;
@@ -80,7 +80,7 @@ impl LeakCheck {
     }
 
     /// Says what the guard found among the candidates, and what it could not look at.
-    pub fn report(&self, n_leaks: u64, n_unchecked: u64, monitor: &dyn Monitor) {
+    pub(super) fn report(&self, n_leaks: u64, n_unchecked: u64, monitor: &dyn Monitor) {
         if n_leaks > 0 {
             let fate = match self.fate {
                 LeakFate::Flag => "flagged in column `leak_of`",

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use crate::error::Result;
 use labelsieve_data::{Axis, Figure, FigureKind, LineSeries, Point};
 use labelsieve_vision::training::Epoch;
 
-use crate::hint::user_error;
+use crate::error::Error;
 
 /// Where the pictures go.
 pub fn paths(output: &Path) -> [PathBuf; 2] {
@@ -17,7 +17,7 @@ pub fn paths(output: &Path) -> [PathBuf; 2] {
 pub fn check(output: &Path) -> Result<()> {
     match paths(output).iter().find(|path| path.exists() && !labelsieve_report::is_own_figure(path)) {
         None => Ok(()),
-        Some(path) => Err(user_error(
+        Some(path) => Err(Error::input(
             format!("`{}` would be replaced by a curve, and is none that labelsieve drew", path.display()),
             "move it elsewhere, or choose another name for the output",
         )),

@@ -1,0 +1,93 @@
+//! Images on the command line.
+
+use std::path::PathBuf;
+
+use labelsieve_data::images::{ImageColumns, RowFilter};
+use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_vision::images::OnDamage;
+
+/// Where images come from, for commands that work on images alone.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ImageArguments {
+    /// Images: folders (with metadata.csv, .jsonl or .parquet, or one folder per class), .parquet files with image bytes,
+    /// webdataset or img2dataset .tar files, image files, or patterns of these
+    #[arg(long, value_name = "SOURCE", required = true, num_args = 1..)]
+    images: Vec<PathBuf>,
+
+    /// Column of the image bytes; in a tar, the ending of the image's name [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME")]
+    image_column: Option<String>,
+
+    /// Column of the name of each image [default: id, key, uid, image_path or file_name]
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+
+    /// Column of the class; in a tar, a key of the JSON files or the ending of a text file [default: class or label]
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+
+    /// Only images whose column has this value, or one of several: role=base, split=train,val; may be repeated
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    filters: Vec<RowFilter>,
+
+    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file, instead of
+    /// listing what is missing
+    #[arg(long)]
+    strict: bool,
+}
+
+impl ImageArguments {
+    pub fn files(&self) -> ImageFiles {
+        ImageFiles {
+            sources: self.images.clone(),
+            columns: ImageColumns {
+                image: self.image_column.clone(),
+                id: self.id_column.clone(),
+                label: self.label_column.clone(),
+                filters: self.filters.clone(),
+            },
+            on_damage: on_damage(self.strict),
+        }
+    }
+}
+
+/// Images for commands that take features or images; ids and labels of either come from columns of the same names.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ImageChoice {
+    /// Images instead: folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files,
+    /// image files
+    #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    pub images: Vec<PathBuf>,
+
+    /// Column of the image bytes [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME", requires = "images")]
+    image_column: Option<String>,
+
+    /// Only images whose column has this value, e.g. split=test; may be repeated
+    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
+    filters: Vec<RowFilter>,
+
+    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    #[arg(long, requires = "images")]
+    strict: bool,
+}
+
+impl ImageChoice {
+    pub fn files(&self, id: Option<&String>, label: Option<&String>) -> ImageFiles {
+        ImageFiles {
+            sources: self.images.clone(),
+            columns: ImageColumns {
+                image: self.image_column.clone(),
+                id: id.cloned(),
+                label: label.cloned(),
+                filters: self.filters.clone(),
+            },
+            on_damage: on_damage(self.strict),
+        }
+    }
+}
+
+/// What `--strict` means.
+pub fn on_damage(strict: bool) -> OnDamage {
+    if strict { OnDamage::Stop } else { OnDamage::Skip }
+}

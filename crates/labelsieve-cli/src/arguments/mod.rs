@@ -1,0 +1,30 @@
+//! Options that several commands share, each spelled once, and what they mean to the pipeline.
+
+mod device;
+mod images;
+mod method;
+mod tables;
+
+pub use device::DeviceArguments;
+pub use images::{ImageArguments, ImageChoice, on_damage};
+pub use method::MethodArguments;
+pub use tables::{ColumnArguments, MixedArguments, PoolArguments};
+
+/// The heading of options that every command has, or nearly every one. It comes last in `--help`.
+pub const COMMON: &str = "Common options";
+
+/// `--seed`.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct SeedArguments {
+    /// The same seed gives the same result
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    pub seed: u64,
+}
+
+/// `--json`.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct JsonArguments {
+    /// Print the result as JSON
+    #[arg(long, help_heading = COMMON)]
+    pub json: bool,
+}

@@ -1,0 +1,96 @@
+//! Tables of examples on the command line.
+
+use std::path::{Path, PathBuf};
+
+use labelsieve_data::TableColumns;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
+use labelsieve_pipeline::inputs::same_network::MixedNetworks;
+use labelsieve_pipeline::inputs::tables::Table;
+
+/// The heading of [`ColumnArguments`].
+const COLUMNS: &str = "Columns of Parquet files";
+
+/// Names of columns, for Parquet files that do not use the usual ones.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct ColumnArguments {
+    /// Column of embeddings [default: embedding, features, vector or the only list of numbers]
+    #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
+    pub embedding_column: Option<String>,
+
+    /// Column of class names [default: class or label]
+    #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
+    pub label_column: Option<String>,
+
+    /// Column of ids [default: id, key, uid or image_path; else row numbers]
+    #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
+    pub id_column: Option<String>,
+}
+
+impl ColumnArguments {
+    /// A table with these columns; `labels` is a separate file of labels, for `.npy` features.
+    pub fn table(&self, path: &Path, labels: Option<&Path>) -> Table {
+        let columns = TableColumns {
+            embedding: self.embedding_column.clone(),
+            label: self.label_column.clone(),
+            id: self.id_column.clone(),
+            labels: labels.map(Path::to_path_buf),
+        };
+        Table { path: path.to_path_buf(), columns }
+    }
+}
+
+/// Whether features of two networks may be used together all the same.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct MixedArguments {
+    /// Accept features of different networks in one run
+    #[arg(long)]
+    allow_mixed: bool,
+}
+
+impl MixedArguments {
+    pub fn mixed(self) -> MixedNetworks {
+        if self.allow_mixed { MixedNetworks::Accept } else { MixedNetworks::Refuse }
+    }
+}
+
+/// Which files hold the clean and the noisy examples.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PoolArguments {
+    /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
+    #[arg(long, value_name = "FILE")]
+    pub clean: PathBuf,
+
+    /// Noisy examples: the same formats
+    #[arg(long, value_name = "FILE")]
+    pub noisy: PathBuf,
+
+    /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
+    #[arg(long, value_name = "FILE")]
+    clean_labels: Option<PathBuf>,
+
+    /// Noisy classes of the noisy examples, for .npy
+    #[arg(long, value_name = "FILE")]
+    noisy_labels: Option<PathBuf>,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
+
+    #[command(flatten)]
+    columns: ColumnArguments,
+}
+
+impl PoolArguments {
+    pub fn files(&self, candidates: Option<&Path>) -> PoolFiles {
+        PoolFiles {
+            clean: self.columns.table(&self.clean, self.clean_labels.as_deref()),
+            noisy: self.columns.table(&self.noisy, self.noisy_labels.as_deref()),
+            candidates: candidates.map(Path::to_path_buf),
+            mixed: self.mixed.mixed(),
+        }
+    }
+
+    /// The tables whose columns can be named.
+    pub fn tables(&self) -> [&Path; 2] {
+        [&self.clean, &self.noisy]
+    }
+}

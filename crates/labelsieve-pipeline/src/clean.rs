@@ -1,0 +1,269 @@
+//! From tables to relevance: every candidate of every class is scored and written with the reasons for its score.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use labelsieve::{Features, Method};
+use labelsieve_cuda::Device;
+use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::device;
+use crate::error::Result;
+use crate::estimate::{Estimate, Work};
+use crate::inputs::copies::Copies;
+use crate::inputs::pools::{ClassRows, PoolFiles, Pools};
+use crate::inputs::same_network::{common_network, network_metadata};
+use crate::inputs::swapped;
+use crate::inputs::tables::load;
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
+use crate::resume;
+use crate::scoring::{Scored, Scoring, rows_held_by_size};
+
+/// Scores every candidate of every class.
+#[derive(Clone, Debug, Serialize)]
+pub struct Clean {
+    /// The examples.
+    #[serde(flatten)]
+    pub files: PoolFiles,
+    /// How relevance is scored.
+    pub method: Method,
+    /// Where it is scored.
+    #[serde(serialize_with = "resume::debug")]
+    pub device: Device,
+    /// The same seed gives the same result.
+    pub seed: u64,
+    /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
+    #[serde(serialize_with = "resume::debug")]
+    pub output: PathBuf,
+}
+
+/// What was scored.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cleaned {
+    /// Classes with clean examples.
+    pub n_classes: usize,
+    /// Candidates that were scored.
+    pub n_candidates: usize,
+    /// Their mean relevance.
+    pub mean_relevance: f64,
+    /// Candidates that take no part: they are clean examples of their own class.
+    pub copies: Copies,
+    /// Candidates that could not be scored: their class has no clean example, or they have no features.
+    pub n_left_out: usize,
+    /// Classes without candidates, which are listed with their clean examples alone.
+    pub without_candidates: Vec<String>,
+}
+
+/// What it would take to score these examples.
+pub fn estimate(files: &PoolFiles, method: &Method, monitor: &dyn Monitor) -> Result<Estimate> {
+    method.build()?;
+    let pools = Pools::open(files, monitor)?;
+    pools.warn_of_left_out(monitor);
+    let (n_clean, pool_sizes) = sizes(&pools);
+    let work = Work {
+        method,
+        dim: pools.clean.features.cols(),
+        rows_held: rows_held_by_size(method, &n_clean, &pool_sizes),
+        pool_sizes,
+        n_clean: pools.clean.len(),
+        bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
+    };
+    work.estimate()
+}
+
+/// Clean examples and candidates of each class.
+fn sizes(pools: &Pools) -> (Vec<usize>, Vec<usize>) {
+    pools.classes.iter().map(|class| (class.clean.len(), class.noisy.len())).unzip()
+}
+
+impl Clean {
+    /// Refuses settings and names of files that cannot work, before anything is read.
+    pub fn check(&self) -> Result<Target<'_>> {
+        let target = OutputKind::Table.target(&self.output)?;
+        self.method.build()?;
+        if let Some(output) = target.file() {
+            let files = Files::default().reads(self.files.paths()).writes([output]);
+            files.writes_beside(output, &[".partial"]).check()?;
+        }
+        Ok(target)
+    }
+
+    /// Scores all classes, or those that an earlier run of the same job left undone, and writes the table.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
+        let target = self.check()?;
+        let pools = Pools::open(&self.files, monitor)?;
+        pools.warn_of_left_out(monitor);
+        if let Some(warning) = swapped::suspicion(&pools) {
+            monitor.warning(&warning);
+        }
+        if let Some(output) = target.file() {
+            drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
+        }
+        let opened = device::open(self.device, monitor)?;
+        let settings = json!({
+            "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
+        });
+        let (journal, mut scored) = match target {
+            Target::File(output) => {
+                let key = resume::Key::new("clean", self, &["device", "output"])?.with(&settings);
+                let key = key.on_device(opened.kind()).with_files(&self.files.paths())?;
+                let (journal, scored) = resumed(output, &key, &pools, monitor)?;
+                (Some(journal), scored)
+            }
+            Target::Stdout => {
+                monitor.note("relevance goes to stdout; a killed run cannot be resumed");
+                (None, HashMap::new())
+            }
+        };
+        self.score(&pools, opened.engine(), journal.as_ref(), &mut scored, monitor)?;
+        let cleaned = on_stdout(target, write(&pools, &scored, &settings, target, monitor))?;
+        if let Some(journal) = journal {
+            journal.remove()?;
+        }
+        Ok(cleaned)
+    }
+
+    /// Scores what is not yet scored, and notes every class in the journal as it is finished.
+    fn score(
+        &self,
+        pools: &Pools,
+        engine: &dyn labelsieve::engine::Engine,
+        journal: Option<&Journal>,
+        scored: &mut HashMap<usize, Scored>,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        let open: Vec<usize> = (0..pools.classes.len()).filter(|class| !scored.contains_key(class)).collect();
+        let n_rows: usize = open.iter().map(|&class| pools.classes[class].noisy.len()).sum();
+        let progress = monitor.progress(n_rows as u64, "candidates");
+        progress.set_message(self.method.name());
+        let clean: Result<Vec<Features>> =
+            pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect();
+        let (clean, (_, pool_sizes)) = (clean?, sizes(pools));
+        let names: Vec<&str> = pools.classes.iter().map(|class| class.name.as_str()).collect();
+        let scoring = Scoring {
+            method: &self.method,
+            engine,
+            seed: self.seed,
+            names: &names,
+            clean: &clean,
+            pool_sizes: &pool_sizes,
+        };
+        let load_pool = |class: usize| {
+            let noisy = load(&pools.noisy, &pools.classes[class].noisy)?;
+            if noisy.n_zero() > 0 {
+                monitor.warning(&format!(
+                    "{} of {} candidates of `{}` have all-zero feature vectors",
+                    noisy.n_zero(),
+                    noisy.len(),
+                    names[class]
+                ));
+            }
+            Ok(noisy)
+        };
+        let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
+        scoring.run(&open, &load_pool, monitor.watch(), &|class, result| {
+            if let Some(journal) = journal {
+                journal.append(names[class], &result.encode())?;
+            }
+            let z = result.relevance.len();
+            let mean = result.relevance.iter().sum::<f32>() / z.max(1) as f32;
+            monitor.detail(&format!("{}: {z} candidates, mean relevance {mean:.2}", names[class]));
+            progress.inc(pool_sizes[class] as u64);
+            finished.lock().unwrap_or_else(|poison| poison.into_inner()).insert(class, result);
+            Ok(())
+        })
+    }
+}
+
+/// The journal of this job, and what an earlier run has scored. What does not fit its class is not taken.
+fn resumed(
+    output: &Path,
+    key: &resume::Key,
+    pools: &Pools,
+    monitor: &dyn Monitor,
+) -> Result<(Journal, HashMap<usize, Scored>)> {
+    let n_classes = (Some(pools.classes.len()), "classes");
+    let (journal, records) = resume::open(&beside(output, ".partial"), key, n_classes, monitor)?;
+    let by_name: HashMap<&str, usize> =
+        pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
+    let decoded = records.into_iter().filter_map(|(name, payload)| {
+        let class = *by_name.get(name.as_str())?;
+        let rows = &pools.classes[class];
+        Some((class, Scored::decode(&payload, rows.clean.len(), rows.noisy.len())?))
+    });
+    Ok((journal, decoded.collect()))
+}
+
+fn write(
+    pools: &Pools,
+    scored: &HashMap<usize, Scored>,
+    settings: &Value,
+    target: Target<'_>,
+    monitor: &dyn Monitor,
+) -> labelsieve_data::Result<Cleaned> {
+    const ROWS: usize = 65_536;
+    let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
+    metadata.insert("labelsieve".to_owned(), settings.to_string());
+    let metadata: Vec<(String, String)> = metadata.into_iter().collect();
+    let mut writer = match target {
+        Target::File(output) => RelevanceWriter::create(output, &metadata)?,
+        Target::Stdout => RelevanceWriter::to_stream(monitor.stdout()),
+    };
+    let mut copies = pools.copies;
+    let (mut n_candidates, mut sum) = (0usize, 0f64);
+    for (c, class) in pools.classes.iter().enumerate() {
+        let scored = &scored[&c];
+        let clean = class.clean.iter().map(|&row| clean_row(pools, class, row));
+        let kept = scored.kept().enumerate();
+        let noisy = kept.map(|(i, place)| noisy_row(pools, class, scored, i, place));
+        let mut rows = clean.chain(noisy).peekable();
+        while rows.peek().is_some() {
+            writer.write(&rows.by_ref().take(ROWS).collect::<Vec<_>>())?;
+        }
+        n_candidates += scored.relevance.len();
+        copies.by_content += scored.copies.len();
+        sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
+    }
+    writer.finish()?;
+    let empty = pools.classes.iter().filter(|class| class.noisy.is_empty());
+    Ok(Cleaned {
+        n_classes: pools.classes.len(),
+        n_candidates,
+        mean_relevance: sum / n_candidates.max(1) as f64,
+        copies,
+        n_left_out: pools.left_out.len(),
+        without_candidates: empty.map(|class| class.name.clone()).collect(),
+    })
+}
+
+fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
+    RelevanceRow {
+        id: pools.clean.ids.get(row).into_owned(),
+        class: class.name.clone(),
+        relevance: 1.0,
+        is_clean: true,
+        matched_name: None,
+        best_clean: None,
+        best_clean_similarity: None,
+        reciprocal_neighbours: None,
+    }
+}
+
+/// The `i`-th candidate that takes part, which is the one at `place` among all of the class.
+fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place: usize) -> RelevanceRow {
+    let (closest, similarity) = scored.closest[i];
+    RelevanceRow {
+        id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
+        class: class.name.clone(),
+        relevance: scored.relevance[i],
+        is_clean: false,
+        matched_name: pools.matched_name(class, place).map(str::to_owned),
+        best_clean: Some(pools.clean.ids.get(class.clean[closest]).into_owned()),
+        best_clean_similarity: Some(similarity),
+        reciprocal_neighbours: scored.reciprocal.as_ref().map(|counts| counts[i]),
+    }
+}

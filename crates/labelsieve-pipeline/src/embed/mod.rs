@@ -1,0 +1,345 @@
+//! From images to features.
+
+mod embedded;
+
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use labelsieve_cuda::Device;
+use labelsieve_data::images::ImageSource;
+use labelsieve_data::{
+    AtomicFile, DataError, FeatureFile, FeatureFormat, Journal, NetworkFile, NetworkMetadata, Precision,
+};
+use labelsieve_vision::images::{Cause, DecodeLimits};
+use labelsieve_vision::{Covariance, Learner, Pca, Preparation, prepare, unit_features};
+use serde::Serialize;
+use serde_json::json;
+
+use self::embedded::Embedded;
+use crate::device::open_networks;
+use crate::error::{Context, Error, Result};
+use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
+use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
+use crate::inputs::network_fingerprint::network_fingerprint;
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind, beside};
+use crate::resume;
+
+/// Turns images into features of unit length.
+#[derive(Clone, Debug, Serialize)]
+pub struct Embed {
+    /// The network: a file of ours, or a ResNet with torchvision's names.
+    #[serde(serialize_with = "resume::debug")]
+    pub model: PathBuf,
+    /// The images.
+    #[serde(flatten)]
+    pub images: ImageFiles,
+    /// Height and width that images are scaled to, if not what the network was trained on.
+    pub image_size: Option<(usize, usize)>,
+    /// How features are made narrower.
+    #[serde(serialize_with = "resume::debug")]
+    pub reduction: Reduction,
+    /// How numbers are stored.
+    #[serde(serialize_with = "resume::debug")]
+    pub precision: Precision,
+    /// Images that go through the network together.
+    pub batch: NonZeroUsize,
+    /// Where the network runs.
+    #[serde(serialize_with = "resume::debug")]
+    pub device: Device,
+    /// The file to write: `.parquet` with ids and classes, `.npz` or `.npy`.
+    #[serde(serialize_with = "resume::debug")]
+    pub output: PathBuf,
+}
+
+/// How features are made narrower.
+#[derive(Clone, Debug, Default)]
+pub enum Reduction {
+    /// By the PCA in the network's file, if there is one.
+    #[default]
+    OfNetwork,
+    /// By the PCA in this file.
+    Pca(PathBuf),
+    /// By a PCA of this width, fitted on these images and written to a file.
+    Fit {
+        /// Numbers per feature afterwards.
+        width: NonZeroUsize,
+        /// Where the PCA goes.
+        output: PathBuf,
+    },
+}
+
+/// What was embedded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EmbedSummary {
+    /// Rows that were written.
+    pub n_images: usize,
+    /// Numbers per row.
+    pub dim: usize,
+    /// Images that could not be read.
+    pub n_skipped: usize,
+    /// Files that could not be read to their end.
+    pub n_damaged_files: usize,
+    /// Rows with a class.
+    pub n_with_class: usize,
+    /// The table of ids and classes beside an array.
+    pub ids_table: Option<PathBuf>,
+    /// The list of what could not be read, if anything could not.
+    pub skipped_list: Option<PathBuf>,
+    /// Share of the variance that a fitted PCA keeps.
+    pub variance_kept: Option<f64>,
+    /// Images per second of this run.
+    pub images_per_second: f64,
+}
+
+impl Embed {
+    /// All images through the network, with the usual settings.
+    pub fn new(model: &Path, images: ImageFiles, device: Device, output: &Path) -> Embed {
+        Embed {
+            model: model.to_path_buf(),
+            images,
+            image_size: None,
+            reduction: Reduction::default(),
+            precision: Precision::F32,
+            batch: NonZeroUsize::new(64).unwrap_or(NonZeroUsize::MIN),
+            device,
+            output: output.to_path_buf(),
+        }
+    }
+
+    /// Embeds all images, or those that an earlier run of the same job did not reach, and writes the features.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<EmbedSummary> {
+        OutputKind::Features.target(&self.output)?;
+        FeatureFormat::of(&self.output)?;
+        if let Some(pca) = self.pca_output() {
+            OutputKind::Weights.target(pca)?;
+        }
+        let source = self.images.open()?;
+        let skipped = beside(&self.output, ".skipped.csv");
+        self.check_outputs(&source, &skipped)?;
+        if let Some(id) = source.id_listed_twice() {
+            return Err(id_twice(id));
+        }
+        let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
+        let pca = self.read_pca(&opened)?;
+        let device = open_networks(self.device, monitor)?;
+        let mut learner = device.networks().learner(&opened.network, &opened.snapshot)?;
+
+        let settings = json!({
+            "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,
+            "image_size": opened.metadata.image_size, "view": opened.view, "device": device.kind(),
+        });
+        let key = self.key()?.with(&settings).on_device(device.kind()).with_images(&source)?;
+        let journal = beside(&self.output, ".partial");
+        let (journal, finished) = resume::open(&journal, &key, (None, "batches"), monitor)?;
+        let mut embedded = Embedded::default();
+        for (key, payload) in finished {
+            // A record that does not follow the one before is work that was never finished.
+            if key != embedded.n_read.to_string() || !embedded.append_record(&payload, opened.network.dim()) {
+                break;
+            }
+        }
+        check_damage(self.images.on_damage, &embedded.skipped)?;
+        let rate = self.embed(&source, &opened, learner.as_mut(), &journal, &mut embedded, monitor)?;
+        write_skipped(&skipped, &embedded)?;
+        if embedded.ids.is_empty() {
+            return Err(nothing_embedded(&embedded, &skipped));
+        }
+        let (pca, variance_kept) = self.reduce(pca, &opened, &mut embedded)?;
+        let dim = pca.as_ref().map_or(opened.network.dim(), Pca::width);
+        let network = network_fingerprint(&opened, pca.as_ref())?;
+        let file = FeatureFile {
+            ids: &embedded.ids,
+            labels: &embedded.labels,
+            dim,
+            values: &embedded.features,
+            precision: self.precision,
+            network: Some(&network),
+        };
+        let ids_table = file.write(&self.output, &settings.to_string())?;
+        journal.remove()?;
+        warn_of_bad_files(&embedded.skipped, monitor);
+        let is_file = |cause: Cause| cause == Cause::BadFile;
+        let n_damaged_files = embedded.skipped.iter().filter(|skipped| is_file(skipped.cause)).count();
+        Ok(EmbedSummary {
+            n_images: embedded.ids.len(),
+            dim,
+            n_skipped: embedded.skipped.len() - n_damaged_files,
+            n_damaged_files,
+            n_with_class: embedded.labels.iter().flatten().count(),
+            ids_table,
+            skipped_list: (!embedded.skipped.is_empty()).then_some(skipped),
+            variance_kept,
+            images_per_second: rate,
+        })
+    }
+
+    /// What decides the features, but for the images and the device. Those that are kept are as wide and as precise as the
+    /// network made them: what becomes of them then is no part of it.
+    pub fn key(&self) -> Result<resume::Key> {
+        let afterwards = ["reduction", "precision", "device", "output"];
+        resume::Key::new("embed", self, &afterwards)?.with_files(&[&self.model])
+    }
+
+    fn pca_output(&self) -> Option<&Path> {
+        match &self.reduction {
+            Reduction::Fit { output, .. } => Some(output),
+            Reduction::OfNetwork | Reduction::Pca(_) => None,
+        }
+    }
+
+    /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
+    fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
+        let mut inputs = Files::default().reads_images(source.files()).reads([&self.model]);
+        if let Reduction::Pca(path) = &self.reduction {
+            inputs = inputs.reads([path]);
+        }
+        let outputs = [Some(self.output.as_path()), Some(skipped), self.pca_output()];
+        let files = inputs.writes(outputs.into_iter().flatten());
+        files.writes_beside(&self.output, &[".partial", ".ids.csv"]).check()?;
+        for output in outputs.into_iter().flatten() {
+            drop(AtomicFile::create(output)?);
+        }
+        Ok(())
+    }
+
+    fn read_pca(&self, opened: &OpenedNetwork) -> Result<Option<Pca>> {
+        let dim = opened.network.dim();
+        let path = match &self.reduction {
+            Reduction::OfNetwork => return Ok(opened.pca.clone()),
+            Reduction::Fit { width, .. } if width.get() > dim => {
+                return Err(Error::input(
+                    format!("--fit-pca: expected 1 to {dim}, the width of the features, found {width}"),
+                    "choose a smaller width",
+                ));
+            }
+            Reduction::Fit { .. } => return Ok(None),
+            Reduction::Pca(path) => path,
+        };
+        let in_file = || format!("`{}`", path.display());
+        let pca = Pca::from_tensors(&NetworkFile::load(path)?.tensors).with_context(in_file)?;
+        let pca = pca.ok_or_else(|| {
+            Error::input(
+                format!("`{}` holds no PCA", path.display()),
+                "make one with --fit-pca and --pca-output",
+            )
+        })?;
+        let found = pca.dim();
+        if dim != found {
+            let model = self.model.display();
+            return Err(Error::input(
+                format!(
+                    "the PCA in `{}` is for features of {found}, but `{model}` makes {dim}",
+                    path.display()
+                ),
+                "fit it on features of the same network",
+            ));
+        }
+        Ok(Some(pca))
+    }
+
+    /// Embeds what is not yet done and notes every batch in the journal. Returns images per second.
+    fn embed(
+        &self,
+        source: &ImageSource,
+        opened: &OpenedNetwork,
+        learner: &mut dyn Learner,
+        journal: &Journal,
+        embedded: &mut Embedded,
+        monitor: &dyn Monitor,
+    ) -> Result<f64> {
+        let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
+        progress.set_message(opened.metadata.architecture.clone());
+        progress.set_position(embedded.n_read as u64);
+        progress.reset_eta();
+        let (began, n_before) = (Instant::now(), embedded.n_read);
+        let preparation = Preparation {
+            size: opened.metadata.image_size,
+            view: opened.view,
+            limits: DecodeLimits::default(),
+            batch: self.batch.get(),
+        };
+        let mut seen: HashSet<String> = embedded.ids.iter().cloned().collect();
+        let images = source.images_from(embedded.n_read)?.map(encoded);
+        for prepared in prepare(images, preparation)? {
+            monitor.watch().check()?;
+            let prepared = prepared?;
+            if let Some(id) = prepared.ids.iter().find(|id| !seen.insert((*id).clone())) {
+                return Err(id_twice(id));
+            }
+            check_damage(self.images.on_damage, &prepared.skipped)?;
+            let features = match &prepared.batch {
+                Some(batch) => unit_features(learner, batch)?,
+                None => Vec::new(),
+            };
+            for skipped in &prepared.skipped {
+                monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
+            }
+            let first = embedded.n_read.to_string();
+            journal.append(&first, &embedded.append(prepared, features))?;
+            progress.set_position(embedded.n_read as u64);
+        }
+        Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
+    }
+
+    /// Applies a PCA, or fits one first. Returns it, if there is one, and the share of variance that a fitted one keeps.
+    fn reduce(
+        &self,
+        pca: Option<Pca>,
+        opened: &OpenedNetwork,
+        embedded: &mut Embedded,
+    ) -> Result<(Option<Pca>, Option<f64>)> {
+        let (pca, kept) = match &self.reduction {
+            Reduction::Fit { width, output } => {
+                let mut covariance = Covariance::new(opened.network.dim());
+                covariance.add(&embedded.features)?;
+                let pca = Pca::fit(covariance, width.get())?;
+                let recipe =
+                    json!({ "fitted_on": embedded.ids.len(), "network": opened.metadata.architecture });
+                let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
+                let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
+                file.save(output, Precision::F32)?;
+                let kept = f64::from(pca.kept());
+                (Some(pca), Some(kept))
+            }
+            Reduction::OfNetwork | Reduction::Pca(_) => (pca, None),
+        };
+        if let Some(pca) = &pca {
+            embedded.features = pca.apply(&embedded.features)?;
+        }
+        Ok((pca, kept))
+    }
+}
+
+/// Lists what could not be read; the list of an earlier run goes when there is nothing to list.
+fn write_skipped(path: &Path, embedded: &Embedded) -> Result<()> {
+    if embedded.skipped.is_empty() {
+        if path.is_file() {
+            std::fs::remove_file(path).map_err(DataError::io("remove", path))?;
+        }
+        return Ok(());
+    }
+    let rows = embedded.skipped.iter().map(|skipped| [skipped.id.as_str(), skipped.reason.as_str()]);
+    Ok(labelsieve_data::write_csv(path, ["id", "reason"], rows)?)
+}
+
+fn nothing_embedded(embedded: &Embedded, skipped: &Path) -> Error {
+    Error::input(
+        format!("none of the {} images can be read", embedded.n_read),
+        match embedded.skipped.is_empty() {
+            true => "check the sources and the --where conditions".to_owned(),
+            false => format!("`{}` says why", skipped.display()),
+        },
+    )
+}
+
+/// Everything after `embed` finds examples by their ids.
+fn id_twice(id: &str) -> Error {
+    Error::input(
+        format!("two of the images have the id `{id}`"),
+        "put all images below one folder and embed that one, choose another --id-column, or embed the sources one by one \
+         into files of their own",
+    )
+}

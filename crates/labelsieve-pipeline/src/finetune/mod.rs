@@ -1,0 +1,209 @@
+//! The whole network learns from weighted examples (eq. 6 and 8).
+
+mod novel_classes;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use labelsieve_cuda::Device;
+use labelsieve_data::images::ImageSource;
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
+use labelsieve_vision::{ScaleRule, weights};
+use serde::Serialize;
+use serde_json::json;
+
+use self::novel_classes::{NovelClasses, Sources};
+use crate::curve;
+use crate::device::open_networks;
+use crate::error::{Error, Result};
+use crate::inputs::images::ImageFiles;
+use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind};
+use crate::resume::checkpoint;
+use crate::resume::lock::OutputLock;
+use crate::resume::{self, Key};
+
+/// Fine-tunes a network on the images of novel classes, each counting by its relevance.
+#[derive(Clone, Debug, Serialize)]
+pub struct FineTune {
+    /// The network.
+    #[serde(serialize_with = "resume::debug")]
+    pub network: PathBuf,
+    /// Relevance of the candidates, with the clean examples in it.
+    #[serde(serialize_with = "resume::debug")]
+    pub relevance: PathBuf,
+    /// Images of all examples, clean and noisy, found by their ids.
+    pub images: ImageFiles,
+    /// Images of the network's base classes, which then keep learning too (eq. 8).
+    pub base_images: Option<ImageFiles>,
+    /// Whether base and new classes compete with each other while they learn.
+    pub softmax: Softmax,
+    /// Learning rate.
+    pub rate: f32,
+    /// Learning rate of the last epoch, reached along half a cosine; else that of the first.
+    pub final_rate: Option<f32>,
+    /// Passes over all examples, if not the usual number.
+    pub epochs: Option<usize>,
+    /// Examples per step, if not the usual number.
+    pub batch_size: Option<usize>,
+    /// Where it is learned.
+    #[serde(serialize_with = "resume::debug")]
+    pub device: Device,
+    /// The same seed gives the same network on the same kind of device.
+    pub seed: u64,
+    /// The file to write (`.safetensors`); curves of accuracy and loss go beside it.
+    #[serde(serialize_with = "resume::debug")]
+    pub output: PathBuf,
+}
+
+/// Which classes compete when base classes learn too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Softmax {
+    /// All with all, so that their scores can be compared
+    #[default]
+    Joint,
+    /// Base classes among themselves and new ones among themselves: eq. (8) as the paper prints it
+    Separate,
+}
+
+/// What was learned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FineTuned {
+    /// All classes, base classes included.
+    pub n_classes: usize,
+    /// Base classes among them.
+    pub n_base: usize,
+    /// Examples that counted.
+    pub n_examples: usize,
+    /// The curves of accuracy and of loss.
+    pub curves: [PathBuf; 2],
+}
+
+impl FineTune {
+    /// Learns, or goes on from the last epoch that an earlier run of the same job finished, and writes the network.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<FineTuned> {
+        OutputKind::Weights.target(&self.output)?;
+        let sources = self.open()?;
+        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let inputs = Files::default().reads([&self.network, &self.relevance]).reads_images(images);
+        let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
+        outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        curve::check(&self.output)?;
+        let _lock = OutputLock::beside(&self.output)?;
+        drop(AtomicFile::create(&self.output)?);
+        let wanted = if sources.base.is_some() { Wanted::Classifier } else { Wanted::Features };
+        let opened = open_network(&self.network, wanted, None)?;
+        let recipe = self.recipe(&opened);
+        recipe.check()?;
+        let networks = open_networks(self.device, monitor)?;
+        let novel = NovelClasses::load(&self.relevance, &sources, &opened, monitor)?;
+        let (names, n_base) = match sources.base {
+            None => (novel.names.clone(), 0),
+            Some(_) => (all_names(&opened, &novel.names)?, opened.metadata.classes.len()),
+        };
+
+        let mut learner = networks.networks().learner(&opened.network, &opened.snapshot)?;
+        let mut start = novel.prototypes(learner.as_mut(), &opened, monitor)?;
+        drop(learner);
+        if sources.base.is_some() {
+            start = [opened.snapshot.class_weights(&opened.network)?, &start[..]].concat();
+        }
+        let start = opened.snapshot.with_classifier(&opened.network, &start, opened.scale)?;
+        let split = match self.softmax {
+            Softmax::Joint => 0,
+            Softmax::Separate => n_base,
+        };
+        let examples = Examples { split, ..novel.with_base(n_base).without_irrelevant() };
+        check_classes(&examples, &names)?;
+        let n_examples = examples.rows.len();
+        monitor.note(&format!(
+            "fine-tuning on {n_examples} examples of {} classes with relevance from {LEAST_RELEVANCE}, {} epochs, on {networks}",
+            names.len(),
+            recipe.epochs,
+        ));
+        let training = Training {
+            networks: networks.networks(),
+            network: &opened.network,
+            examples: &examples,
+            validation: None,
+            recipe: &recipe,
+            scale: ScaleRule::Fixed,
+            seed: self.seed,
+        };
+        let fingerprint = self.key(&recipe, &sources, networks.kind())?.text(monitor);
+        let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
+        let metadata = NetworkMetadata {
+            recipe: json!({
+                "fine_tuned": {
+                    "recipe": recipe, "seed": self.seed, "n_base": n_base, "softmax": self.softmax,
+                    "epochs": done.epochs,
+                },
+                "from": opened.metadata.recipe,
+            }),
+            classes: names,
+            accuracy: None,
+            ..opened.metadata.clone()
+        };
+        let n_classes = metadata.classes.len();
+        let tensors = weights::to_tensors(&opened.network, &done.snapshot)?;
+        NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, Precision::F32)?;
+        let curves = curve::write(&self.output, "fine-tuning", &done.epochs)?;
+        checkpoint::forget(&self.output);
+        Ok(FineTuned { n_classes, n_base, n_examples, curves })
+    }
+
+    fn recipe(&self, opened: &OpenedNetwork) -> Recipe {
+        let input = opened.network.input();
+        let usual = Recipe::fine_tuning(input.height, input.width);
+        Recipe {
+            epochs: self.epochs.unwrap_or(usual.epochs),
+            batch: self.batch_size.unwrap_or(usual.batch),
+            rates: match self.final_rate {
+                Some(last) => Rates::Cosine(self.rate, last),
+                None => Rates::Steps(vec![(0, self.rate)]),
+            },
+            ..usual
+        }
+    }
+
+    /// Looks at all images.
+    fn open(&self) -> Result<Sources> {
+        let base = self.base_images.as_ref().map(ImageFiles::open).transpose()?;
+        Ok(Sources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
+    }
+
+    fn key(&self, recipe: &Recipe, sources: &Sources, device: &str) -> Result<Key> {
+        let key = Key::new("finetune", self, &["device", "output"])?;
+        let key = key.with(&json!({ "recipe": recipe })).on_device(device);
+        let key = key.with_files(&[&self.network, &self.relevance])?.with_images(&sources.novel)?;
+        sources.base.as_ref().map_or(Ok(key.clone()), |base| key.with_images(base))
+    }
+}
+
+/// The base classes, then the novel ones.
+fn all_names(opened: &OpenedNetwork, novel: &[String]) -> Result<Vec<String>> {
+    let base = &opened.metadata.classes;
+    match novel.iter().find(|name| base.contains(name)) {
+        None => Ok(base.iter().chain(novel).cloned().collect()),
+        Some(twice) => Err(Error::input(
+            format!("class `{twice}` is a base class of the network and a new one"),
+            "give the new class another name, or leave out --base-images",
+        )),
+    }
+}
+
+/// Nothing can be learned of a class without images.
+fn check_classes(examples: &Examples, names: &[String]) -> Result<()> {
+    let found: HashSet<u32> = examples.classes.iter().copied().collect();
+    match names.iter().zip(0..).find(|(_, class)| !found.contains(class)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::input(
+            format!("class `{name}` has no image to learn from"),
+            "--base-images, less what --base-where leaves out, must show every class of the network",
+        )),
+    }
+}

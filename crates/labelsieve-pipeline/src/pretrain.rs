@@ -1,0 +1,197 @@
+//! A backbone from the images of base classes (eq. 7).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use labelsieve_cuda::Device;
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_vision::images::{Crop, Dataset, View};
+use labelsieve_vision::training::{Examples, Preset, Rates, Recipe, Training};
+use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::curve;
+use crate::device::open_networks;
+use crate::error::{Error, Result};
+use crate::inputs::images::{ImageFiles, decode_all};
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind};
+use crate::resume;
+use crate::resume::checkpoint;
+use crate::resume::lock::OutputLock;
+
+/// Learns a backbone on base classes with a cosine classifier.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pretrain {
+    /// Images of the base classes.
+    #[serde(flatten)]
+    pub images: ImageFiles,
+    /// Images of the same classes to measure accuracy on after each epoch.
+    pub validation: Option<ImageFiles>,
+    /// The network.
+    pub architecture: Architecture,
+    /// How a residual network begins, if not as usual for the size.
+    pub stem: Option<Stem>,
+    /// Height and width of the images that the network sees, if not the usual ones.
+    pub size: Option<usize>,
+    /// The recipe.
+    #[serde(serialize_with = "resume::debug")]
+    pub preset: Preset,
+    /// Epochs, instead of the preset's.
+    pub epochs: Option<usize>,
+    /// Batches per epoch, instead of the preset's.
+    pub batches: Option<usize>,
+    /// Images per batch, instead of the preset's.
+    pub batch_size: Option<usize>,
+    /// First learning rate of half a cosine to zero, instead of the preset's rates.
+    pub rate: Option<f32>,
+    /// Least share of an image's area that a random crop shows, instead of the preset's.
+    pub least_crop: Option<f32>,
+    /// How weights are stored.
+    #[serde(serialize_with = "resume::debug")]
+    pub precision: Precision,
+    /// Where it is learned.
+    #[serde(serialize_with = "resume::debug")]
+    pub device: Device,
+    /// The same seed gives the same network on the same kind of device.
+    pub seed: u64,
+    /// The file to write (`.safetensors`); curves of accuracy and loss go beside it.
+    #[serde(serialize_with = "resume::debug")]
+    pub output: PathBuf,
+}
+
+/// What was learned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pretrained {
+    /// Images that it was learned from.
+    pub n_images: usize,
+    /// Base classes.
+    pub n_classes: usize,
+    /// Share of validation images whose class is right.
+    pub accuracy: Option<f64>,
+    /// The curves of accuracy and of loss.
+    pub curves: [PathBuf; 2],
+}
+
+impl Pretrain {
+    /// Learns, or goes on from the last epoch that an earlier run of the same job finished, and writes the network.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<Pretrained> {
+        OutputKind::Weights.target(&self.output)?;
+        let mut inputs = self.images.open()?.files();
+        if let Some(validation) = &self.validation {
+            inputs.extend(validation.open()?.files());
+        }
+        let files =
+            Files::default().reads_images(inputs).writes([&self.output]).writes(curve::paths(&self.output));
+        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        curve::check(&self.output)?;
+        let _lock = OutputLock::beside(&self.output)?;
+        drop(AtomicFile::create(&self.output)?); // better now than after hours
+        let side = self.size.unwrap_or(self.architecture.usual_size());
+        let stem = self.stem.unwrap_or(Stem::for_images(side, side));
+        let network = self.architecture.network(side, side, stem)?;
+        let recipe = self.recipe(side);
+        recipe.check()?;
+        let networks = open_networks(self.device, monitor)?;
+        let (images, validation) = self.load(side, monitor)?;
+        let examples = Examples::all(Arc::new(images));
+        monitor.note(&format!(
+            "{} on {} images of {} classes, {side}×{side}, {} epochs of {} batches of {}, on {networks}",
+            self.architecture,
+            examples.rows.len(),
+            examples.n_classes,
+            recipe.epochs,
+            recipe.batches(examples.rows.len()),
+            recipe.batch,
+        ));
+        let training = Training {
+            networks: networks.networks(),
+            network: &network,
+            examples: &examples,
+            validation: validation.as_ref(),
+            recipe: &recipe,
+            scale: ScaleRule::Learned,
+            seed: self.seed,
+        };
+        let start = Snapshot::initial(&network, examples.n_classes, self.seed);
+        let fingerprint = self.key(&recipe, stem, networks.kind())?.text(monitor);
+        let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
+
+        let accuracy = done.epochs.last().and_then(|epoch| epoch.validation);
+        let metadata = NetworkMetadata {
+            classes: examples.images.classes().to_vec(),
+            recipe: json!({
+                "recipe": recipe, "seed": self.seed, "images": examples.rows.len(), "epochs": done.epochs
+            }),
+            accuracy,
+            ..self.describe(stem, &network)
+        };
+        let tensors = weights::to_tensors(&network, &done.snapshot)?;
+        NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, self.precision)?;
+        let title = format!("{} on base classes", self.architecture);
+        let curves = curve::write(&self.output, &title, &done.epochs)?;
+        checkpoint::forget(&self.output);
+        let (n_images, n_classes) = (examples.rows.len(), examples.n_classes);
+        Ok(Pretrained { n_images, n_classes, accuracy, curves })
+    }
+
+    fn recipe(&self, side: usize) -> Recipe {
+        let mut preset = self.preset.recipe(side, side);
+        if let (Some(share), Crop::Random(crop)) = (self.least_crop, &mut preset.augmentation.crop) {
+            crop.area.0 = share;
+        }
+        Recipe {
+            epochs: self.epochs.unwrap_or(preset.epochs),
+            batches_per_epoch: self.batches.or(preset.batches_per_epoch),
+            batch: self.batch_size.unwrap_or(preset.batch),
+            rates: self.rate.map_or(preset.rates, |rate| Rates::Cosine(rate, 0.0)),
+            ..preset
+        }
+    }
+
+    fn load(&self, side: usize, monitor: &dyn Monitor) -> Result<(Dataset, Option<Dataset>)> {
+        let images = decode_all(&self.images.open()?, None, side, self.images.on_damage, monitor)?;
+        if images.classes().len() < 2 {
+            let (n, classes) = (images.len(), images.classes().len());
+            return Err(Error::input(
+                format!("{n} images of {classes} classes are too few to learn from"),
+                "classes come from folder names or from --label-column; --where may leave out too much",
+            ));
+        }
+        let Some(files) = &self.validation else { return Ok((images, None)) };
+        let (classes, on_damage) = (images.classes().to_vec(), self.images.on_damage);
+        let validation = decode_all(&files.open()?, Some(classes), side, on_damage, monitor)?;
+        if validation.is_empty() {
+            return Err(Error::input(
+                "there is no validation image of these classes",
+                "check --validate-where and --validation",
+            ));
+        }
+        Ok((images, Some(validation)))
+    }
+
+    fn describe(&self, stem: Stem, network: &Network) -> NetworkMetadata {
+        let input = network.input();
+        NetworkMetadata {
+            architecture: self.architecture.to_string(),
+            stem: stem.to_string(),
+            image_size: (input.height, input.width),
+            channel_mean: network.mean,
+            channel_deviation: network.deviation,
+            view: View::for_images(input.height, input.width).to_string(),
+            ..NetworkMetadata::default()
+        }
+    }
+
+    /// The precision of the file is no part of it: weights are kept as they are.
+    fn key(&self, recipe: &Recipe, stem: Stem, device: &str) -> Result<resume::Key> {
+        let key = resume::Key::new("pretrain", self, &["precision", "device", "output"])?;
+        let key = key.with(&json!({ "recipe": recipe, "stem": stem })).on_device(device);
+        let key = key.with_images(&self.images.open()?)?;
+        match &self.validation {
+            Some(validation) => key.with_images(&validation.open()?),
+            None => Ok(key),
+        }
+    }
+}

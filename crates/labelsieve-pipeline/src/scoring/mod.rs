@@ -1,0 +1,186 @@
+//! Scores the candidates of many classes, as many at a time as memory takes.
+//!
+//! This is the one place where a class becomes a [`Job`]: which random numbers it draws, which examples of other classes it
+//! learns from, and which candidates take no part because they are clean examples of the class themselves.
+
+mod scored;
+
+use std::sync::Mutex;
+
+use labelsieve::engine::{Engine, Job};
+use labelsieve::random::Stream;
+use labelsieve::relevance::{MOST_OTHERS, others};
+use labelsieve::schedule::batches;
+use labelsieve::{ClassProblem, Features, Method, NoisyPool, Watch};
+
+pub use scored::Scored;
+
+use crate::error::{Error, Result};
+use crate::inputs::copies::identical_rows;
+
+/// The classes of a run and how they are scored.
+pub struct Scoring<'a> {
+    /// How relevance is scored.
+    pub method: &'a Method,
+    /// Where it is scored.
+    pub engine: &'a dyn Engine,
+    /// With a class's name it decides the class's random numbers.
+    pub seed: u64,
+    /// The names of all classes.
+    pub names: &'a [&'a str],
+    /// The clean examples of all classes: few enough to keep.
+    pub clean: &'a [Features],
+    /// Numbers of candidates of all classes.
+    pub pool_sizes: &'a [usize],
+}
+
+/// A class on its way to the engine.
+struct Input {
+    class: usize,
+    pool: NoisyPool,
+    others: Features,
+    seed: u64,
+    copies: Vec<usize>,
+}
+
+impl Scoring<'_> {
+    /// Scores some of the classes, given by their positions: `load` reads the candidates of one, `done` gets its result,
+    /// in no particular order. An error of `done` ends the work after the classes under way.
+    pub fn run(
+        &self,
+        classes: &[usize],
+        load: &dyn Fn(usize) -> Result<Features>,
+        watch: &Watch,
+        done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
+    ) -> Result<()> {
+        let dim = self.clean.first().map_or(1, Features::dim);
+        let held = rows_held(self.method, self.clean, self.pool_sizes);
+        let held: Vec<usize> = classes.iter().map(|&class| held[class]).collect();
+        for batch in batches(&held, dim) {
+            watch.check()?;
+            let inputs = batch.iter().map(|&i| self.input(classes[i], load)).collect::<Result<Vec<_>>>()?;
+            let jobs = inputs
+                .iter()
+                .map(|input| {
+                    let problem = ClassProblem::new(&self.clean[input.class], &input.pool)?;
+                    Ok(Job { problem: problem.with_others(&input.others)?.watched(watch), seed: input.seed })
+                })
+                .collect::<labelsieve::Result<Vec<_>>>()?;
+            let failure: Mutex<Option<Error>> = Mutex::default();
+            self.engine.relevance(self.method, &jobs, &|i, relevance| {
+                let scored = Scored::new(&jobs[i].problem, relevance, inputs[i].copies.clone());
+                if let Err(error) = done(inputs[i].class, scored) {
+                    failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
+                }
+            })?;
+            if let Some(error) = failure.into_inner().unwrap_or_else(|poison| poison.into_inner()) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
+        let stream = Stream::new(self.seed).named(self.names[class]);
+        let others = match self.method {
+            Method::Linear(_) => others(self.clean, class, stream.branch(1)),
+            _ => Features::empty(self.clean[class].dim()),
+        };
+        let noisy = load(class)?;
+        let copies = identical_rows(&self.clean[class], &noisy);
+        let pool = NoisyPool::new(without(noisy, &copies));
+        Ok(Input { class, pool, others, seed: stream.bits(0), copies })
+    }
+}
+
+/// How many rows are in memory while each class is worked on: its candidates and, for models that learn from other
+/// classes, examples of those.
+pub fn rows_held(method: &Method, clean: &[Features], pool_sizes: &[usize]) -> Vec<usize> {
+    let sizes: Vec<usize> = clean.iter().map(Features::len).collect();
+    rows_held_by_size(method, &sizes, pool_sizes)
+}
+
+/// The same from the numbers of clean examples.
+pub fn rows_held_by_size(method: &Method, n_clean: &[usize], pool_sizes: &[usize]) -> Vec<usize> {
+    let all: usize = n_clean.iter().sum();
+    let others = |n_clean: usize| match method {
+        Method::Linear(_) => (all - n_clean).min(MOST_OTHERS),
+        _ => 0,
+    };
+    pool_sizes.iter().zip(n_clean).map(|(n_noisy, &n_clean)| n_noisy + others(n_clean)).collect()
+}
+
+/// All rows but some, which are in ascending order.
+fn without(features: Features, rows: &[usize]) -> Features {
+    if rows.is_empty() {
+        return features;
+    }
+    let kept: Vec<usize> = (0..features.len()).filter(|row| rows.binary_search(row).is_err()).collect();
+    features.select(&kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::engine::Cpu;
+    use labelsieve::synthetic::Recipe;
+
+    use super::*;
+
+    #[test]
+    fn a_class_is_scored_alike_with_any_others_and_copies_of_clean_examples_take_no_part() {
+        let classes = Recipe { n_classes: 3, ..Recipe::default() }.generate(0).classes;
+        let clean: Vec<Features> = classes.iter().map(|class| class.clean.clone()).collect();
+        let pools: Vec<Features> = classes.iter().map(|class| class.noisy.clone()).collect();
+        let sizes: Vec<usize> = pools.iter().map(Features::len).collect();
+        let method = Method::gcn();
+        let scoring = Scoring {
+            method: &method,
+            engine: &Cpu,
+            seed: 7,
+            names: &["a", "b", "c"],
+            clean: &clean,
+            pool_sizes: &sizes,
+        };
+        let score = |asked: &[usize], pools: &[Features]| {
+            let found: Mutex<Vec<(usize, Scored)>> = Mutex::default();
+            let load = |class: usize| Ok(pools[class].clone());
+            let done = |class, scored| {
+                found.lock().unwrap().push((class, scored));
+                Ok(())
+            };
+            scoring.run(asked, &load, &Watch::new(), &done).unwrap();
+            let mut found = found.into_inner().unwrap();
+            found.sort_by_key(|(class, _)| *class);
+            found
+        };
+        let all = score(&[0, 1, 2], &pools);
+        assert_eq!(score(&[1], &pools), all[1..2]);
+
+        let mut with_copy = pools.clone();
+        with_copy[1] = clean[1].select(&[0]).stack(&pools[1]).unwrap();
+        let (_, scored) = score(&[1], &with_copy).remove(0);
+        assert_eq!(scored.copies, [0]);
+        assert_eq!(scored.relevance, all[1].1.relevance);
+    }
+
+    #[test]
+    fn what_cannot_be_noted_ends_the_work() {
+        let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(0).classes.remove(0);
+        let method = Method::Similarity(labelsieve::relevance::Similarity {});
+        let scoring = Scoring {
+            method: &method,
+            engine: &Cpu,
+            seed: 0,
+            names: &["a"],
+            clean: std::slice::from_ref(&class.clean),
+            pool_sizes: &[class.noisy.len()],
+        };
+        let full = |_, _| Err(Error::input("disk full", ""));
+        let error = scoring.run(&[0], &|_| Ok(class.noisy.clone()), &Watch::new(), &full).unwrap_err();
+        assert_eq!(error.to_string(), "disk full");
+        let stopped = Watch::new();
+        stopped.stop();
+        let done = |_, _| Ok(());
+        assert!(scoring.run(&[0], &|_| Ok(class.noisy.clone()), &stopped, &done).unwrap_err().is_stopped());
+    }
+}

@@ -2,6 +2,7 @@
 
 use labelsieve::level::Level;
 use labelsieve::matrix::{Layout, Sum, multiply};
+use labelsieve::unit_rows;
 
 use crate::learner::Targets;
 
@@ -48,8 +49,8 @@ pub(crate) fn cosine_loss_at(
     targets: Targets,
 ) -> CosineLoss {
     let (n, n_classes) = (targets.classes.len(), weights.len() / dim);
-    let (unit_features, feature_lengths) = unit_rows(features, dim);
-    let (unit_weights, weight_lengths) = unit_rows(weights, dim);
+    let (unit_features, feature_lengths) = unit_rows(features, dim, length);
+    let (unit_weights, weight_lengths) = unit_rows(weights, dim, length);
     // cosines: N×K
     let mut slopes = vec![0.0; n * n_classes];
     let (by_image, by_class) = (Layout::by_rows(n, dim), Layout::by_rows(n_classes, dim));
@@ -90,15 +91,9 @@ pub(crate) fn cosine_loss_at(
     CosineLoss { loss, correct, by_features, by_weights, by_scale: by_scale as f32 }
 }
 
-/// Rows scaled to unit length, and their lengths.
-fn unit_rows(rows: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-    let lengths: Vec<f32> = rows
-        .chunks_exact(dim)
-        .map(|row| (row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt() as f32).max(1e-12))
-        .collect();
-    let unit =
-        rows.chunks_exact(dim).zip(&lengths).flat_map(|(row, length)| row.iter().map(move |x| x / length));
-    (unit.collect(), lengths)
+/// ‖row‖, never 0: gradients are divided by it.
+pub(crate) fn length(row: &[f32]) -> f32 {
+    (row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt() as f32).max(1e-12)
 }
 
 /// Turns gradients by unit rows (still to be multiplied by `scale`) into gradients by the rows: g ← s (g - û (û·g)) / |u|.

@@ -180,6 +180,17 @@ impl std::fmt::Debug for Numbers {
     }
 }
 
+/// Rows of `dim` numbers scaled to unit length, and the lengths, as `length` measures them. A row of zeros stays zero.
+#[doc(hidden)] // for our own crates
+pub fn unit_rows(rows: &[f32], dim: usize, length: impl Fn(&[f32]) -> f32) -> (Vec<f32>, Vec<f32>) {
+    let lengths: Vec<f32> = rows.chunks_exact(dim).map(length).collect();
+    let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
+        row.iter().map(|x| if length > 0.0 { x / length } else { 0.0 }).collect()
+    };
+    let unit = rows.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
+    (unit, lengths)
+}
+
 fn check_shape(data: &[f32], dim: usize) -> Result<()> {
     if dim == 0 || !data.len().is_multiple_of(dim) {
         let expected = if dim == 0 { 1 } else { data.len().next_multiple_of(dim) };

@@ -38,6 +38,8 @@ pub mod synthetic;
 mod watch;
 
 pub use error::{Error, Result};
+#[doc(hidden)] // for our own crates
+pub use features::unit_rows;
 pub use features::{Features, SharedNumbers};
 #[doc(hidden)] // for our own crates
 pub use kernels::matrix;

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 pub use recipe::{Preset, Rates, Recipe};
 pub use sampler::Sampler;
 
+use crate::cosine::length;
 use crate::error::{Error, Result};
 use crate::images::{Dataset, Prefetch, View};
 use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Targets};
 use crate::network::{Network, Role};
 use labelsieve::random::Stream;
+use labelsieve::unit_rows;
 
 /// Batches that are prepared ahead of the network.
 const AHEAD: usize = 3;
@@ -236,7 +238,8 @@ pub fn accuracy(
     images: &Dataset,
 ) -> Result<f64> {
     let weights = snapshot.class_weights(network)?;
-    let (unit, dim) = (unit_rows(weights, network.dim()), network.dim());
+    let dim = network.dim();
+    let (unit, _) = unit_rows(weights, dim, length);
     let input = network.input();
     let size = (input.height, input.width);
     let rows: Vec<usize> = (0..images.len()).collect();
@@ -252,15 +255,6 @@ pub fn accuracy(
         }
     }
     Ok(correct as f64 / images.len().max(1) as f64)
-}
-
-fn unit_rows(rows: &[f32], dim: usize) -> Vec<f32> {
-    rows.chunks_exact(dim)
-        .flat_map(|row| {
-            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-12);
-            row.iter().map(move |x| x / length)
-        })
-        .collect()
 }
 
 impl Snapshot {

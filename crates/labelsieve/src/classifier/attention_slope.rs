@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::attention::{AttentionParameters, Lookup, Shares};
 use super::attention_training::{Episode, Posing};
-use super::cosine::{log_softmax, softmax, through_normalisation, unit_rows};
-use crate::features::Features;
+use super::cosine::{length, log_softmax, softmax, through_normalisation};
+use crate::features::{Features, unit_rows};
 use crate::kernels::{add, add_transposed_product, dot, product, product_with_transposed};
 
 /// The loss of an episode and the slope of `share` times it.
@@ -23,7 +23,7 @@ pub(super) fn episode_slope(
 ) -> EpisodeSlope {
     let dim = lookup.base.weights().dim();
     let generated = Generated::new(lookup, sets, episode);
-    let (unit, lengths) = unit_rows(&generated.weights, dim);
+    let (unit, lengths) = unit_rows(&generated.weights, dim, length);
     let (loss, mut slope_of_weights) = query_slope(lookup, sets, episode, &unit, share);
     let rows = slope_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
     rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Result, check};
-use crate::features::Features;
+use crate::features::{Features, unit_rows};
 use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
 use crate::random::Stream;
 use crate::watch::Watch;
@@ -173,7 +173,7 @@ impl Step {
     fn take<'e, 'x: 'e>(&mut self, batch: impl Iterator<Item = &'e Example<'x>>, rate: f32) {
         let batch: Vec<&Example> = batch.collect();
         let size = self.weights.len();
-        let (unit, lengths) = unit_rows(&self.weights, self.dim);
+        let (unit, lengths) = unit_rows(&self.weights, self.dim, length);
         let (dim, scale) = (self.dim, self.scale);
         let n = batch.len() as f32;
         self.partial.par_chunks_exact_mut(size).zip(batch.par_chunks(batch.len().div_ceil(PARTS))).for_each(
@@ -220,13 +220,9 @@ pub(super) fn through_normalisation(slope: &mut [f32], unit: &[f32], length: f32
     slope.iter_mut().zip(unit).for_each(|(slope, unit)| *slope = (*slope - along * unit) * shrink);
 }
 
-pub(super) fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-    let lengths: Vec<f32> = weights.chunks_exact(dim).map(|row| dot(row, row).sqrt()).collect();
-    let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
-        row.iter().map(|w| if length > 0.0 { w / length } else { 0.0 }).collect()
-    };
-    let unit = weights.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
-    (unit, lengths)
+/// ‖row‖ by the similarity of this crate.
+pub(super) fn length(row: &[f32]) -> f32 {
+    dot(row, row).sqrt()
 }
 
 pub(super) fn softmax(logits: &mut [f32]) {
@@ -296,7 +292,7 @@ mod tests {
         // One batch of everything estimates the loss divided by K.
         let examples = weighted_examples(&classes);
         let batch: Vec<&Example> = examples.iter().collect();
-        let (unit, lengths) = unit_rows(&case.raw_weights, case.dim);
+        let (unit, lengths) = unit_rows(&case.raw_weights, case.dim, length);
         let mut slope = vec![0f32; unit.len()];
         add_slope(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut slope);
         let rows = slope.chunks_exact_mut(case.dim).zip(unit.chunks_exact(case.dim)).zip(&lengths);

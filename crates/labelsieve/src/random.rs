@@ -2,6 +2,10 @@
 //!
 //! No state is passed along, so threads (and other devices) draw the same numbers in whatever order they work.
 
+use std::hash::Hasher;
+
+use crate::fnv::Fnv1a;
+
 /// A stream of random numbers, addressed by position.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
@@ -21,8 +25,9 @@ impl Stream {
 
     /// The stream of something with a name, such as a class: it does not depend on which other classes there are.
     pub fn named(self, name: &str) -> Stream {
-        let fnv_1a = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.branch(name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv_1a))
+        let mut hash = Fnv1a::default();
+        hash.write(name.as_bytes());
+        self.branch(hash.finish())
     }
 
     /// The number that makes the stream what it is, for engines that draw its numbers elsewhere.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup};
+use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
 use serde::Serialize;
 
 use crate::printer::Printer;
@@ -15,7 +15,7 @@ pub struct Report {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<AccuracyReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gain_by_pool_size: Option<Vec<SizeGroup>>,
+    pub gain_by_pool_size: Option<Vec<GroupGain>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<RelevanceReport>,
 }
@@ -108,7 +108,13 @@ impl Report {
         if let Some(groups) = &self.gain_by_pool_size {
             let rows: Vec<Vec<String>> = groups
                 .iter()
-                .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
+                .map(|g| {
+                    vec![
+                        g.group.range(),
+                        g.group.n_classes.to_string(),
+                        format!("{:+.1}", 100.0 * g.mean_gain),
+                    ]
+                })
                 .collect();
             print_table(printer, &["candidates", "classes", "top-1 gain"], &rows)?;
         }

@@ -13,7 +13,7 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve::Method;
 use labelsieve::classifier::Cosine;
-use labelsieve::evaluation::{Interval, SizeGroup, Trial};
+use labelsieve::evaluation::{GroupGain, Interval, Trial};
 use serde::Serialize;
 
 use crate::bench::{
@@ -101,7 +101,7 @@ struct Report {
     episodes: usize,
     rows: Vec<ReportRow>,
     /// Top-1 gain of gcn over clean only at the fewest shots, by number of candidates.
-    gain_by_pool_size: Vec<SizeGroup>,
+    gain_by_pool_size: Vec<GroupGain>,
     tuned: Option<Tuned>,
 }
 
@@ -241,7 +241,7 @@ fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
 }
 
 /// What cleaning with gcn brings over clean examples alone at the fewest shots, by pool size.
-fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<SizeGroup> {
+fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<GroupGain> {
     let (Some(with), Some(without)) = (named(rows, "gcn"), named(rows, "clean only")) else {
         return Vec::new();
     };

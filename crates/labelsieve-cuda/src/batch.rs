@@ -10,7 +10,7 @@ use crate::cuda::Choice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
-use crate::plan::{self, JobCost, Plan, TooLarge};
+use crate::plan::{JobCost, Plan, TooLarge};
 use crate::rows::{Rows, Staging, row_keys, stride_of};
 
 /// A model whose jobs are solved many at a time.
@@ -166,7 +166,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
             });
             costs.push(JobCost { pool, bytes: self.model.bytes(k, z, dim) });
         }
-        plan::batches(&pools, &costs, budget)
+        Plan::new(&pools, &costs, budget)
     }
 
     fn too_large(&self, pending: &[usize], too_large: &TooLarge, budget: usize) -> Error {

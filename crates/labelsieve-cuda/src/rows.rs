@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_the_processor_in_order() {
+    fn keys_are_those_of_the_cpu_in_order() {
         let draws = labelsieve::random::Stream::new(4);
         let features = Features::new((0..9_000 * 90).map(|i| draws.normal(i)).collect(), 90).unwrap();
         let expected: Vec<u64> = features.rows().map(row_key).collect();

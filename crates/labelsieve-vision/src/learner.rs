@@ -10,8 +10,8 @@ use crate::network::{Network, Parameter, Role};
 /// Where the scale s of the classifier starts.
 const INITIAL_SCALE: f32 = 10.0;
 
-/// Makes learners: the processor, or a GPU.
-pub trait Networks: Send + Sync {
+/// Makes the learners of a device.
+pub trait Learners: Send + Sync {
     /// A learner for `network` that starts from `snapshot`.
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> Result<Box<dyn Learner>>;
 }

@@ -64,7 +64,7 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// The processor, with the threads of the current rayon pool.
+/// The CPU, with the threads of the current rayon pool.
 pub struct Cpu;
 
 impl Engine for Cpu {

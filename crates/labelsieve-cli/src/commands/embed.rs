@@ -117,7 +117,7 @@ impl Embed {
         let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
         let pca = self.read_pca(&opened)?;
         let device = self.device.open_networks(printer)?;
-        let mut learner = device.networks().learner(&opened.network, &opened.snapshot)?;
+        let mut learner = device.learners().learner(&opened.network, &opened.snapshot)?;
 
         let settings = json!({
             "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,

@@ -138,7 +138,7 @@ impl FineTune<'_> {
             true => (all_names(&opened, &novel.names)?, opened.metadata.classes.len()),
         };
 
-        let mut learner = networks.networks().learner(&opened.network, &opened.snapshot)?;
+        let mut learner = networks.learners().learner(&opened.network, &opened.snapshot)?;
         let mut start = novel.prototypes(learner.as_mut(), &opened, printer)?;
         drop(learner);
         if with_base {
@@ -158,7 +158,7 @@ impl FineTune<'_> {
             recipe.epochs,
         ));
         let training = Training {
-            networks: networks.networks(),
+            learners: networks.learners(),
             network: &opened.network,
             examples: &examples,
             validation: None,

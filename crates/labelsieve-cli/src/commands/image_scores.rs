@@ -57,7 +57,7 @@ impl ImageScorer {
         mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let networks = device.open_networks(printer)?;
-        let mut learner = networks.networks().learner(&self.opened.network, &self.opened.snapshot)?;
+        let mut learner = networks.learners().learner(&self.opened.network, &self.opened.snapshot)?;
         let preparation = Preparation {
             size: self.opened.metadata.image_size,
             view: self.opened.view,

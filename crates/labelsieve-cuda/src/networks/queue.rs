@@ -11,7 +11,7 @@ use cudarc::cublas::result::sgemm;
 use cudarc::cublas::{CudaBlas, sys as blas};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr, LaunchConfig};
 
-use super::Precision;
+use super::ActivationPrecision;
 use super::cudnn::{Cudnn, Direction, Plan, Problem};
 use super::kernels::Kernels;
 use super::rooms::Rooms;
@@ -25,11 +25,15 @@ pub(super) struct Queue {
     blas: CudaBlas,
     pub stream: Arc<CudaStream>,
     pub kernels: Arc<Kernels>,
-    pub precision: Precision,
+    pub precision: ActivationPrecision,
 }
 
 impl Queue {
-    pub fn new(context: &Arc<CudaContext>, kernels: &Arc<Kernels>, precision: Precision) -> Result<Queue> {
+    pub fn new(
+        context: &Arc<CudaContext>,
+        kernels: &Arc<Kernels>,
+        precision: ActivationPrecision,
+    ) -> Result<Queue> {
         context.bind_to_thread()?;
         let stream = context.new_stream()?;
         Ok(Queue {

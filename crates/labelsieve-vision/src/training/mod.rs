@@ -13,7 +13,7 @@ pub use sampler::Sampler;
 use crate::cosine::length;
 use crate::error::{Error, Result};
 use crate::images::{Dataset, Prefetch, View};
-use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Targets};
+use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Targets};
 use crate::network::{Network, Role};
 use labelsieve::random::Stream;
 use labelsieve::unit_rows;
@@ -125,7 +125,7 @@ pub trait Watcher {
 /// A training: which network learns what, how, on which device.
 pub struct Training<'a> {
     /// The device.
-    pub networks: &'a dyn Networks,
+    pub learners: &'a dyn Learners,
     /// The network.
     pub network: &'a Network,
     /// What it learns from.
@@ -147,7 +147,7 @@ impl Training<'_> {
         let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
         let weights = self.weights();
         let mut checkpoint = start;
-        let mut learner = self.networks.learner(self.network, &checkpoint.snapshot)?;
+        let mut learner = self.learners.learner(self.network, &checkpoint.snapshot)?;
         let first = checkpoint.epochs.len();
         let batches_per_epoch = self.recipe.batches(self.examples.rows.len());
         let mut batches = self.batches(&sampler, first)?;

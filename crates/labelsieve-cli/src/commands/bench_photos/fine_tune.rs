@@ -5,7 +5,7 @@ use indicatif::ProgressBar;
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{BaseTest, TestSets, Trial};
-use labelsieve_cuda::OpenedNetworks;
+use labelsieve_cuda::OpenLearners;
 use labelsieve_vision::training::{Checkpoint, Examples, Rates, Recipe, Training, Watcher};
 use labelsieve_vision::{ScaleRule, Snapshot, dataset_features};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Learns {
 
 /// A network and the photos it can learn from.
 pub struct FineTuning<'a> {
-    pub device: &'a OpenedNetworks,
+    pub device: &'a OpenLearners,
     pub opened: &'a OpenedNetwork,
     pub pictures: &'a Pictures,
 }
@@ -162,7 +162,7 @@ impl FineTuning<'_> {
     ) -> Result<Reached> {
         let examples = self.examples(session, weights).without_irrelevant();
         let training = Training {
-            networks: self.device.networks(),
+            learners: self.device.learners(),
             network: &self.opened.network,
             examples: &examples,
             validation: None,
@@ -258,7 +258,7 @@ impl FineTuning<'_> {
             rows.extend(class.test.iter().filter_map(|&photo| self.pictures.place(photo)));
             labels.resize(rows.len(), label);
         }
-        let mut learner = self.device.networks().learner(network, snapshot)?;
+        let mut learner = self.device.learners().learner(network, snapshot)?;
         let look = (self.opened.metadata.image_size, self.opened.view);
         let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, look, |_| ())?;
         Ok((Features::new(features, network.dim())?, labels))

@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use labelsieve_cuda::Opened;
+use labelsieve_cuda::OpenDevice;
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use serde::Serialize;
 use serde_json::json;
@@ -312,7 +312,7 @@ impl BenchPhotos {
         &self,
         prepared: &Prepared,
         backbone: &Backbone,
-        opened: &'a Opened,
+        opened: &'a OpenDevice,
         printer: &Printer,
     ) -> Result<Run<'a>> {
         let Config { photos, candidates, clean, protocol, .. } = &prepared.config;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction};
 
-use super::Precision;
+use super::ActivationPrecision;
 use crate::error::Result;
 use crate::kernels::{Modules, kernels};
 
@@ -19,17 +19,17 @@ kernels! {
 
 impl Kernels {
     /// Compiles all files for images of numbers of this precision.
-    pub fn compile(context: &Arc<CudaContext>, precision: Precision) -> Result<Kernels> {
+    pub fn compile(context: &Arc<CudaContext>, precision: ActivationPrecision) -> Result<Kernels> {
         let (major, minor) = context.compute_capability()?;
         let architecture = format!("sm_{major}{minor}");
         Kernels::find(&Modules::compile(context, &architecture, FILES, ELEMENT, options(precision))?)
     }
 }
 
-fn options(precision: Precision) -> &'static [&'static str] {
+fn options(precision: ActivationPrecision) -> &'static [&'static str] {
     match precision {
-        Precision::Bf16 => &[],
-        Precision::F32 => &["--define-macro=EXACT"],
+        ActivationPrecision::Bf16 => &[],
+        ActivationPrecision::F32 => &["--define-macro=EXACT"],
     }
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn every_kernel_compiles_for_both_precisions() {
-        for precision in [Precision::Bf16, Precision::F32] {
+        for precision in [ActivationPrecision::Bf16, ActivationPrecision::F32] {
             crate::kernels::check_files(FILES, ELEMENT, options(precision));
         }
     }

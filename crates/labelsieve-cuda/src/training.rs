@@ -36,8 +36,8 @@ struct Job {
     hidden: u64,
     support: u64,
     probability: u64,
-    slope_over_degree: u64,
-    support_slope: u64,
+    gradient_over_degree: u64,
+    support_gradient: u64,
     parameters: u64,
     partial: u64,
     bias_partial: u64,
@@ -69,8 +69,8 @@ impl Job {
             hidden: floats(n * HIDDEN),
             support: floats(n),
             probability: floats(n),
-            slope_over_degree: floats(n),
-            support_slope: floats(n),
+            gradient_over_degree: floats(n),
+            support_gradient: floats(n),
             parameters: floats(3 * n_parameters(dim)),
             partial: floats(n_tiles * (stride + 2) * HIDDEN),
             bias_partial: floats(2 * n_tiles),
@@ -248,7 +248,7 @@ impl<'a> Networks<'a> {
         self.forward(0, 0, 1.0)
     }
 
-    /// R, s, p and the slope of the loss.
+    /// R, s, p and the gradient of the loss.
     fn forward(&self, iteration: usize, threshold: u32, scale: f32) -> Result<()> {
         let gpu = self.gpu;
         let shape = LaunchConfig { shared_mem_bytes: FORWARD_SHARED, ..blocks(self.n_tiles, 128) };

@@ -124,10 +124,10 @@ fn features_agree_with_the_cpu() {
 
 /// Each step starts from the CPU's snapshot: errors of several steps would grow too fast to say anything.
 ///
-/// A number within rounding of zero may pass a ReLU on one device and not on the other. That changes the slopes of its layer,
+/// A number within rounding of zero may pass a ReLU on one device and not on the other. That changes the gradients of its layer,
 /// of n numbers, by some 1/√n: up to a few percent here. So every step has a wide bound, and the best of three a narrow one;
 /// of fifty layers, some ReLU differs in most steps. With bf16 many differ, and small batches magnify that through the
-/// normalisations, in PyTorch as much as here: all slopes together still have to point the same way.
+/// normalisations, in PyTorch as much as here: all gradients together still have to point the same way.
 #[test]
 fn steps_agree_with_the_cpu() {
     for precision in [ActivationPrecision::F32, ActivationPrecision::Bf16] {
@@ -222,7 +222,7 @@ fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_cpu() {
     before.momentum.fill(0.01);
     let (classes, weights) = targets(5);
     let targets = Targets { classes: &classes, weights: &weights, split: 0 };
-    let sgd = Sgd { rate: 1e-14, decay: 0.0, scale: ScaleRule::Fixed, ..SGD }; // a zero row has slopes of 10¹² and more
+    let sgd = Sgd { rate: 1e-14, decay: 0.0, scale: ScaleRule::Fixed, ..SGD }; // a zero row has gradients of 10¹² and more
     let after = |learner: &mut dyn labelsieve_vision::Learner| {
         learner.step(&images(5, (16, 16), 1), targets, &sgd).unwrap();
         (learner.tally().unwrap(), learner.snapshot().unwrap())

@@ -59,9 +59,9 @@ impl Drop for Cudnn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Direction {
     Forward,
-    /// Slopes of the input.
+    /// Gradients of the input.
     Input,
-    /// Slopes of the weights.
+    /// Gradients of the weights.
     Weights,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Plan {
     _parts: Arc<Vec<Descriptor>>,
 }
 
-// Names of the operands, which every direction shares: input or its slopes, weights or theirs, output or theirs.
+// Names of the operands, which every direction shares: input or its gradients, weights or theirs, output or theirs.
 const INPUT: i64 = 1;
 const WEIGHTS: i64 = 2;
 const OUTPUT: i64 = 3;

@@ -59,9 +59,9 @@ impl CudaLearner {
         let parameters = Parameters {
             values: queue.copy(&layout.to_device(&snapshot.values))?,
             momenta: queue.copy(&layout.to_device(&snapshot.momentum))?,
-            slopes: queue.zeros(layout.len)?,
+            gradients: queue.zeros(layout.len)?,
             weights: queue.zeros(layout.len * element)?,
-            weight_slopes: queue.zeros(layout.len * element)?,
+            weight_gradients: queue.zeros(layout.len * element)?,
         };
         let (mean, deviation) = (network.mean, network.deviation);
         let colours = Colours {
@@ -100,8 +100,8 @@ impl CudaLearner {
             sgd,
             at(&parameters.values),
             at(&parameters.momenta),
-            at(&parameters.slopes),
-            at(&parameters.weight_slopes),
+            at(&parameters.gradients),
+            at(&parameters.weight_gradients),
             at(&parameters.weights),
         );
         Ok(())
@@ -168,8 +168,8 @@ impl CudaLearner {
         self.tables_are_current = false;
         pass.forward(Some(&plan.winners))?;
         pass.read_features(self.head.features())?;
-        let slopes = self.head.slopes(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
-        pass.spread_slopes(slopes, plan.last)?;
+        let gradients = self.head.gradients(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
+        pass.spread_gradients(gradients, plan.last)?;
         pass.backward(&plan.backward, &plan.winners)?;
         self.descend(request.sgd(parcel.rest))?;
         self.staging.done(&self.queue.stream, parcel)

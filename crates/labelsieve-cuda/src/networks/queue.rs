@@ -159,7 +159,7 @@ impl Convolutions {
         Ok(Convolutions { plans: HashMap::new(), workspace: queue.zeros(1)? })
     }
 
-    /// Queues one product of convolution number `number` of the schedule. Addresses of the operands or of their slopes.
+    /// Queues one product of convolution number `number` of the schedule. Addresses of the operands or of their gradients.
     pub fn run(
         &mut self,
         queue: &Queue,

@@ -62,21 +62,21 @@ impl Embedding {
     }
 }
 
-/// What the backward pass of one [`Work`] reads and writes: rooms of slopes.
+/// What the backward pass of one [`Work`] reads and writes: rooms of gradients.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Backward {
     Convolution {
         /// Of the output.
-        slopes: usize,
+        gradients: usize,
         /// Of the input; none for the first layer.
         input: Option<usize>,
     },
     Normalise {
         /// Of the output.
-        slopes: usize,
+        gradients: usize,
         /// More of them, to be added: the output was read twice.
         second: Option<usize>,
-        /// Whether `slopes` must hold the sum behind the ReLU afterwards: the shortcut reads it.
+        /// Whether `gradients` must hold the sum behind the ReLU afterwards: the shortcut reads it.
         keep: bool,
         /// Of the input.
         input: usize,
@@ -91,14 +91,14 @@ pub(super) struct Winners {
     pub values: usize,
 }
 
-/// Memory for learning: every image is kept for the way back; slopes share rooms.
+/// Memory for learning: every image is kept for the way back; gradients share rooms.
 #[derive(Debug)]
 pub(super) struct Learning {
     pub rooms: Rooms,
     pub images: Vec<usize>,
     /// For each work.
     pub winners: Vec<Option<Winners>>,
-    /// Where the slopes of the last image go first.
+    /// Where the gradients of the last image go first.
     pub last: usize,
     /// For each work.
     pub backward: Vec<Backward>,
@@ -116,12 +116,12 @@ impl Learning {
             _ => None,
         };
         let winners = schedule.work.iter().map(&mut remember).collect();
-        let mut slopes: Vec<Vec<usize>> = vec![Vec::new(); schedule.images.len()];
+        let mut gradients: Vec<Vec<usize>> = vec![Vec::new(); schedule.images.len()];
         let last = rooms.take(bytes(schedule.last));
-        slopes[schedule.last].push(last);
+        gradients[schedule.last].push(last);
         let mut backward = Vec::new();
         for work in schedule.work.iter().rev() {
-            let mine = std::mem::take(&mut slopes[output(work)]);
+            let mine = std::mem::take(&mut gradients[output(work)]);
             let (first, second) = match mine[..] {
                 [first] => (first, None),
                 [first, second] => (first, Some(second)),
@@ -138,18 +138,18 @@ impl Learning {
                         ));
                     }
                     let input = (convolution.input != 0).then(|| rooms.take(bytes(convolution.input)));
-                    slopes[convolution.input].extend(input);
-                    backward.push(Backward::Convolution { slopes: first, input });
+                    gradients[convolution.input].extend(input);
+                    backward.push(Backward::Convolution { gradients: first, input });
                     rooms.give_back(first);
                 }
                 Work::Normalise(normalise) => {
                     let input = rooms.take(bytes(normalise.input));
-                    slopes[normalise.input].push(input);
+                    gradients[normalise.input].push(input);
                     let keep = second.is_some() || normalise.add.is_some();
-                    backward.push(Backward::Normalise { slopes: first, second, keep, input });
+                    backward.push(Backward::Normalise { gradients: first, second, keep, input });
                     second.into_iter().for_each(|room| rooms.give_back(room));
                     match normalise.add {
-                        Some(add) => slopes[add].push(first), // the shortcut's slopes are the same numbers
+                        Some(add) => gradients[add].push(first), // the shortcut's gradients are the same numbers
                         None => rooms.give_back(first),
                     }
                 }
@@ -209,36 +209,36 @@ mod tests {
 
     /// Plays the backward pass with sets of contributions instead of numbers.
     #[test]
-    fn slopes_arrive_whole_although_they_share_rooms() {
+    fn gradients_arrive_whole_although_they_share_rooms() {
         for schedule in schedules() {
             let learning = Learning::new(&schedule, 2).unwrap();
             let mut readers = vec![0usize; schedule.images.len()];
             schedule.work.iter().flat_map(inputs).for_each(|image| readers[image] += 1);
             readers[schedule.last] += 1;
-            // What each room holds: slopes of which image, from how many of its readers.
+            // What each room holds: gradients of which image, from how many of its readers.
             let mut holds = vec![Vec::new(); learning.rooms.sizes.len()];
             holds[learning.last] = vec![(schedule.last, 1)];
             let get = |holds: &[Vec<(usize, usize)>], room: usize, image: usize| {
-                holds[room].iter().find(|(of, _)| *of == image).expect("slopes of this image").1
+                holds[room].iter().find(|(of, _)| *of == image).expect("gradients of this image").1
             };
             for (work, backward) in schedule.work.iter().zip(&learning.backward).rev() {
                 let image = output(work);
                 match (work, backward) {
-                    (Work::Convolution(convolution), Backward::Convolution { slopes, input }) => {
-                        assert_eq!(get(&holds, *slopes, image), readers[image]);
+                    (Work::Convolution(convolution), Backward::Convolution { gradients, input }) => {
+                        assert_eq!(get(&holds, *gradients, image), readers[image]);
                         if let Some(input) = input {
-                            assert_ne!(input, slopes);
+                            assert_ne!(input, gradients);
                             holds[*input] = vec![(convolution.input, 1)];
                         }
                     }
-                    (Work::Normalise(normalise), Backward::Normalise { slopes, second, keep, input }) => {
+                    (Work::Normalise(normalise), Backward::Normalise { gradients, second, keep, input }) => {
                         let more = second.map_or(0, |second| get(&holds, second, image));
-                        assert_eq!(get(&holds, *slopes, image) + more, readers[image]);
-                        assert!(input != slopes && Some(*input) != *second);
+                        assert_eq!(get(&holds, *gradients, image) + more, readers[image]);
+                        assert!(input != gradients && Some(*input) != *second);
                         holds[*input] = vec![(normalise.input, 1)];
                         if let Some(add) = normalise.add {
                             assert!(keep);
-                            holds[*slopes] = vec![(add, 1)];
+                            holds[*gradients] = vec![(add, 1)];
                         }
                     }
                     _ => panic!("work and its way back differ"),

@@ -20,7 +20,7 @@ use super::tensor::Tensor;
 use super::tile::{BLOCK, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
 use crate::network::Shape;
 
-/// Pixels that a weight gradient sums over before it leaves its registers: their slopes fill half the first cache.
+/// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
 
 /// Tasks that a weight gradient is cut into, whatever the number of threads.
@@ -175,13 +175,13 @@ impl Convolution {
     }
 
     /// The gradient by the input from that by the output; added to what is there if `add`.
-    pub fn backward(&self, slopes: &Tensor, weights: &[f32], add: Accumulate, gradient: &mut Tensor) {
+    pub fn backward(&self, by_output: &Tensor, weights: &[f32], add: Accumulate, by_input: &mut Tensor) {
         for phase in &self.backward {
             if phase.sweep.runs.is_empty() && add == Accumulate::Add {
                 continue;
             }
             let turned = self.turn(weights, phase);
-            phase.sweep.run_into(self.level, slopes, &turned, Finish::default(), add, gradient);
+            phase.sweep.run_into(self.level, by_output, &turned, Finish::default(), add, by_input);
         }
     }
 
@@ -212,7 +212,7 @@ impl Convolution {
     }
 
     /// The gradient by the (packed) weights, written to `gradient`.
-    pub fn weight_gradient(&self, input: &Tensor, slopes: &Tensor, gradient: &mut [f32]) {
+    pub fn weight_gradient(&self, input: &Tensor, by_output: &Tensor, gradient: &mut [f32]) {
         let blocks = self.output.channels / BLOCK;
         let groups = input.images.div_ceil(self.forward.group);
         // Parts depend on sizes alone, so that sums do not depend on the number of threads.
@@ -230,7 +230,7 @@ impl Convolution {
             .collect();
         tasks.into_par_iter().for_each(|(part, block, sums)| {
             for group in part * per_part..((part + 1) * per_part).min(groups) {
-                self.add_weight_gradient(input, slopes, group, block, sums);
+                self.add_weight_gradient(input, by_output, group, block, sums);
             }
         });
         for partial in partial.chunks_exact(gradient.len().max(1)) {
@@ -244,7 +244,7 @@ impl Convolution {
     fn add_weight_gradient(
         &self,
         input: &Tensor,
-        slopes: &Tensor,
+        by_output: &Tensor,
         group: usize,
         block: usize,
         sums: &mut [f32],
@@ -253,14 +253,14 @@ impl Convolution {
         let images = sweep.group.min(input.images - group * sweep.group);
         let first = group * sweep.group;
         let input = &input.data[first * input.image_stride()..];
-        let slopes = &slopes.data[first * slopes.image_stride()..];
+        let by_output = &by_output.data[first * by_output.image_stride()..];
         let mut rows = [0.0; CHUNK * BLOCK];
         let pixels = images * sweep.pixels;
         for start in (0..pixels).step_by(CHUNK) {
             let range = start..(start + CHUNK).min(pixels);
             for (row, &at) in rows.chunks_exact_mut(BLOCK).zip(&sweep.output_at[range.clone()]) {
                 let at = at as usize + block * BLOCK;
-                row.copy_from_slice(&slopes[at..at + BLOCK]);
+                row.copy_from_slice(&by_output[at..at + BLOCK]);
             }
             let input_at = &sweep.input_at[range];
             let mut done = 0;
@@ -271,7 +271,7 @@ impl Convolution {
                     // SAFETY: offsets and runs lie inside the input and the sums, as just checked.
                     input: unsafe { input.as_ptr().add(run.shift) },
                     input_at,
-                    slopes: rows.as_ptr(),
+                    by_output: rows.as_ptr(),
                     sums: sums[done * BLOCK..].as_mut_ptr(),
                     depth: run.depth,
                 };
@@ -284,7 +284,7 @@ impl Convolution {
 }
 
 impl BackwardSweep {
-    /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the slopes in `to`.
+    /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the gradients in `to`.
     fn new(
         (y0, x0): (usize, usize),
         to: Layout,

@@ -159,12 +159,12 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile, fir
 }
 
 /// What a tile of weight gradients reads: `depth` rows of 32 sums at `sums`, each the sum over pixels of
-/// `input[input_at[p] + row] * slopes[p]`.
+/// `input[input_at[p] + row] * by_output[p]`.
 pub(super) struct WeightTile<'a> {
     pub input: *const f32,
     pub input_at: &'a [u32],
-    /// One row of 32 slopes per pixel.
-    pub slopes: *const f32,
+    /// One row of 32 gradients per pixel.
+    pub by_output: *const f32,
     /// Added to.
     pub sums: *mut f32,
     pub depth: usize,
@@ -173,7 +173,7 @@ pub(super) struct WeightTile<'a> {
 /// Adds the gradients of `depth` rows of 32 weights.
 ///
 /// # Safety
-/// `input + input_at[p] + depth` lies inside the input for each pixel, `slopes` holds 32 numbers per pixel and `sums` 32
+/// `input + input_at[p] + depth` lies inside the input for each pixel, `by_output` holds 32 numbers per pixel and `sums` 32
 /// per row; nothing else writes to the sums meanwhile.
 pub(super) unsafe fn weight_tile(level: Level, tile: &WeightTile) {
     #[cfg(target_arch = "x86_64")]
@@ -226,13 +226,13 @@ unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &Weig
     // SAFETY: all offsets lie inside their buffers, as the caller vouches.
     unsafe {
         let mut sums = [[L::zero(); R]; M];
-        let mut slopes = tile.slopes;
+        let mut by_output = tile.by_output;
         let input = tile.input.add(first);
         for &at in tile.input_at {
             let input = input.add(at as usize);
             let mut row = [L::zero(); R];
             for (r, row) in row.iter_mut().enumerate() {
-                *row = L::load(slopes.add(r * L::N));
+                *row = L::load(by_output.add(r * L::N));
             }
             for (j, sums) in sums.iter_mut().enumerate() {
                 let a = *input.add(j);
@@ -240,7 +240,7 @@ unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &Weig
                     *sum = L::add_scaled(*sum, a, row);
                 }
             }
-            slopes = slopes.add(BLOCK);
+            by_output = by_output.add(BLOCK);
         }
         for (j, sums) in sums.into_iter().enumerate() {
             for (r, sum) in sums.into_iter().enumerate() {

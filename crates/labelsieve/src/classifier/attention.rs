@@ -25,7 +25,7 @@ pub struct Attention {
     base: WeightMatrix,
 }
 
-/// What the generator learns. Its slopes have the same shape.
+/// What the generator learns. Its gradients have the same shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionParameters {
     /// φ_q, d×d: row o makes number o of the query.

@@ -179,29 +179,29 @@ impl Step {
         self.partial.par_chunks_exact_mut(size).zip(batch.par_chunks(batch.len().div_ceil(PARTS))).for_each(
             |(partial, part)| {
                 partial.fill(0.0);
-                add_slope(part, &unit, dim, scale, n, partial);
+                add_gradient(part, &unit, dim, scale, n, partial);
             },
         );
         let n_parts = batch.chunks(batch.len().div_ceil(PARTS)).len();
-        let mut slope = self.partial[..size].to_vec();
+        let mut gradient = self.partial[..size].to_vec();
         for partial in self.partial[size..n_parts * size].chunks_exact(size) {
-            add(&mut slope, partial);
+            add(&mut gradient, partial);
         }
-        let rows = slope.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
-        rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
-        for ((weight, velocity), slope) in self.weights.iter_mut().zip(&mut self.velocity).zip(&slope) {
-            *velocity = self.momentum * *velocity + slope;
+        let rows = gradient.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
+        rows.for_each(|((gradient, unit), &length)| through_normalisation(gradient, unit, length));
+        for ((weight, velocity), gradient) in self.weights.iter_mut().zip(&mut self.velocity).zip(&gradient) {
+            *velocity = self.momentum * *velocity + gradient;
             *weight -= rate * *velocity;
         }
     }
 }
 
-/// Adds the slope of the batch's mean loss with respect to Ŵ (K×d).
-fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, slope: &mut [f32]) {
+/// Adds the gradient of the batch's mean loss with respect to Ŵ (K×d).
+fn add_gradient(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, gradient: &mut [f32]) {
     let k = unit.len() / dim;
     let mut rows = Vec::with_capacity(part.len() * dim);
     part.iter().for_each(|example| rows.extend_from_slice(example.row));
-    let mut errors = vec![0f32; part.len() * k]; // B×K: cosines, then slopes of the logits
+    let mut errors = vec![0f32; part.len() * k]; // B×K: cosines, then gradients of the logits
     product_with_transposed(&rows, unit, &mut errors, dim);
     for (errors, example) in errors.chunks_exact_mut(k).zip(part) {
         errors.iter_mut().for_each(|e| *e *= scale);
@@ -210,14 +210,17 @@ fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, sl
         let weight = example.weight * scale / n;
         errors.iter_mut().for_each(|e| *e *= weight);
     }
-    add_transposed_product(&errors, &rows, slope, k, dim);
+    add_transposed_product(&errors, &rows, gradient, k, dim);
 }
 
-/// The slope with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
-pub(super) fn through_normalisation(slope: &mut [f32], unit: &[f32], length: f32) {
-    let along = dot(slope, unit);
+/// The gradient with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
+pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
+    let along = dot(gradient, unit);
     let shrink = if length > 0.0 { 1.0 / length } else { 0.0 };
-    slope.iter_mut().zip(unit).for_each(|(slope, unit)| *slope = (*slope - along * unit) * shrink);
+    gradient
+        .iter_mut()
+        .zip(unit)
+        .for_each(|(gradient, unit)| *gradient = (*gradient - along * unit) * shrink);
 }
 
 /// ‖row‖ by the similarity of this crate.
@@ -293,13 +296,13 @@ mod tests {
         let examples = weighted_examples(&classes);
         let batch: Vec<&Example> = examples.iter().collect();
         let (unit, lengths) = unit_rows(&case.raw_weights, case.dim, length);
-        let mut slope = vec![0f32; unit.len()];
-        add_slope(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut slope);
-        let rows = slope.chunks_exact_mut(case.dim).zip(unit.chunks_exact(case.dim)).zip(&lengths);
-        rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
+        let mut gradient = vec![0f32; unit.len()];
+        add_gradient(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut gradient);
+        let rows = gradient.chunks_exact_mut(case.dim).zip(unit.chunks_exact(case.dim)).zip(&lengths);
+        rows.for_each(|((gradient, unit), &length)| through_normalisation(gradient, unit, length));
         let expected: Vec<f32> =
             numbers(&golden["gradient_f64"]).iter().map(|g| g / classes.len() as f32).collect();
-        assert_close(&slope, &expected, 1e-5);
+        assert_close(&gradient, &expected, 1e-5);
     }
 
     #[test]

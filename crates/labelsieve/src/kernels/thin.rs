@@ -27,18 +27,21 @@ pub(crate) fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [
     }
 }
 
-/// `out = xᵀ · slopes` for row-major `x` (n×d), `slopes` (n×16) and `out` (d×16).
-pub(crate) fn thin_transposed_product(level: Level, x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-    let n = slopes.len() / COLUMNS;
-    assert!(x.len() == n * d && slopes.len() == n * COLUMNS && out.len() == d * COLUMNS, "shapes disagree");
+/// `out = xᵀ · gradients` for row-major `x` (n×d), `gradients` (n×16) and `out` (d×16).
+pub(crate) fn thin_transposed_product(level: Level, x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
+    let n = gradients.len() / COLUMNS;
+    assert!(
+        x.len() == n * d && gradients.len() == n * COLUMNS && out.len() == d * COLUMNS,
+        "shapes disagree"
+    );
     match level.instructions() {
         // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, slopes, out, d) },
+        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, gradients, out, d) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, slopes, out, d) },
-        _ => plain_transposed_product(x, slopes, out, d),
+        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, gradients, out, d) },
+        _ => plain_transposed_product(x, gradients, out, d),
     }
 }
 
@@ -52,11 +55,11 @@ fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
     }
 }
 
-fn plain_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
+fn plain_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
     out.fill(0.0);
-    for (x, slopes) in x.chunks_exact(d.max(1)).zip(slopes.as_chunks::<COLUMNS>().0) {
+    for (x, gradients) in x.chunks_exact(d.max(1)).zip(gradients.as_chunks::<COLUMNS>().0) {
         for (&x, out) in x.iter().zip(out.as_chunks_mut::<COLUMNS>().0) {
-            add_row(out, x, slopes);
+            add_row(out, x, gradients);
         }
     }
 }
@@ -119,45 +122,45 @@ mod avx512 {
     }
 
     /// # Safety
-    /// Needs AVX-512 F; `x` is n×d, `slopes` n×16 and `out` d×16.
+    /// Needs AVX-512 F; `x` is n×d, `gradients` n×16 and `out` d×16.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-        let n = slopes.len() / COLUMNS;
+    pub unsafe fn thin_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
+        let n = gradients.len() / COLUMNS;
         out.fill(0.0);
         for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
             let x = &x[block * DEPTH..];
             let mut i = 0;
-            // SAFETY: rows i..i + 8 (or the one row i) lie inside `slopes`, and their columns from block * DEPTH on
+            // SAFETY: rows i..i + 8 (or the one row i) lie inside `gradients`, and their columns from block * DEPTH on
             // inside `x`, as the loops' bounds say.
             unsafe {
                 while i + 8 <= n {
-                    add_rows::<8>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    add_rows::<8>(x.as_ptr().add(i * d), gradients.as_ptr().add(i * COLUMNS), out, d);
                     i += 8;
                 }
                 while i < n {
-                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    add_rows::<1>(x.as_ptr().add(i * d), gradients.as_ptr().add(i * COLUMNS), out, d);
                     i += 1;
                 }
             }
         }
     }
 
-    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
+    /// Adds R rows' share to a block of sums; the rows' gradients stay in registers.
     ///
     /// # Safety
-    /// Needs AVX-512 F; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
+    /// Needs AVX-512 F; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `gradients` to R rows
     /// of 16.
     #[target_feature(enable = "avx512f")]
-    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
-        // SAFETY: r < R rows of `slopes`.
-        let slopes: [__m512; R] =
-            std::array::from_fn(|r| unsafe { _mm512_loadu_ps(slopes.add(r * COLUMNS)) });
+    unsafe fn add_rows<const R: usize>(x: *const f32, gradients: *const f32, out: &mut [f32], d: usize) {
+        // SAFETY: r < R rows of `gradients`.
+        let gradients: [__m512; R] =
+            std::array::from_fn(|r| unsafe { _mm512_loadu_ps(gradients.add(r * COLUMNS)) });
         for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
             // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
             unsafe {
                 let mut sum = _mm512_loadu_ps(out.as_ptr());
-                for (r, &slope) in slopes.iter().enumerate() {
-                    sum = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(r * d + k)), slope, sum);
+                for (r, &gradient) in gradients.iter().enumerate() {
+                    sum = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(r * d + k)), gradient, sum);
                 }
                 _mm512_storeu_ps(out.as_mut_ptr(), sum);
             }
@@ -173,8 +176,8 @@ mod avx2 {
 
     /// Rows whose sums are held in registers at a time, two for each.
     const ROWS: usize = 6;
-    /// Rows whose slopes are, likewise.
-    const SLOPE_ROWS: usize = 6;
+    /// Rows whose gradients are, likewise.
+    const GRADIENT_ROWS: usize = 6;
     /// Columns of `x` whose sums are held in the first-level cache at a time.
     const DEPTH: usize = 256;
 
@@ -221,44 +224,49 @@ mod avx2 {
     }
 
     /// # Safety
-    /// Needs AVX2 and FMA; `x` is n×d, `slopes` n×16 and `out` d×16.
+    /// Needs AVX2 and FMA; `x` is n×d, `gradients` n×16 and `out` d×16.
     #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-        let n = slopes.len() / COLUMNS;
+    pub unsafe fn thin_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
+        let n = gradients.len() / COLUMNS;
         out.fill(0.0);
         for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
             let x = &x[block * DEPTH..];
             let mut i = 0;
-            // SAFETY: rows i..i + SLOPE_ROWS (or the one row i) lie inside `slopes`, and their columns from
+            // SAFETY: rows i..i + GRADIENT_ROWS (or the one row i) lie inside `gradients`, and their columns from
             // block * DEPTH on inside `x`, as the loops' bounds say.
             unsafe {
-                while i + SLOPE_ROWS <= n {
-                    add_rows::<SLOPE_ROWS>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
-                    i += SLOPE_ROWS;
+                while i + GRADIENT_ROWS <= n {
+                    add_rows::<GRADIENT_ROWS>(
+                        x.as_ptr().add(i * d),
+                        gradients.as_ptr().add(i * COLUMNS),
+                        out,
+                        d,
+                    );
+                    i += GRADIENT_ROWS;
                 }
                 while i < n {
-                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
+                    add_rows::<1>(x.as_ptr().add(i * d), gradients.as_ptr().add(i * COLUMNS), out, d);
                     i += 1;
                 }
             }
         }
     }
 
-    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
+    /// Adds R rows' share to a block of sums; the rows' gradients stay in registers.
     ///
     /// # Safety
-    /// Needs AVX2 and FMA; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
+    /// Needs AVX2 and FMA; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `gradients` to R rows
     /// of 16.
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
-        // SAFETY: r < R rows of `slopes`.
-        let slopes: [Row; R] = std::array::from_fn(|r| unsafe { load(slopes.add(r * COLUMNS)) });
+    unsafe fn add_rows<const R: usize>(x: *const f32, gradients: *const f32, out: &mut [f32], d: usize) {
+        // SAFETY: r < R rows of `gradients`.
+        let gradients: [Row; R] = std::array::from_fn(|r| unsafe { load(gradients.add(r * COLUMNS)) });
         for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
             // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
             unsafe {
                 let mut sum = load(out.as_ptr());
-                for (r, &slope) in slopes.iter().enumerate() {
-                    sum = add_scaled(sum, *x.add(r * d + k), slope);
+                for (r, &gradient) in gradients.iter().enumerate() {
+                    sum = add_scaled(sum, *x.add(r * d + k), gradient);
                 }
                 store(out.as_mut_ptr(), sum);
             }
@@ -314,15 +322,17 @@ mod tests {
         };
         for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)]
         {
-            let (x, weights, slopes) = (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
+            let (x, weights, gradients) =
+                (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
             let forward = naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
-            let backward = naive(d, n, |at, i| (x[i * d + at / COLUMNS], slopes[i * COLUMNS + at % COLUMNS]));
+            let backward =
+                naive(d, n, |at, i| (x[i * d + at / COLUMNS], gradients[i * COLUMNS + at % COLUMNS]));
             let found: Vec<[Vec<f32>; 2]> = Level::available()
                 .into_iter()
                 .map(|level| {
                     let mut found = [vec![f32::NAN; n * COLUMNS], vec![f32::NAN; d * COLUMNS]];
                     thin_product(level, &x, &weights, &mut found[0], d);
-                    thin_transposed_product(level, &x, &slopes, &mut found[1], d);
+                    thin_transposed_product(level, &x, &gradients, &mut found[1], d);
                     crate::golden::assert_close(&found[0], &forward, 1e-4);
                     crate::golden::assert_close(&found[1], &backward, 1e-4);
                     found

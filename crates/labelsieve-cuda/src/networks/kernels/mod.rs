@@ -11,10 +11,10 @@ use crate::kernels::{Modules, kernels};
 const ELEMENT: &str = include_str!("element.cu");
 
 kernels! {
-    "image.cu": normalise_images mean_features spread_mean_slopes flatten_features unflatten_slopes;
-    "normalise.cu": value_sums batch_table running_table normalise slope_sums slope_table input_slopes normalise_pool
-        pool_input_slopes;
-    "head.cu": unit_rows row_slopes class_slopes count_step descend;
+    "image.cu": normalise_images mean_features spread_mean_gradients flatten_features unflatten_gradients;
+    "normalise.cu": value_sums batch_table running_table normalise gradient_sums gradient_table input_gradients normalise_pool
+        pool_input_gradients;
+    "head.cu": unit_rows row_gradients class_gradients count_step descend;
 }
 
 impl Kernels {

@@ -71,8 +71,8 @@ pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub model: &'a M,
     /// The most memory a plan may use, whatever is free.
     pub memory_limit: usize,
-    /// What to do about a job that does not fit even alone: somebody who asked for the GPU should know before the work; else
-    /// it is left to the end, for whoever can do it.
+    /// What to do about a job that does not fit even alone: if the GPU was asked for, fail before the work starts; else leave
+    /// it to the end, for the CPU.
     pub choice: Choice,
     pub jobs: &'a [Job<'j>],
     pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),

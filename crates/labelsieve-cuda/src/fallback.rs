@@ -1,4 +1,4 @@
-//! A device that was found and not asked for: what it cannot do is done on the CPU, and somebody is told.
+//! A device that was found and not asked for: what it cannot do is done on the CPU, with a notice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,7 +80,7 @@ impl<E: Engine> Engine for Fallback<E> {
         self.or_on_cpu(graph, "making graphs", || Cpu.noisy_graph(noisy, count))
     }
 
-    /// What the engine had finished when it failed is kept, and nobody is told of it twice.
+    /// What the engine had finished when it failed is kept, and no result is reported twice.
     fn relevance(
         &self,
         method: &Method,

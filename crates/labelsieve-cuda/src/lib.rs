@@ -10,7 +10,7 @@
 //! ```
 //!
 //! CUDA is needed neither to build this crate nor to start a program that uses it: the driver, NVRTC and cuBLAS are loaded
-//! when a GPU is opened, and the kernels in `src/kernels` are compiled then for the GPU at hand.
+//! when a GPU is opened, and the kernels in `src/kernels` are compiled then for that GPU.
 //!
 //! The folder reads in the order of the work: `rows.rs` brings features in, `search.rs` finds neighbours, `graph.rs` makes
 //! edges, `training.rs` and `label_propagation.rs` solve batches of jobs that `plan.rs` put together and `batch.rs` drives.

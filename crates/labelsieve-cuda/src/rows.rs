@@ -68,7 +68,7 @@ impl Staging {
         fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
     ) -> Result<Rows> {
         let stride = stride_of(dim);
-        let mut values = gpu.room(n * stride)?;
+        let mut values = gpu.buffer(n * stride)?;
         let rows_at_once = (STAGING_LEN / stride).max(1);
         for (step, first) in (0..n).step_by(rows_at_once).enumerate() {
             let end = n.min(first + rows_at_once);

@@ -8,7 +8,7 @@ use labelsieve::relevance::{Training, paper_lambda};
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::{EdgeRoom, propagate, reciprocal_neighbours};
+use crate::graph::{EdgeBuffers, propagate, reciprocal_neighbours};
 use crate::kernels::FORWARD_SHARED;
 use crate::memory::{Carver, Tile, read_at, row_tiles};
 use crate::rows::{Rows, row_keys, stride_of};
@@ -134,7 +134,7 @@ impl BatchModel for NetworkModel {
     ) -> Result<PreparedNetwork> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().map(|edges| edges.edge_bound(k));
-        let memory = gpu.room::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
+        let memory = gpu.buffer::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
         let (mut job, _) = Job::lay_out(at(&memory), n, clean.dim, edges);
         let keys = gpu.copy(&[row_keys(of.problem.clean).as_slice(), &pool.keys].concat())?;
         let stream = Stream::new(of.seed);
@@ -143,11 +143,11 @@ impl BatchModel for NetworkModel {
         job.row_keys = at(&keys);
         job.weight_key = stream.branch(0).key();
         job.dropout_key = stream.branch(1).key();
-        let room = EdgeRoom { offsets: job.offsets, columns: job.columns, weights: job.weights };
+        let buffers = EdgeBuffers { offsets: job.offsets, columns: job.columns, weights: job.weights };
         if let Some(edges) = &pool.edges {
-            edges.insert(gpu, clean, &pool.rows, room)?;
+            edges.insert(gpu, clean, &pool.rows, buffers)?;
         }
-        let edges = pool.edges.as_ref().map(|_| room);
+        let edges = pool.edges.as_ref().map(|_| buffers);
         propagate(gpu, clean, &pool.rows, edges, job.x, job.inverse_degree)?;
         Ok(PreparedNetwork { job, _memory: memory, _keys: keys })
     }

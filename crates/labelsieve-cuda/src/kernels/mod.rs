@@ -1,4 +1,4 @@
-//! The kernels: CUDA C, one file per idea, compiled at start for the GPU at hand.
+//! The kernels: CUDA C, one file per idea, compiled at start for the GPU in use.
 #![expect(unsafe_code, reason = "NVRTC is a C library; each block says what makes it sound")]
 
 use std::ffi::{CStr, CString};

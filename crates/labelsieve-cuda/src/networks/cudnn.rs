@@ -169,7 +169,7 @@ impl Plan {
     }
 }
 
-/// The graph of one convolution, and the parts it is made of.
+/// The graph of one convolution, and its parts.
 fn operation(
     cudnn: &Cudnn,
     problem: &Problem,
@@ -344,11 +344,11 @@ impl Descriptor {
 
     /// Fills `values` as far as there are any; how many came.
     fn get<T>(&self, name: Name, of: Type, values: &mut [T]) -> Result<usize> {
-        let (room, mut count) = (values.len() as i64, 0);
+        let (capacity, mut count) = (values.len() as i64, 0);
         let values = values.as_mut_ptr().cast::<c_void>();
-        // SAFETY: `values` has room for as many values of the type as it says.
-        checked(unsafe { sys::cudnnBackendGetAttribute(self.0, name, of, room, &mut count, values) })?;
-        Ok(count.clamp(0, room) as usize)
+        // SAFETY: `values` has space for as many values of the type as it says.
+        checked(unsafe { sys::cudnnBackendGetAttribute(self.0, name, of, capacity, &mut count, values) })?;
+        Ok(count.clamp(0, capacity) as usize)
     }
 }
 
@@ -366,7 +366,7 @@ fn checked(status: Status) -> Result<()> {
         status => {
             // SAFETY: returns a text that lives as long as the library.
             let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(status)) };
-            Err(Error::Failed(format!("cuDNN says {}", text.to_string_lossy())))
+            Err(Error::Failed(format!("cuDNN: {}", text.to_string_lossy())))
         }
     }
 }

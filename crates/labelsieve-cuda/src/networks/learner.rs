@@ -6,11 +6,11 @@ use labelsieve_vision::{
     Batch, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
 };
 
+use super::buffers::{Embedding, Learning};
 use super::head::{Head, Request};
 use super::layout::{Layout, Piece};
 use super::passes::{Parameters, Pass, Tables};
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::rooms::{Embedding, Learning};
 use super::schedule::Schedule;
 use super::staging::Staging;
 use crate::error::{Error, Result};
@@ -120,10 +120,10 @@ impl CudaLearner {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
         let (plan, arena) = (&self.embedding.0, &mut self.embedding.1);
-        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &[])?;
-        let first = self.embedding.1.room(self.embedding.0.images[0]);
+        let first = self.embedding.1.buffer(self.embedding.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
         self.staging.done(&self.queue.stream, parcel)?;
         let mut pass = Pass {
@@ -149,10 +149,10 @@ impl CudaLearner {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
         let (plan, arena) = (&self.learning.0, &mut self.learning.1);
-        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
-        let first = self.learning.1.room(self.learning.0.images[0]);
+        let first = self.learning.1.buffer(self.learning.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
         let (plan, arena) = (&self.learning.0, &self.learning.1);
         let mut pass = Pass {

@@ -1,8 +1,9 @@
 //! Networks on a GPU: `labelsieve_vision` described them, cuDNN multiplies, the kernels here do the rest.
 //!
-//! `schedule.rs` turns a network into work, `layout.rs` and `rooms.rs` decide where its numbers stand, `staging.rs` brings
+//! `schedule.rs` turns a network into work, `layout.rs` and `buffers.rs` decide where its numbers stand, `staging.rs` brings
 //! batches in, `passes.rs` and `head.rs` go forwards and backwards, `learner.rs` puts them together.
 
+mod buffers;
 mod cudnn;
 mod head;
 mod kernels;
@@ -10,7 +11,6 @@ mod layout;
 mod learner;
 mod passes;
 mod queue;
-mod rooms;
 mod schedule;
 mod staging;
 

@@ -4,9 +4,9 @@
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 use labelsieve_vision::Shape;
 
+use super::buffers::{Backward, Winners};
 use super::cudnn::Direction;
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::rooms::{Backward, Winners};
 use super::schedule::{Feature, Normalise, Pool, Schedule, Work};
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
@@ -115,10 +115,10 @@ pub(super) struct Tables {
 
 impl Tables {
     pub fn new(queue: &Queue, schedule: &Schedule) -> Result<Tables> {
-        let room = || queue.zeros(schedule.table_len);
+        let table = || queue.zeros(schedule.table_len);
         let widest = schedule.images.iter().map(|image| image.channels).max().unwrap_or(0);
         let partial = queue.zeros(2 * (MOST_BLOCKS * 256 + widest))?;
-        Ok(Tables { batch: room()?, running: room()?, gradients: room()?, partial })
+        Ok(Tables { batch: table()?, running: table()?, gradients: table()?, partial })
     }
 }
 
@@ -130,14 +130,14 @@ pub(super) struct Pass<'a> {
     pub parameters: &'a Parameters,
     pub tables: &'a Tables,
     pub arena: &'a Arena,
-    /// The room of each image.
+    /// The buffer of each image.
     pub images: &'a [usize],
     pub n_images: usize,
 }
 
 impl Pass<'_> {
     fn image(&self, number: usize) -> u64 {
-        self.arena.room(self.images[number])
+        self.arena.buffer(self.images[number])
     }
 
     fn weights(&self, of: &CudaSlice<u8>, start: usize) -> u64 {
@@ -205,7 +205,7 @@ impl Pass<'_> {
         };
         let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
         let (places, values) =
-            winners.map_or((0, 0), |w| (self.arena.room(w.places), self.arena.room(w.values)));
+            winners.map_or((0, 0), |w| (self.arena.buffer(w.places), self.arena.buffer(w.values)));
         let shape = threads(self.n_images * normalise.to.len() / 8);
         launch!(stream, kernels.normalise_pool, shape, windows, input, table, relu, output, places, values);
         Ok(())
@@ -244,7 +244,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Gradients of the last image, into room `to`.
+    /// Gradients of the last image, into buffer `to`.
     pub fn spread_gradients(&self, feature_gradients: u64, to: usize) -> Result<()> {
         let Queue { stream, kernels, .. } = self.queue;
         let shape = self.schedule.images[self.schedule.last];
@@ -254,7 +254,16 @@ impl Pass<'_> {
             Feature::Mean => (&kernels.spread_mean_gradients, self.n_images * shape.len() / 8),
             Feature::Flatten => (&kernels.unflatten_gradients, self.n_images * shape.len()),
         };
-        launch!(stream, kernel, threads(items), feature_gradients, n, places, channels, self.arena.room(to));
+        launch!(
+            stream,
+            kernel,
+            threads(items),
+            feature_gradients,
+            n,
+            places,
+            channels,
+            self.arena.buffer(to)
+        );
         Ok(())
     }
 
@@ -264,14 +273,14 @@ impl Pass<'_> {
         for (number, (work, back)) in schedule.work.iter().zip(plan).enumerate().rev() {
             match (work, back) {
                 (Work::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
-                    let (queue, n, gradients) = (self.queue, self.n_images, self.arena.room(gradients));
+                    let (queue, n, gradients) = (self.queue, self.n_images, self.arena.buffer(gradients));
                     let weight_gradients =
                         self.weights(&self.parameters.weight_gradients, convolution.weights);
                     let operands = [self.image(convolution.input), weight_gradients, gradients];
                     self.convolutions.run(queue, number, convolution, n, Direction::Weights, operands)?;
                     if let Some(input) = input {
                         let weights = self.weights(&self.parameters.weights, convolution.weights);
-                        let operands = [self.arena.room(input), weights, gradients];
+                        let operands = [self.arena.buffer(input), weights, gradients];
                         self.convolutions.run(queue, number, convolution, n, Direction::Input, operands)?;
                     }
                 }
@@ -291,10 +300,10 @@ impl Pass<'_> {
         let table = at(&self.tables.batch) + 4 * normalise.table as u64;
         let gradient_table = at(&self.tables.gradients) + 4 * normalise.table as u64;
         let (partial, x) = (at(&self.tables.partial), self.image(normalise.input));
-        let (gradients, second) = (arena.room(gradients), second.map_or(0, |second| arena.room(second)));
+        let (gradients, second) = (arena.buffer(gradients), second.map_or(0, |second| arena.buffer(second)));
         // Behind a max-pool only winners have gradients, and what they were is remembered.
         let summed = Spread::new(self.n_images, normalise.to);
-        let summed_x = winners.map_or(x, |winners| arena.room(winners.values));
+        let summed_x = winners.map_or(x, |winners| arena.buffer(winners.values));
         let mask = if normalise.add.is_some() { self.image(normalise.output) } else { 0 };
         launch!(
             stream,
@@ -324,12 +333,12 @@ impl Pass<'_> {
             self.parameters.gradient(normalise.shift),
             gradient_table,
         );
-        let out = arena.room(input);
+        let out = arena.buffer(input);
         match (normalise.pool, winners) {
             (Some(pool), Some(winners)) => {
                 let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
                 let (shape, places) =
-                    (threads(self.n_images * normalise.from.len() / 8), arena.room(winners.places));
+                    (threads(self.n_images * normalise.from.len() / 8), arena.buffer(winners.places));
                 launch!(
                     stream,
                     kernels.pool_input_gradients,

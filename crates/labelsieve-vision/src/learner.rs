@@ -35,7 +35,7 @@ pub trait Learner: Send {
     /// What all steps since the last call added up to.
     fn tally(&mut self) -> Result<Tally>;
 
-    /// Everything needed to go on later as if nothing had happened.
+    /// Everything needed to resume later as if uninterrupted.
     fn snapshot(&mut self) -> Result<Snapshot>;
 }
 

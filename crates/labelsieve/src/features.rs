@@ -15,11 +15,11 @@ pub struct Features {
     n_zero: usize,
 }
 
-/// Memory that somebody else owns, e.g. an array of numpy.
+/// Memory owned elsewhere, e.g. a numpy array.
 pub type SharedNumbers = Arc<dyn AsRef<[f32]> + Send + Sync>;
 
 /// How far from 1 the length of a row may be and still count as 1: a few roundings of `f32`. Such rows are left as they
-/// are, so that normalising twice changes nothing and rows in somebody else's memory need no copy.
+/// are, so that normalising twice changes nothing and rows in shared memory need no copy.
 const UNIT: f64 = 1e-6;
 
 impl Features {
@@ -53,7 +53,7 @@ impl Features {
         Ok(Features { data: Numbers::Shared(data), dim, n_zero })
     }
 
-    /// Whether the rows are in memory of their own, not in somebody else's.
+    /// Whether the rows are in memory of their own, not shared.
     pub fn is_copy(&self) -> bool {
         matches!(self.data, Numbers::Owned(_))
     }

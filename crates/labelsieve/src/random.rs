@@ -71,7 +71,7 @@ impl Stream {
     }
 }
 
-/// A number that stands for what a row of unit length is, wherever it stands, the same on every machine. Its numbers count
+/// A key of the contents of a row of unit length, wherever it is, the same on every machine. Its numbers count
 /// in steps of 1/64, so that a last bit that another normalisation rounds differently hardly ever makes another key (of
 /// rows of 512 numbers, in one of thousands), while rows that differ by a step anywhere share one with probability 2⁻⁶⁴.
 pub fn row_key(row: &[f32]) -> u64 {

@@ -8,7 +8,7 @@
 //!                    in[y·stride + r - padding, x·stride + c - padding, i] · weight[o, i, r, c]
 //! ```
 //!
-//! Images stand in a border of zeros, so no index is ever outside. The sum over c and i runs over consecutive numbers of
+//! Images have a border of zeros, so no index is ever outside. The sum over c and i runs over consecutive numbers of
 //! both images and (packed) weights: a *run*. The gradient by the input is the same sweep with the weights turned round,
 //! one sweep for each position of a pixel relative to the stride. The gradient by the weights sums over pixels instead.
 #![expect(unsafe_code, reason = "tasks write to parts of one output that do not overlap")]
@@ -100,7 +100,7 @@ impl Layout {
 }
 
 impl Convolution {
-    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads stands in a border of `input_border`
+    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
     /// zeros, all other tensors in one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
     /// where gradients by the input are asked for.
     pub fn new(
@@ -425,7 +425,7 @@ impl Target {
     /// # Safety
     /// `offset` lies inside the output.
     unsafe fn at(self, offset: usize) -> *mut f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { self.0.add(offset) }
     }
 }

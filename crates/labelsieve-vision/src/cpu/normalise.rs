@@ -31,7 +31,7 @@ pub(super) struct Affine<'a> {
 }
 
 impl Statistics {
-    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in the order they stand in.
+    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in their order.
     pub fn of(level: Level, values: &Tensor) -> Statistics {
         let channels = values.shape.channels;
         let sums = sum_over_images(values, |image, sums| {
@@ -64,7 +64,7 @@ impl Statistics {
     }
 }
 
-/// Sums `2 × channels` numbers over images, each image by itself and then in order.
+/// Sums `2 × channels` numbers over images, each image separately, then in order.
 fn sum_over_images(values: &Tensor, image_sums: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let width = 2 * values.shape.channels;
     let mut sums = vec![0.0; values.images * width];

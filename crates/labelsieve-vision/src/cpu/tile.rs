@@ -64,7 +64,7 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
             ($($n:literal)*) => {
                 match tile.input_at.len() {
                     0 => (),
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: as the caller guarantees.
                     $($n => unsafe { pixels::<Avx512, 2, $n>(tile, 0) },)*
                     n => unreachable!("a tile has at most {PIXELS} pixels, not {n}"),
                 }
@@ -75,11 +75,11 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(tile: &PixelTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { pixels_by::<Avx2, 4, 2>(tile) }
     }
     debug_assert!(tile.input_at.len() <= PIXELS && tile.input_at.len() == tile.output_at.len());
-    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
+    // SAFETY: as the caller guarantees; the machine has the instructions of every `Level` there is.
     unsafe {
         match level.instructions() {
             #[cfg(target_arch = "x86_64")]
@@ -95,7 +95,7 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
 #[inline(always)]
 unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) {
     let (n, mut first) = (tile.input_at.len(), 0);
-    // SAFETY: as the caller vouches; pixels stay below `n`.
+    // SAFETY: as the caller guarantees; pixels stay below `n`.
     unsafe {
         while first + M <= n {
             pixels::<L, R, M>(tile, first);
@@ -111,7 +111,7 @@ unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) 
 /// `M` pixels from the `first`, `R` registers of channels each.
 #[inline(always)]
 unsafe fn pixels<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile, first: usize) {
-    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    // SAFETY: all offsets lie inside their buffers, as the caller guarantees.
     unsafe {
         let mut sums = [[L::zero(); R]; M];
         if !tile.bias.is_null() {
@@ -179,16 +179,16 @@ pub(super) unsafe fn weight_tile(level: Level, tile: &WeightTile) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512(tile: &WeightTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { weight_rows::<Avx512, 2, 12>(tile) }
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(tile: &WeightTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { weight_rows::<Avx2, 4, 2>(tile) }
     }
-    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
+    // SAFETY: as the caller guarantees; the machine has the instructions of every `Level` there is.
     unsafe {
         match level.instructions() {
             #[cfg(target_arch = "x86_64")]
@@ -223,7 +223,7 @@ unsafe fn weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTil
 
 #[inline(always)]
 unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTile, first: usize) {
-    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    // SAFETY: all offsets lie inside their buffers, as the caller guarantees.
     unsafe {
         let mut sums = [[L::zero(); R]; M];
         let mut by_output = tile.by_output;

@@ -95,8 +95,8 @@ pub struct Epoch {
     pub validation: Option<f64>,
 }
 
-/// Everything needed to go on after an epoch as if nothing had happened: random numbers are drawn by position, so they
-/// need no state.
+/// Everything needed to resume after an epoch as if uninterrupted: random numbers are drawn by position, so they need no
+/// state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The network.
@@ -112,7 +112,7 @@ impl Checkpoint {
     }
 }
 
-/// Who wants to know how it goes.
+/// Follows a training.
 pub trait Watcher {
     /// An epoch begins: its number from 1, and how many batches it has.
     fn epoch_starts(&mut self, epoch: usize, batches: usize);
@@ -158,7 +158,7 @@ impl Training<'_> {
                 Sgd { rate, momentum: self.recipe.momentum, decay: self.recipe.decay, scale: self.scale };
             for _ in 0..batches_per_epoch {
                 let Some(next) = batches.next() else {
-                    return Err(Error::Device("the batches ended early".to_owned()));
+                    return Err(Error::Device("internal error: the batches ended early".to_owned()));
                 };
                 let (batch, rows) = next?;
                 let classes: Vec<u32> = rows.iter().map(|&row| self.examples.classes[row]).collect();

@@ -86,8 +86,8 @@ impl AttentionTraining {
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
-        check((0.0..1.0).contains(&self.momentum), "momentum", "a number from 0 to below 1", self.momentum)?;
-        check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a number from 0 on", self.decay)
+        check((0.0..1.0).contains(&self.momentum), "momentum", "a number in [0, 1)", self.momentum)?;
+        check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
     /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` hears each

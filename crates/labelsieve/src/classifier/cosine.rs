@@ -58,7 +58,7 @@ impl Cosine {
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
-        check((0.0..1.0).contains(&self.momentum), "momentum", "a number from 0 to below 1", self.momentum)?;
+        check((0.0..1.0).contains(&self.momentum), "momentum", "a number in [0, 1)", self.momentum)?;
         check(self.scale > 0.0 && self.scale.is_finite(), "scale", "a positive number", self.scale)
     }
 

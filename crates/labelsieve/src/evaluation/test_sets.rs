@@ -59,7 +59,7 @@ mod tests {
     use crate::synthetic::Recipe;
 
     #[test]
-    fn cleaned_pools_beat_untreated_ones_and_few_clean_examples_on_generated_noise() {
+    fn weighted_pools_beat_untreated_ones_and_few_clean_examples_on_generated_noise() {
         let recipe = Recipe { n_classes: 10, n_clean: 1, largest_pool: 200, ..Recipe::default() };
         let task = recipe.generate(3);
         let tests = TestSets { novel: task.test, novel_labels: task.test_labels, base: None };

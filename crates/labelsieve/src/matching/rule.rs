@@ -9,14 +9,14 @@ use super::words::words_of;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchRule {
-    /// The words of the name stand in the text, whole and in order.
+    /// The words of the name occur in the text, whole and in order.
     #[default]
     Phrase,
     /// As `Phrase`, each word in the singular or the plural.
     Plural,
-    /// One word of the name stands in the text, in the singular or the plural.
+    /// One word of the name occurs in the text, in the singular or the plural.
     AnyWord,
-    /// The letters of the name stand in the text, inside words too.
+    /// The letters of the name occur in the text, inside words too.
     Substring,
 }
 

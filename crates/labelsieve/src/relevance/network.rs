@@ -56,8 +56,8 @@ impl Training {
         let positive = self.learning_rate > 0.0 && self.learning_rate.is_finite();
         check(positive, "learning_rate", "a positive number", self.learning_rate)?;
         let sensible = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
-        check(sensible, "weight_decay", "a number from 0 on", self.weight_decay)?;
-        check((0.0..1.0).contains(&self.dropout), "dropout", "a number from 0 to below 1", self.dropout)?;
+        check(sensible, "weight_decay", "a non-negative number", self.weight_decay)?;
+        check((0.0..1.0).contains(&self.dropout), "dropout", "a number in [0, 1)", self.dropout)?;
         Ok(self)
     }
 }

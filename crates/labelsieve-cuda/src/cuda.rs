@@ -29,7 +29,7 @@ pub struct Cuda {
 /// How a GPU came to be used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
-    /// Somebody named it: what it cannot do is an error.
+    /// The user named it: what it cannot do is an error.
     AskedFor,
     /// It was there: what it cannot do is left to the CPU.
     Found,
@@ -93,7 +93,7 @@ impl Cuda {
         Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
     }
 
-    /// What makes networks on this GPU. Needs cuDNN, which nothing else does.
+    /// Makes learners on this GPU. Needs cuDNN, which nothing else does.
     pub fn learners(&self, precision: ActivationPrecision) -> Result<CudaLearners> {
         CudaLearners::new(&self.gpu.context, precision)
     }

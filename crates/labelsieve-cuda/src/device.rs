@@ -144,9 +144,9 @@ impl fmt::Display for OpenDevice {
     }
 }
 
-/// Finds the engine for `device`. [`Device::Auto`] never fails: without a usable GPU it is the CPU, with the reason, and
-/// what a usable one fails at later is done on the CPU too. `tell` hears of both, in words for a user; a machine
-/// without a GPU is no news.
+/// Makes `device` ready. [`Device::Auto`] never fails: without a usable GPU it is the CPU, with the reason, and
+/// what a usable one fails at later is done on the CPU too. `tell` gets a message for the user about both; the mere
+/// absence of a GPU is not reported.
 pub fn open(device: Device, tell: impl Fn(&str) + Send + Sync + 'static) -> Result<OpenDevice> {
     let notices = Notices::new(tell);
     match device {

@@ -112,7 +112,7 @@ pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32
     Ok(features)
 }
 
-/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` hears of every batch.
+/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` is called after every batch.
 pub fn dataset_features(
     learner: &mut dyn Learner,
     images: &Dataset,

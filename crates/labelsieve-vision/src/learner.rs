@@ -1,4 +1,4 @@
-//! A network on a device: what it can be asked.
+//! A network on a device: what it can do.
 
 use std::ops::Range;
 

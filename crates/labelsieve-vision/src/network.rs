@@ -19,7 +19,7 @@ impl Shape {
         self.channels * self.height * self.width
     }
 
-    /// Whether it is no number at all.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -128,7 +128,7 @@ impl Parameter {
         self.shape.iter().product()
     }
 
-    /// Whether it is no number at all.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -94,7 +94,7 @@ const OUTPUT: i64 = 3;
 const MOST_WORKSPACE: usize = 1 << 30;
 
 impl Plan {
-    /// The way that cuDNN thinks best.
+    /// The way that cuDNN ranks first.
     pub fn new(
         cudnn: &Cudnn,
         problem: &Problem,
@@ -233,7 +233,7 @@ fn operation(
     Ok((graph, vec![input, weights, output, convolution, operation]))
 }
 
-/// `count` images, or filters, whose channels stand side by side.
+/// `count` images, or filters, whose channels are side by side.
 fn tensor(name: i64, count: usize, shape: Shape, precision: ActivationPrecision) -> Result<Descriptor> {
     let [n, c, h, w] = [count, shape.channels, shape.height, shape.width].map(|size| size as i64);
     let data_type = match precision {

@@ -14,7 +14,7 @@ use crate::gpu::{at, blocks, launch};
 pub(super) struct Head {
     dim: usize,
     n_classes: usize,
-    /// Where W and s stand among the parameters.
+    /// Where W and s are among the parameters.
     weights: usize,
     scale: usize,
     /// Ŵ and the lengths of W's rows.

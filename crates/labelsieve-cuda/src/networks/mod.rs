@@ -1,6 +1,6 @@
 //! Networks on a GPU: `labelsieve_vision` described them, cuDNN multiplies, the kernels here do the rest.
 //!
-//! `schedule.rs` turns a network into work, `layout.rs` and `buffers.rs` decide where its numbers stand, `staging.rs` brings
+//! `schedule.rs` turns a network into work, `layout.rs` and `buffers.rs` decide where its numbers go, `staging.rs` brings
 //! batches in, `passes.rs` and `head.rs` go forwards and backwards, `learner.rs` puts them together.
 
 mod buffers;
@@ -25,7 +25,7 @@ use kernels::Kernels;
 use learner::CudaLearner;
 use queue::Queue;
 
-/// The numbers of activations, the images inside a network. Weights, statistics and the classifier are `f32` either way.
+/// The type of activations inside a network. Weights, statistics and the classifier are `f32` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ActivationPrecision {
     /// 16 bits with the range of `f32`: what tensor cores multiply fastest.

@@ -101,7 +101,7 @@ impl Layout {
 
 impl Convolution {
     /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
-    /// zeros, all other tensors in one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
+    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
     /// where gradients by the input are asked for.
     pub fn new(
         level: Level,
@@ -240,7 +240,7 @@ impl Convolution {
         }
     }
 
-    /// Adds what one group of images has to say about one block of weights.
+    /// Adds the share of one group of images in one block of weights.
     fn add_weight_gradient(
         &self,
         input: &Tensor,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
 use crate::network::{Network, Parameter, Role};
 
-/// The CPU, with the threads of the current rayon pool.
+/// Makes learners on the CPU, with the threads of the current rayon pool.
 pub struct CpuLearners;
 
 impl Learners for CpuLearners {

@@ -1,6 +1,6 @@
 //! The two inner loops of every convolution. Both keep a tile of sums in registers.
 //!
-//! Numbers of one row of a window stand one after the other in memory (kernel columns × channels), since images are
+//! The numbers of one row of a window are contiguous in memory (kernel columns × channels), since images are
 //! stored pixel by pixel. So a window of height h is h *runs*, and a convolution is, for each output pixel, a sum over
 //! runs of (numbers of the run) × (rows of 32 weights). No window is ever copied out.
 #![expect(

@@ -43,7 +43,7 @@ struct Folded {
     bias: Vec<f32>,
 }
 
-/// Tensors that are not in use, to be used again: fresh memory is dear.
+/// Tensors that are not in use, to be used again: allocating is expensive.
 #[derive(Default)]
 struct TensorPool(HashMap<(usize, Shape), Vec<Tensor>>);
 

@@ -124,7 +124,7 @@ pub trait Watcher {
 
 /// A training: which network learns what, how, on which device.
 pub struct Training<'a> {
-    /// The device.
+    /// Makes the learner on the device.
     pub learners: &'a dyn Learners,
     /// The network.
     pub network: &'a Network,

@@ -78,7 +78,7 @@ impl AttentionParameters {
 }
 
 impl Attention {
-    /// A generator over the weights of base classes; refuses shapes that disagree and numbers that are none.
+    /// A generator over the weights of base classes; refuses shapes that disagree and numbers that are not finite.
     pub fn new(parameters: AttentionParameters, base: WeightMatrix) -> Result<Attention> {
         let (n_base, dim) = (base.weights().len(), base.weights().dim());
         check(n_base >= 2, "base classes", "at least 2", n_base)?;

@@ -90,7 +90,7 @@ impl AttentionTraining {
         check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
-    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` hears each
+    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` gets each
     /// step's number, from 1, and loss.
     pub fn train(
         &self,

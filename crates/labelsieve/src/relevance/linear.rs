@@ -59,7 +59,7 @@ pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
     draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST_OTHERS, stream)
 }
 
-/// At most `count` of these rows, drawn by what they are and not by where they stand, in an order of the stream's own.
+/// At most `count` of these rows, drawn by their contents and not by their positions, in an order of the stream's own.
 fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, stream: Stream) -> Features {
     let mut ranked: Vec<(u64, &[f32])> = rows.map(|row| (stream.bits(row_key(row)), row)).collect();
     ranked.sort_by_key(|&(rank, _)| rank);

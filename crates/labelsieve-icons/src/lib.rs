@@ -2,7 +2,7 @@
 //!
 //! 32 ambiguous words match the names of some 3,400 icons; [`icons`] reads them, each with a part (clean example, noisy
 //! pool or test) and the truth, set by looking at the drawing. [`draw`] turns one into pixels. How the sample was made, and the
-//! rule it was labelled by, is told in `tools/icons/README.md`; whose icons these are in [`ATTRIBUTION`].
+//! rule it was labelled by, are described in `tools/icons/README.md`; whose icons these are in [`ATTRIBUTION`].
 
 mod drawing;
 mod error;

@@ -6,6 +6,7 @@ mod bench_photos;
 mod bench_sanity;
 mod classes;
 mod clean;
+mod completions;
 mod demo;
 mod embed;
 mod embedded;
@@ -14,6 +15,7 @@ mod evaluate_images;
 mod evaluate_output;
 mod finetune;
 mod image_scores;
+mod man;
 mod match_text;
 mod method;
 mod novel_classes;
@@ -57,6 +59,10 @@ pub enum Command {
     Bench(Bench),
     /// Run the whole pipeline on icons that come with the program
     Demo(demo::Demo),
+    /// Print the script that completes commands and options in a shell
+    Completions(completions::Completions),
+    /// Write a manual page for every command
+    Man(man::Man),
 }
 
 #[derive(Subcommand)]
@@ -84,7 +90,12 @@ impl Command {
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
             // All options of these count, or are refused together with what they need.
-            Command::Classes(_) | Command::Embed(_) | Command::Bench(_) | Command::Demo(_) => Ok(()),
+            Command::Classes(_)
+            | Command::Embed(_)
+            | Command::Bench(_)
+            | Command::Demo(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Ok(()),
         }
     }
 
@@ -105,6 +116,8 @@ impl Command {
             Command::Bench(Bench::Class(command)) => command.run(printer),
             Command::Bench(Bench::Sanity(command)) => command.run(printer),
             Command::Demo(command) => command.run(printer),
+            Command::Completions(command) => command.run(printer),
+            Command::Man(command) => command.run(printer),
         }
     }
 }

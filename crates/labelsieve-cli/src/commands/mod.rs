@@ -14,8 +14,10 @@ mod match_text;
 mod predict;
 mod pretrain;
 mod report;
+mod run;
 mod train;
 mod train_attention;
+mod words;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -25,9 +27,11 @@ use crate::printer::Printer;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Do everything: embed, match, clean, train and report, each step as its own command
+    Run(Box<run::Run>),
     /// Find the candidates of each class: examples whose texts contain one of its names
     Match(Box<match_text::Match>),
-    /// Convert a class file or a list of WordNet synsets to TOML
+    /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
     /// Learn a backbone on base classes with a cosine classifier
     Pretrain(Box<pretrain::Pretrain>),
@@ -71,7 +75,8 @@ impl Command {
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
             // All options of these count, or clap refuses them together with what they need.
-            Command::Classes(_)
+            Command::Run(_)
+            | Command::Classes(_)
             | Command::Embed(_)
             | Command::FineTune(_)
             | Command::Bench(_)
@@ -83,6 +88,7 @@ impl Command {
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
         match self {
+            Command::Run(command) => command.run(printer),
             Command::Match(command) => command.run(printer),
             Command::Classes(command) => command.run(printer),
             Command::Pretrain(command) => command.run(printer),

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::text::{ForeignEncoding, Lost};
-use crate::{FileKind, Wanted};
+use crate::text::ForeignEncoding;
+use crate::{FileKind, Unread, Wanted};
 
 /// What can go wrong between a file and the method.
 #[derive(Debug, thiserror::Error)]
@@ -141,14 +141,14 @@ pub enum DataError {
         encoding: ForeignEncoding,
     },
     /// A file of which a part cannot be read.
-    #[error("`{}`: {message}: {lost}", path.display())]
+    #[error("`{}`: {message}: {unread}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
         /// What could not be read.
-        lost: Lost,
+        unread: Unread,
     },
 }
 

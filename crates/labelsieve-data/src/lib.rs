@@ -43,6 +43,7 @@ pub mod text;
 mod texts;
 mod thumbnail_file;
 mod truth_file;
+mod unread;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
@@ -78,3 +79,4 @@ pub use table_write::TableFormat;
 pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};
+pub use unread::Unread;

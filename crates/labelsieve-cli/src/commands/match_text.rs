@@ -251,8 +251,8 @@ fn report_rows(summary: &ScanSummary, printer: &Printer) {
     for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
         printer.hint(&for_encoding(path, *encoding));
     }
-    for DamagedFile { path, message, lost } in summary.damaged.iter().take(SHOWN) {
-        printer.warning(&format!("`{}` is damaged: {lost} ({message})", path.display()));
+    for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
+        printer.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));
     }
     if summary.damaged.len() > SHOWN {
         printer.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));

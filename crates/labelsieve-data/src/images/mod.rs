@@ -24,7 +24,7 @@ pub use tar_captions::read_tar_captions;
 
 use std::path::Path;
 
-use crate::DataError;
+use crate::{DataError, Unread};
 
 /// An image as it lies in a file, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,50 +39,30 @@ pub struct EncodedImage {
 
 /// An image that could not be handed over, or the unreadable rest of a file. What follows it is still delivered.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}{lost}")]
+#[error("{error}{extent}")]
 pub struct ImageError {
     /// The image's id, or the file's name where the loss is not that of one image.
     pub id: String,
     /// What is wrong.
     pub error: DataError,
-    /// How much is missing.
-    pub lost: Lost,
+    /// How much it affects.
+    pub extent: Extent,
 }
 
-/// How much an [`ImageError`] stands for. It is written as the end of its message.
+/// How much an [`ImageError`] affects. Written as the end of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum Extent {
     /// One image.
     Image,
-    /// Rows of a table that were not read.
-    Rows {
-        /// So many.
-        n: u64,
-        /// Of so many in the file.
-        of: u64,
-    },
-    /// Bytes of an archive that were not read.
-    Bytes {
-        /// So many.
-        n: u64,
-        /// Of so many in the file.
-        of: u64,
-    },
-    /// Images that another file lists.
-    Images {
-        /// So many.
-        n: u64,
-    },
-    /// Nobody can say.
-    Unknown,
+    /// A file: how much of it was not read, where that is known and the message does not say so itself.
+    File(Option<Unread>),
 }
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for Extent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Lost::Rows { n, of } => write!(f, "; {n} of {of} rows were not read"),
-            Lost::Bytes { n, of } => write!(f, "; {n} of {of} bytes were not read"),
-            Lost::Images { .. } | Lost::Image | Lost::Unknown => Ok(()), // the message says all there is to say
+            Extent::File(Some(unread)) => write!(f, "; {unread}"),
+            Extent::File(None) | Extent::Image => Ok(()),
         }
     }
 }

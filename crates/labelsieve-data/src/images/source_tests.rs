@@ -347,6 +347,6 @@ fn a_tar_without_its_end_and_one_with_a_hole_are_told_from_a_whole_one() {
     std::fs::write(&path, &hole).unwrap();
     let found = all(&path, &plain());
     assert_eq!((found[0].as_str(), found.len()), ("0 - A", 2));
-    let lost = format!("{} of {} bytes were not read", whole.len() - 1536, whole.len());
+    let lost = format!("{} of {} bytes not read", whole.len() - 1536, whole.len());
     assert!(found[1].contains("byte 1024: ") && found[1].ends_with(&lost), "{found:?}");
 }

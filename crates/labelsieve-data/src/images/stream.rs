@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::source::Part;
-use super::{EncodedImage, ImageError, ImageResult, Lost};
+use super::{EncodedImage, Extent, ImageError, ImageResult};
 use crate::DataError;
 
 /// Images read ahead: enough to keep decoders busy.
@@ -31,7 +31,7 @@ impl ImageStream {
     pub(super) fn start(parts: Vec<Part>, skip: usize) -> std::io::Result<ImageStream> {
         let (sender, images) = sync_channel(AHEAD);
         let waiting = Arc::new(Waiting::default());
-        let room = waiting.clone();
+        let buffered = waiting.clone();
         let reader = std::thread::Builder::new().name("images".to_owned()).spawn(move || {
             let mut skip = skip;
             for part in &parts {
@@ -40,7 +40,9 @@ impl ImageStream {
                         skip = rest;
                         ControlFlow::Continue(())
                     }
-                    None if room.add(size(&image)) && sender.send(image).is_ok() => ControlFlow::Continue(()),
+                    None if buffered.add(size(&image)) && sender.send(image).is_ok() => {
+                        ControlFlow::Continue(())
+                    }
                     None => ControlFlow::Break(()),
                 };
                 if part.visit(&mut sink).is_break() {
@@ -122,6 +124,6 @@ pub(super) fn deliver(
 ) -> ControlFlow<()> {
     sink(match bytes {
         Ok(bytes) => Ok(EncodedImage { id: id.to_owned(), label: label.map(str::to_owned), bytes }),
-        Err(error) => Err(ImageError { id: id.to_owned(), error, lost: Lost::Image }),
+        Err(error) => Err(ImageError { id: id.to_owned(), error, extent: Extent::Image }),
     })
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, is_image_name, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, is_image_name, too_large};
 use crate::parquet_columns::ParquetFile;
 use crate::regular_file::open_regular;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// What is wrong with an archive as a whole, and how much of it was not read.
-type Damage = Box<(DataError, Lost)>;
+type Damage = Box<(DataError, Option<Unread>)>;
 
 /// Headers begin at multiples of this.
 const BLOCK: u64 = 512;
@@ -82,8 +82,9 @@ impl Tar {
         match self.read(sink) {
             Ok(flow) => flow,
             Err(damage) => {
-                let (error, lost) = *damage;
-                sink(Err(ImageError { id: self.path.display().to_string(), error, lost }))
+                let (error, unread) = *damage;
+                let id = self.path.display().to_string();
+                sink(Err(ImageError { id, error, extent: Extent::File(unread) }))
             }
         }
     }
@@ -111,7 +112,7 @@ impl Tar {
 
     /// An error says what is wrong with the archive as a whole, and how much of it was not read.
     fn read(&self, sink: &mut Sink<'_>) -> std::result::Result<ControlFlow<()>, Damage> {
-        let whole = |error| Damage::new((error, Lost::Unknown));
+        let whole = |error| Damage::new((error, None));
         let mut wanted = self.successes().map_err(whole)?;
         let file = open_regular(&self.path).map_err(whole)?;
         let len = file.metadata().map_err(DataError::io("read", &self.path)).map_err(whole)?.len();
@@ -124,10 +125,10 @@ impl Tar {
                 if place.is_whole && self.deliver(place.sample, &mut wanted, sink).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let lost = Lost::Bytes { n: len.saturating_sub(place.offset), of: len };
+                let unread = Unread::Bytes { n: len.saturating_sub(place.offset), of: len };
                 let place = format!("byte {}", place.offset);
                 let error = DataError::malformed(&self.path, place, "a complete tar", error.to_string());
-                return Err(Damage::new((error, lost)));
+                return Err(Damage::new((error, Some(unread))));
             }
         }
         if self.deliver(place.sample, &mut wanted, sink).is_break() {
@@ -139,7 +140,7 @@ impl Tar {
                 let expected = "every download that succeeded, as the Parquet file beside it says";
                 let found = format!("{n} missing, the first `{key}`");
                 let error = DataError::malformed(&self.path, "end", expected, found);
-                Err(Damage::new((error, Lost::Images { n: n as u64 })))
+                Err(Damage::new((error, None))) // the message has the number
             }
             _ => Ok(ControlFlow::Continue(())),
         }
@@ -180,7 +181,7 @@ impl Tar {
     /// A tar ends with blocks of zeros. Without them it may have been cut between two files; a header that was lost to
     /// zeros looks like the end, but more follows.
     fn check_end(&self, mut rest: BufReader<File>, len: u64) -> std::result::Result<(), Damage> {
-        let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), Lost::Unknown));
+        let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), None));
         let end = rest.stream_position().map_err(failed)?;
         let mut last = [0; BLOCK as usize];
         if end < BLOCK
@@ -192,7 +193,7 @@ impl Tar {
             let found = "none: the file may be cut short";
             let error =
                 DataError::malformed(&self.path, format!("byte {end}"), "the end mark of a tar", found);
-            return Err(Damage::new((error, Lost::Unknown)));
+            return Err(Damage::new((error, None)));
         }
         loop {
             let bytes = rest.fill_buf().map_err(failed)?;
@@ -203,7 +204,8 @@ impl Tar {
                 let place = format!("byte {}", end - BLOCK);
                 let error =
                     DataError::malformed(&self.path, place, "a complete tar", "zeros, and more behind them");
-                return Err(Damage::new((error, Lost::Bytes { n: len.saturating_sub(end), of: len })));
+                let unread = Unread::Bytes { n: len.saturating_sub(end), of: len };
+                return Err(Damage::new((error, Some(unread))));
             }
             let n = bytes.len();
             rest.consume(n);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::faults::{ForeignEncoding, Lost};
+use super::faults::ForeignEncoding;
 use crate::input::{Input, spool};
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// An open text file or stream. Whether it is compressed is told from its first bytes, since names lie.
 ///
@@ -152,14 +152,14 @@ impl TextInput {
             return DataError::io("read", &self.path)(error);
         }
         let (format, n_decoded, n_consumed) = (self.format, self.n_decoded, self.n_consumed());
-        let (found, lost) = match (error.kind(), self.len) {
-            (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Lost::Rest),
-            (_, None) => (error.to_string(), Lost::Rest),
-            (_, Some(of)) => (error.to_string(), Lost::Bytes { n: of.saturating_sub(n_consumed), of }),
+        let (found, unread) = match (error.kind(), self.len) {
+            (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Unread::Rest),
+            (_, None) => (error.to_string(), Unread::Rest),
+            (_, Some(of)) => (error.to_string(), Unread::Bytes { n: of.saturating_sub(n_consumed), of }),
         };
         let message =
             format!("after {n_decoded} decompressed bytes: expected more {format} data, found {found}");
-        DataError::Damaged { path: self.path.clone(), message, lost }
+        DataError::Damaged { path: self.path.clone(), message, unread }
     }
 }
 
@@ -193,8 +193,8 @@ fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>)
     let found =
         if start.is_empty() { "an empty file".to_string() } else { format!("the bytes {start:02x?}") };
     let message = format!("start of file: expected {promised} data, found {found}");
-    let lost = len.filter(|&of| of > 0).map_or(Lost::Rest, |of| Lost::Bytes { n: of, of });
-    Err(DataError::Damaged { path: path.to_path_buf(), message, lost })
+    let unread = len.filter(|&of| of > 0).map_or(Unread::Rest, |of| Unread::Bytes { n: of, of });
+    Err(DataError::Damaged { path: path.to_path_buf(), message, unread })
 }
 
 /// Counts the bytes that were taken from a reader.

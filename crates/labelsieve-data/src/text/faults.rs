@@ -5,37 +5,6 @@ use std::path::Path;
 
 use crate::{DataError, Result};
 
-/// What could not be read of a damaged file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// Rows of a Parquet file, by its own count.
-    Rows {
-        /// Rows behind the damage.
-        n: u64,
-        /// Rows of the file.
-        of: u64,
-    },
-    /// Bytes as stored.
-    Bytes {
-        /// Bytes behind the damage.
-        n: u64,
-        /// The size of the file.
-        of: u64,
-    },
-    /// The file ends too early, or it came through a pipe: nobody knows how long it should have been.
-    Rest,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lost::Rows { n, of } => write!(f, "{n} of {of} rows not read"),
-            Lost::Bytes { n, of } => write!(f, "{n} of {of} bytes not read"),
-            Lost::Rest => f.write_str("the rest is missing"),
-        }
-    }
-}
-
 /// An encoding other than UTF-8, as far as a few bytes tell. Of two guesses about one file, the later one here wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForeignEncoding {

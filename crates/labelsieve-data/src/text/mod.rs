@@ -34,7 +34,7 @@ pub(crate) use parquet_rows::{for_each_text, is_textual};
 pub use captions::{has_captions, read_captions};
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
-pub use faults::{ForeignEncoding, Lost};
+pub use faults::ForeignEncoding;
 pub use rows::{BadRow, RowSink};
 pub use scan::{DamagedFile, OnBadRow, ScanProgress, ScanSummary, scan};
 pub use source::{TextColumns, TextFormat, TextSource};

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 
 use super::compression::TextInput;
-use super::faults::{ForeignEncoding, Lost};
+use super::faults::ForeignEncoding;
 use super::layout::Layout;
 use super::line_blocks::{LineBlocks, RowEnd};
 use super::rows::{BadRow, RowSink, Tally};
 use super::source::{Kept, TextFile, TextSource};
 use super::{delimited, json_lines, parquet_rows, yfcc};
 use crate::input::open_seekable;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// What to do with a row that breaks its format, and with a damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,26 +36,26 @@ pub struct DamagedFile {
     /// What is wrong with it.
     pub message: String,
     /// What was not read.
-    pub lost: Lost,
+    pub unread: Unread,
 }
 
 impl DamagedFile {
-    /// None for an error that is no damage: a wrong argument, a file that may not be read. What is lost is `lost`,
-    /// unless the error knows better.
-    pub(super) fn from_error(error: &DataError, lost: Lost) -> Option<DamagedFile> {
+    /// `None` for an error that is not damage: a wrong argument, a file that may not be read. `unread` counts unless
+    /// the error knows better.
+    pub(super) fn from_error(error: &DataError, unread: Unread) -> Option<DamagedFile> {
         match error {
-            DataError::Damaged { path, message, lost } => {
-                Some(DamagedFile { path: path.clone(), message: message.clone(), lost: *lost })
+            DataError::Damaged { path, message, unread } => {
+                Some(DamagedFile { path: path.clone(), message: message.clone(), unread: *unread })
             }
             DataError::Undecodable { path, message, .. } => {
-                Some(DamagedFile { path: path.clone(), message: message.clone(), lost })
+                Some(DamagedFile { path: path.clone(), message: message.clone(), unread })
             }
             _ => None,
         }
     }
 
     fn into_error(self) -> DataError {
-        DataError::Damaged { path: self.path, message: self.message, lost: self.lost }
+        DataError::Damaged { path: self.path, message: self.message, unread: self.unread }
     }
 }
 
@@ -170,15 +170,15 @@ enum Reading<O> {
     },
 }
 
-/// Why a file ends before its end, and what is lost if that is damage.
+/// Why a file ends before its end, and what was not read if that is damage.
 struct Failure {
     error: Box<DataError>,
-    lost: Lost,
+    unread: Unread,
 }
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Failure {
-        Failure { error: Box::new(error), lost: Lost::Rest }
+        Failure { error: Box::new(error), unread: Unread::Rest }
     }
 }
 
@@ -266,8 +266,8 @@ fn read_batches(
     let of = u64::try_from(batches.claimed_rows()).unwrap_or(0);
     let mut n_read = 0;
     loop {
-        let lost = Lost::Rows { n: of.saturating_sub(n_read), of };
-        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), lost })? else {
+        let unread = Unread::Rows { n: of.saturating_sub(n_read), of };
+        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), unread })? else {
             return Ok(Flow::Ended);
         };
         n_read += batch.num_rows() as u64;
@@ -362,11 +362,11 @@ impl Summariser<'_> {
     }
 
     /// A file that ends too early. Damage is a loss that can be counted; anything else ends the scan.
-    fn fail(&mut self, file: usize, Failure { mut error, lost }: Failure) -> Result<()> {
+    fn fail(&mut self, file: usize, Failure { mut error, unread }: Failure) -> Result<()> {
         if let DataError::UnclosedQuote { line, .. } = error.as_mut() {
             *line += if file == self.file { self.n_before } else { 0 };
         }
-        match DamagedFile::from_error(&error, lost) {
+        match DamagedFile::from_error(&error, unread) {
             Some(file) => self.add_damaged(file),
             None => Err(*error),
         }

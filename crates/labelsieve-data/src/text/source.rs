@@ -8,11 +8,10 @@ use std::sync::Mutex;
 use labelsieve::matching::TextEncoding;
 
 use super::compression::TextInput;
-use super::faults::Lost;
 use super::folder::list;
 use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
 use super::scan::DamagedFile;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// How a file stores its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +96,8 @@ impl TextSource {
                     Ok(laid_out) => laid_out,
                     Err(error) => {
                         let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                        let lost = Lost::Bytes { n: n_bytes, of: n_bytes };
-                        match DamagedFile::from_error(&error, lost) {
+                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                        match DamagedFile::from_error(&error, unread) {
                             Some(file) => damaged.push((file, error)),
                             None => return Err(error),
                         }

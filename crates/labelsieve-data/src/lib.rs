@@ -1,7 +1,7 @@
 //! Every file that Labelsieve reads or writes. This crate knows formats, not the method.
 //!
-//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and what is
-//! wrong is reported with its place. Output appears whole or not at all.
+//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and errors
+//! name the place. Output appears whole or not at all.
 
 mod array_file;
 mod atomic;

@@ -219,9 +219,9 @@ fn a_damaged_tar_is_named_with_what_was_not_read_of_it() {
     let cut_unread = format!("{} of {cut} bytes not read", cut - third - 512);
     for (damaged, found, lost) in [
         (&bad_header[..], "checksum mismatch", unread.as_str()),
-        (&hole, "zeros, and more behind them", &behind),
-        (&whole[..cut], "an end after ", &cut_unread),
-        (&whole[..third], "the end mark of a tar, found none: the file may be cut short", ""),
+        (&hole, "zeros followed by more data", &behind),
+        (&whole[..cut], "a file that ends after ", &cut_unread),
+        (&whole[..third], "the end-of-archive marker, found none: the file may be truncated", ""),
     ] {
         write(folder, "A.tar", damaged);
         let done = run(folder, &format!("{EMBED} A.tar photos -o F.parquet")).ok();

@@ -1,4 +1,4 @@
-//! Encoded images from the places people keep them, one after the other, in the memory of a few.
+//! Encoded images from wherever people keep them, one after the other, with only a few in memory.
 //!
 //! ```text
 //! folder (ImageFolder) │ Parquet with image bytes │ webdataset and img2dataset tars ──► ImageSource ──► EncodedImage
@@ -26,22 +26,22 @@ use std::path::Path;
 
 use crate::{DataError, Unread};
 
-/// An image as it lies in a file, not yet decoded.
+/// An image as it is stored, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedImage {
     /// Its name: the path below the folder, the value of the id column, or the key in a tar.
     pub id: String,
     /// Its class, if the source says so.
     pub label: Option<String>,
-    /// JPEG, PNG, …, or anything else that pretends to be.
+    /// JPEG, PNG, …, or anything that claims to be.
     pub bytes: Vec<u8>,
 }
 
-/// An image that could not be handed over, or the unreadable rest of a file. What follows it is still delivered.
+/// An image that could not be read, or the unreadable rest of a file. Whatever follows is still delivered.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{extent}")]
 pub struct ImageError {
-    /// The image's id, or the file's name where the loss is not that of one image.
+    /// The image's id, or the file's name where more than one image is affected.
     pub id: String,
     /// What is wrong.
     pub error: DataError,
@@ -67,7 +67,7 @@ impl std::fmt::Display for Extent {
     }
 }
 
-/// What an [`ImageStream`] is made of.
+/// An item of an [`ImageStream`].
 pub type ImageResult = Result<EncodedImage, ImageError>;
 
 /// What to read. By default, what the usual names suggest.
@@ -84,13 +84,13 @@ pub struct ImageColumns {
     pub filters: Vec<RowFilter>,
 }
 
-/// The endings of image files that are looked for.
+/// The extensions of image files.
 pub(crate) const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
 
 /// The usual names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
-/// Encoded images larger than this are not read: photos of a hundred million pixels fit, and a few at a time do in
+/// Encoded images larger than this are not read: photos of a hundred megapixels are smaller, and a few of this size fit in
 /// memory.
 const MOST_BYTES: u64 = 128 << 20;
 

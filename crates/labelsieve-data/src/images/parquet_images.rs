@@ -20,7 +20,7 @@ const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 /// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
 const BATCH_ROWS: usize = 32;
 
-/// Row groups up to this size are in memory before they are anything to worry about.
+/// Row groups up to this size are small enough to be read in full batches.
 const LARGEST_BATCH: u64 = 64 << 20;
 
 /// One file, and what to read of it.
@@ -53,7 +53,7 @@ impl ParquetImages {
             let kind = type_of(file.schema(), name);
             if let Some(kind) = kind.filter(|kind| !is_textual(kind)) {
                 let place = format!("column `{name}`");
-                return Err(DataError::malformed(path, place, "text or whole numbers", kind.to_string()));
+                return Err(DataError::malformed(path, place, "text or integers", kind.to_string()));
             }
         }
         let label_names = label.as_ref().map(|label| class_names(&file, label)).unwrap_or_default();
@@ -95,7 +95,7 @@ impl ParquetImages {
             match self.read_group(&groups, group, (first_row, &mut n_read), sink) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
-                // The groups behind it stand on their own.
+                // The following groups can still be read.
                 Err(error) => {
                     let extent = unread_rows(n_rows.saturating_sub(n_read) as u64);
                     sink(Err(ImageError { id: id.clone(), error, extent }))?;

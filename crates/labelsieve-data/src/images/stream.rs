@@ -15,7 +15,7 @@ const AHEAD: usize = 64;
 /// Their bytes, all together. One image alone may have more.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// Takes what a reader finds; breaks when nobody wants more.
+/// Receives what a reader finds; breaks when no more is wanted.
 pub(super) type Sink<'a> = dyn FnMut(ImageResult) -> ControlFlow<()> + 'a;
 
 /// Images in their fixed order. Dropping it stops the reading.
@@ -64,7 +64,7 @@ fn size(image: &ImageResult) -> u64 {
     image.as_ref().map_or(0, |image| image.bytes.len() as u64)
 }
 
-/// The bytes of the images that wait to be taken.
+/// Counts the bytes of the images that have been read but not taken.
 #[derive(Debug, Default)]
 struct Waiting {
     state: Mutex<State>,
@@ -78,7 +78,7 @@ struct State {
 }
 
 impl Waiting {
-    /// Waits until `bytes` more may wait too; false when nobody will take them.
+    /// Waits until `bytes` more fit; false when the stream was dropped.
     fn add(&self, bytes: u64) -> bool {
         let is_full = |state: &mut State| {
             state.bytes > 0 && state.bytes.saturating_add(bytes) > AHEAD_BYTES && !state.is_abandoned
@@ -115,7 +115,7 @@ impl Iterator for ImageStream {
     }
 }
 
-/// An image with everything known about it but whether its bytes can be had.
+/// Hands an image to the sink, or the error that kept its bytes from being read.
 pub(super) fn deliver(
     id: &str,
     label: Option<&str>,

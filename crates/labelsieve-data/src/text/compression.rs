@@ -10,7 +10,7 @@ use super::faults::ForeignEncoding;
 use crate::input::{Input, spool};
 use crate::{DataError, Result, Unread};
 
-/// An open text file or stream. Whether it is compressed is told from its first bytes, since names lie.
+/// An open text file or stream. Whether it is compressed is detected from its first bytes, not from its name.
 ///
 /// What was read to find out what the file is can be put back, so that a pipe is read only once.
 pub(super) struct TextInput {
@@ -21,7 +21,7 @@ pub(super) struct TextInput {
     head: Vec<u8>,
     /// Nothing more will come out of `decoded`.
     ended: bool,
-    /// Why it ended, unless that was its end.
+    /// Why it ended early, if it did.
     failure: Option<DataError>,
     n_decoded: u64,
     n_consumed: Arc<AtomicU64>,
@@ -117,7 +117,7 @@ impl TextInput {
         self.failure = failure.or(self.failure.take());
     }
 
-    /// The whole input in a file that can be read at any place.
+    /// The whole input as a file with random access.
     pub(super) fn into_file(self) -> Result<File> {
         spool(&self.path, &mut self.head.as_slice().chain(self.decoded))
     }
@@ -127,7 +127,7 @@ impl TextInput {
         self.head.starts_with(magic)
     }
 
-    /// Refuses UTF-16, of which no line could be read; `start` are the first bytes.
+    /// Refuses UTF-16, which cannot be split into lines; `start` are the first bytes.
     pub(super) fn check_encoding(&self, start: &[u8]) -> Result<()> {
         match ForeignEncoding::utf16(start) {
             None => Ok(()),
@@ -137,7 +137,7 @@ impl TextInput {
         }
     }
 
-    /// A byte order mark is no part of the first name or value.
+    /// A byte order mark is not part of the first name or value.
     fn skip_byte_order_mark(&mut self) {
         let mut start = Vec::new();
         self.fill(&mut start, LONGEST_MAGIC);
@@ -164,7 +164,7 @@ impl TextInput {
 }
 
 const PLAIN: &str = "plain text";
-/// Bytes that tell what an input is.
+/// How many bytes identify a compression.
 const LONGEST_MAGIC: usize = 4;
 
 fn compression_of(start: &[u8]) -> &'static str {
@@ -179,7 +179,7 @@ fn compression_of(start: &[u8]) -> &'static str {
     }
 }
 
-/// A name that promises compression must keep the promise: otherwise every line would be reported as malformed.
+/// Refuses plain data under the name of a compressed file: otherwise every line would be reported as malformed.
 fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>) -> Result<()> {
     let promised = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => "gzip",

@@ -1,4 +1,4 @@
-//! Reading, working and collecting at the same time, in the memory of a few blocks.
+//! Reads, works and collects at the same time, with only a few blocks in memory.
 //!
 //! One thread reads and decompresses, as many as rayon has work on blocks, and the caller's thread takes the results in
 //! the order of the input: what it sees does not depend on how the threads were scheduled.
@@ -22,7 +22,7 @@ use crate::{DataError, Result, Unread};
 /// What to do with a row that breaks its format, and with a damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBadRow {
-    /// Count it and go on; with the next file, where the rest of one cannot be read.
+    /// Count it and continue; with the next file if the rest of one cannot be read.
     Skip,
     /// Stop with an error that names it.
     Stop,
@@ -59,14 +59,14 @@ impl DamagedFile {
     }
 }
 
-/// What was met in all files.
+/// Counts for all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanSummary {
     /// Files that were read or should have been.
     pub n_files: usize,
     /// Rows that were handed on.
     pub n_rows: u64,
-    /// Rows that the format says to leave out: videos, failed downloads.
+    /// Rows that the format says to skip: videos, failed downloads.
     pub n_skipped: u64,
     /// Rows that break their format.
     pub n_bad: u64,
@@ -74,7 +74,7 @@ pub struct ScanSummary {
     pub first_bad: Vec<(PathBuf, BadRow)>,
     /// Lines that a quote made part of a malformed row, beyond the first line of that row.
     pub n_swallowed: u64,
-    /// Files with rows that are no UTF-8, and what these look like.
+    /// Files with rows that are not UTF-8, and the encoding these seem to have.
     pub foreign: Vec<(PathBuf, ForeignEncoding)>,
     /// Files of which a part could not be read.
     pub damaged: Vec<DamagedFile>,
@@ -83,9 +83,9 @@ pub struct ScanSummary {
 /// How far a scan has come.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanProgress {
-    /// Bytes of the files behind us, of [`TextSource::n_bytes`] where that is known.
+    /// Bytes of the files read so far, of [`TextSource::n_bytes`] where that is known.
     pub n_bytes: u64,
-    /// Rows behind us.
+    /// Rows read so far.
     pub n_rows: u64,
 }
 
@@ -160,7 +160,7 @@ struct Answer<O> {
     n_lines: u64,
 }
 
-/// What the reading thread has to say, in the order of the input.
+/// What the reading thread reports, in input order.
 enum Reading<O> {
     Block(Pending<O>),
     /// The rest of a file cannot be read.
@@ -170,7 +170,7 @@ enum Reading<O> {
     },
 }
 
-/// Why a file ends before its end, and what was not read if that is damage.
+/// Why reading a file stopped early, and what was not read if that is damage.
 struct Failure {
     error: Box<DataError>,
     unread: Unread,
@@ -188,7 +188,7 @@ struct Pending<O> {
     answer: Receiver<Answer<O>>,
 }
 
-/// The reading thread. Ends early when nobody wants its blocks any more.
+/// The reading thread. Ends early when its blocks are no longer wanted.
 fn read_blocks<O>(
     source: &TextSource,
     used: Receiver<Vec<u8>>,
@@ -361,7 +361,7 @@ impl Summariser<'_> {
         Ok(())
     }
 
-    /// A file that ends too early. Damage is a loss that can be counted; anything else ends the scan.
+    /// Reading a file stopped early. Damage is recorded; anything else ends the scan.
     fn fail(&mut self, file: usize, Failure { mut error, unread }: Failure) -> Result<()> {
         if let DataError::UnclosedQuote { line, .. } = error.as_mut() {
             *line += if file == self.file { self.n_before } else { 0 };

@@ -1,4 +1,4 @@
-//! What the files are and which columns to read of them, found out before the long work starts.
+//! Finds out what the files are and which columns to read, before the long work starts.
 
 use std::fmt;
 use std::fs::File;
@@ -35,7 +35,7 @@ pub struct TextColumns {
     pub format: Option<TextFormat>,
     /// The column of the id: `id`, `key`, `uid`, `image_path` or `file_name`.
     pub id: Option<String>,
-    /// The columns to search, most telling first: all of `title`, `description`, `caption`, `text`, `tags` and
+    /// The columns to search, most descriptive first: all of `title`, `description`, `caption`, `text`, `tags` and
     /// `user_tags` that exist.
     pub texts: Vec<String>,
     /// How texts are written; YFCC100M is percent-encoded in any case.
@@ -59,13 +59,13 @@ pub(super) struct TextFile {
     pub(super) kept: Kept,
 }
 
-/// What stays open between looking into a file and reading it.
+/// What stays open between inspecting a file and reading it.
 pub(super) enum Kept {
     /// Nothing: the file can be opened again.
     OnDisk,
-    /// A stream, with what was read of it put back; taken out by the first who reads it.
+    /// A stream, with what was read of it put back; taken by its first reader.
     Stream(Box<Mutex<Option<TextInput>>>),
-    /// The copy of a stream whose format is read at any place.
+    /// The copy of a stream whose format needs random access.
     Copy(File),
 }
 
@@ -80,9 +80,9 @@ impl fmt::Debug for Kept {
 }
 
 impl TextSource {
-    /// Finds every file and looks into it. `inputs` are files, pipes, `-` for standard input, glob patterns, and
+    /// Finds and inspects every file. `inputs` are files, pipes, `-` for standard input, glob patterns, and
     /// folders: of Parquet files, where a folder that clip-retrieval wrote stands for its metadata, or of images with a
-    /// `metadata.csv`, `.jsonl` or `.parquet`, where images go by their `file_name`.
+    /// `metadata.csv`, `.jsonl` or `.parquet`, where the id of an image is its `file_name`.
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
@@ -199,7 +199,7 @@ mod tests {
         write_parquet(&second, &[("id", &["0"]), ("caption", &["a"])]);
         let columns = TextColumns { texts: vec!["width".into()], ..TextColumns::default() };
         let error = TextSource::open(std::slice::from_ref(&first), &columns).unwrap_err().to_string();
-        assert!(error.ends_with("column `width`: expected text or whole numbers, found Float32"), "{error}");
+        assert!(error.ends_with("column `width`: expected text or integers, found Float32"), "{error}");
         let error = TextSource::open(&[first, second], &TextColumns::default()).unwrap_err().to_string();
         assert!(error.contains("b.parquet`: text columns: expected title as in `"), "{error}");
     }

@@ -191,7 +191,7 @@ fn score_classes(
     Ok(scored.into_iter().map(|scored| scored.expect("every class is in a batch")).collect())
 }
 
-/// The paper's λ for so many clean examples.
+/// The paper's λ for this number of clean examples.
 #[pyfunction]
 pub fn paper_lambda(n_clean: usize) -> f32 {
     labelsieve::relevance::paper_lambda(n_clean)

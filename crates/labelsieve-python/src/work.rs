@@ -1,4 +1,4 @@
-//! Long work as a guest of the interpreter: other Python threads run, Ctrl-C is obeyed, progress is told.
+//! Long work as a guest of the interpreter: other Python threads run, Ctrl-C is obeyed, progress is reported.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,7 +8,7 @@ use labelsieve::Watch;
 use labelsieve::level::Level;
 use pyo3::prelude::*;
 
-use crate::errors::{method_error, mistake};
+use crate::errors::{internal_error, method_error};
 use crate::process;
 
 /// How often the interpreter is asked for signals, and the user's callback called.
@@ -21,12 +21,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Parts that will count up to so many rows each.
+    /// Parts with their numbers of rows.
     pub fn new(totals: Vec<usize>) -> Tasks {
         Tasks { watches: totals.iter().map(|_| Watch::new()).collect(), totals }
     }
 
-    /// Who follows one part.
+    /// The watch of one part.
     pub fn watch(&self, part: usize) -> &Watch {
         &self.watches[part]
     }
@@ -45,7 +45,7 @@ impl Tasks {
     }
 }
 
-/// Does `work` with this process's threads, detached from the interpreter, and looks up now and then: a signal (Ctrl-C)
+/// Does `work` with this process's threads, detached from the interpreter, with regular checks: a signal (Ctrl-C)
 /// or an exception of `progress(done, total)` stops the tasks and is raised once they have ended.
 pub fn run<R: Send>(
     py: Python<'_>,
@@ -56,7 +56,7 @@ pub fn run<R: Send>(
     Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
     let pool = process::pool(py)?;
     let mut exception = None;
-    let mut told = None;
+    let mut reported = None;
     let (sender, mut receiver) = channel();
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -70,7 +70,7 @@ pub fn run<R: Send>(
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the thread always sends"),
                 Err(RecvTimeoutError::Timeout) if exception.is_some() => (), // it is on its way out
                 Err(RecvTimeoutError::Timeout) => {
-                    let seen = py.check_signals().and_then(|()| tell(tasks, progress, &mut told));
+                    let seen = py.check_signals().and_then(|()| report(tasks, progress, &mut reported));
                     if let Err(raised) = seen {
                         tasks.stop();
                         exception = Some(raised);
@@ -82,21 +82,21 @@ pub fn run<R: Send>(
     if let Some(raised) = exception {
         return Err(raised);
     }
-    let result = result.map_err(mistake)?;
+    let result = result.map_err(internal_error)?;
     process::warn_of_notices(py)?;
-    if let Some(progress) = progress.filter(|_| tasks.total() > 0 && told != Some(tasks.total())) {
+    if let Some(progress) = progress.filter(|_| tasks.total() > 0 && reported != Some(tasks.total())) {
         progress.call1((tasks.total(), tasks.total()))?;
     }
     Ok(result)
 }
 
-/// Calls `progress` when there is news.
-fn tell(tasks: &Tasks, progress: Option<&Bound<'_, PyAny>>, told: &mut Option<usize>) -> PyResult<()> {
+/// Calls `progress` when something has changed.
+fn report(tasks: &Tasks, progress: Option<&Bound<'_, PyAny>>, reported: &mut Option<usize>) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     let done = tasks.done();
-    if *told != Some(done) && tasks.total() > 0 {
+    if *reported != Some(done) && tasks.total() > 0 {
         progress.call1((done, tasks.total()))?;
-        *told = Some(done);
+        *reported = Some(done);
     }
     Ok(())
 }

@@ -149,7 +149,8 @@ impl Run {
     /// All that decides the results.
     fn key(&self, captions: &[PathBuf]) -> Result<Key> {
         let images = |path: &Path| ImageSource::open(&[path.to_path_buf()], &ImageColumns::default());
-        let files: Vec<&Path> = [&self.classes, &self.model].into_iter().flatten().map(PathBuf::as_path).collect();
+        let files: Vec<&Path> =
+            [&self.classes, &self.model].into_iter().flatten().map(PathBuf::as_path).collect();
         let texts = captions.iter().filter(|text| text.is_file()).map(PathBuf::as_path);
         let files: Vec<&Path> = files.into_iter().chain(texts).collect();
         let key = Key::new("run", self, &["output"])?.with_files(&files)?;
@@ -188,7 +189,11 @@ impl Run {
             let classes = self.classes.as_ref().unwrap_or(&self.clean);
             let find = words("match").option("--classes", classes).options("--text", captions);
             let find = find.option("--rule", self.rule.to_string()).option("-o", &candidates);
-            steps.push(step("Find the candidates: photos whose captions contain a class's name", find, &candidates));
+            steps.push(step(
+                "Find the candidates: photos whose captions contain a class's name",
+                find,
+                &candidates,
+            ));
             score = score.option("--candidates", &candidates);
         }
         let score = score.option("--seed", &seed).option("--device", &device).option("-o", &relevance);
@@ -196,7 +201,11 @@ impl Run {
         let (classifier, report) = (path("classifier.safetensors"), path("report.html"));
         let train = with_pools("train").option("--relevance", &relevance).option("--classifier", "cosine");
         let train = train.option("--seed", &seed).option("--device", &device).option("-o", &classifier);
-        steps.push(step("Learn a classifier in which every candidate counts by its relevance", train, &classifier));
+        steps.push(step(
+            "Learn a classifier in which every candidate counts by its relevance",
+            train,
+            &classifier,
+        ));
         let mut show = words("report").path(&relevance).options("--images", [&self.clean, &self.pool]);
         if !self.text.is_empty() {
             show = show.options("--text", &self.text);

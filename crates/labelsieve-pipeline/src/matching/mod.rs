@@ -200,8 +200,8 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
         monitor.hint(&how_to_convert(path, *encoding));
     }
-    for DamagedFile { path, message, lost } in summary.damaged.iter().take(SHOWN) {
-        monitor.warning(&format!("`{}` is damaged: {lost} ({message})", path.display()));
+    for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
+        monitor.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));
     }
     if summary.damaged.len() > SHOWN {
         monitor.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));

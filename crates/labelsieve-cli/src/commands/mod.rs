@@ -4,10 +4,12 @@
 mod bench;
 mod classes;
 mod clean;
+mod completions;
 mod demo;
 mod embed;
 mod evaluate;
 mod finetune;
+mod man;
 mod match_text;
 mod predict;
 mod pretrain;
@@ -50,6 +52,10 @@ pub enum Command {
     Bench(bench::Bench),
     /// Run the whole pipeline on icons that come with the program
     Demo(demo::Demo),
+    /// Print the script that completes commands and options in a shell
+    Completions(completions::Completions),
+    /// Write a manual page for every command
+    Man(man::Man),
 }
 
 impl Command {
@@ -69,7 +75,9 @@ impl Command {
             | Command::Embed(_)
             | Command::FineTune(_)
             | Command::Bench(_)
-            | Command::Demo(_) => Ok(()),
+            | Command::Demo(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Ok(()),
         }
     }
 
@@ -88,6 +96,8 @@ impl Command {
             Command::Report(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
+            Command::Completions(command) => command.run(printer),
+            Command::Man(command) => command.run(printer),
         }
     }
 }

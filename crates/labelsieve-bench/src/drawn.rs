@@ -27,3 +27,25 @@ impl Drawn {
         Ok(Job { problem, seed: self.seed })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::relevance::Linear;
+    use labelsieve::synthetic::Recipe;
+
+    use super::*;
+
+    #[test]
+    fn only_methods_that_learn_from_other_classes_draw_examples_of_them() {
+        let task = Recipe { n_classes: 3, n_clean: 2, ..Recipe::default() }.generate(0);
+        let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
+        let pool = NoisyPool::new(task.classes[1].noisy.clone());
+        let n_others = |method: &Method| {
+            let drawn = Drawn::new(method, &clean, 1, Stream::new(5), 9);
+            assert_eq!(drawn.job(&clean[1], &pool).unwrap().seed, 9);
+            drawn.others.len()
+        };
+        assert_eq!(n_others(&Method::gcn()), 0);
+        assert_eq!(n_others(&Method::Linear(Linear::default())), 2 * 2);
+    }
+}

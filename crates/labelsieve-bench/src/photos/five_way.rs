@@ -246,7 +246,7 @@ impl Trials<'_> {
         monitor: &dyn Monitor,
     ) -> Result<Vec<Vec<f64>>> {
         let progress = monitor.progress(n as u64, "trials");
-        progress.set_message(format!("{}, {}, k = {}", self.half.title(), group.name, self.rule.shots));
+        progress.set_message(&format!("{}, {}, k = {}", self.half.title(), group.name, self.rule.shots));
         let mut all = vec![Vec::with_capacity(n); group.learners.len()];
         for block in 0..n.div_ceil(BLOCK) {
             let trials: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();

@@ -117,7 +117,7 @@ impl Run<'_> {
             .map(|&class| sizes[class] * settings.iter().filter(|setting| is_open(class, setting)).count())
             .sum();
         let progress = monitor.progress((total * self.grid.episodes) as u64, "scores");
-        progress.set_message(task.title().to_owned());
+        progress.set_message(task.title());
         let mut found = Vec::new();
         for batch in batches(&rows_held(task, &open, &self.grid), task.dim()) {
             let batch: &[usize] = &batch.into_iter().map(|i| open[i]).collect::<Vec<_>>();
@@ -303,7 +303,7 @@ impl Run<'_> {
         let open: Vec<usize> = (0..episodes).filter(|&e| reached(self, e).is_none()).collect();
         if !open.is_empty() {
             let progress = monitor.progress(open.len() as u64, "classifiers");
-            progress.set_message(format!("{}, {stage}, k = {k}", task.title()));
+            progress.set_message(&format!("{}, {stage}, k = {k}", task.title()));
             let tests = self.tests(task)?;
             let pools = (0..task.pool_sizes().len()).map(|c| task.pool(c)).collect::<Result<Vec<_>>>()?;
             for episode in open {

@@ -14,6 +14,7 @@ mod process;
 mod relevance;
 mod report;
 mod synthetic;
+mod wording;
 mod work;
 
 use std::ffi::OsString;

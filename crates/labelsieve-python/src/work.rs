@@ -14,49 +14,63 @@ use crate::process;
 /// How often the interpreter is asked for signals, and the user's callback called.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Work that can be followed and stopped: one watch and one number of rows for each of its parts.
-pub struct Tasks {
-    watches: Vec<Watch>,
-    totals: Vec<usize>,
+/// Work on rows that can be followed and stopped.
+pub struct Task {
+    watch: Watch,
+    total: usize,
 }
 
-impl Tasks {
-    /// Parts that will count up to so many rows each.
-    pub fn new(totals: Vec<usize>) -> Tasks {
-        Tasks { watches: totals.iter().map(|_| Watch::new()).collect(), totals }
+impl Task {
+    /// Work that will count up to so many rows; 0 if it does not count.
+    pub fn new(total: usize) -> Task {
+        Task { watch: Watch::new(), total }
     }
 
-    /// Who follows one part.
-    pub fn watch(&self, part: usize) -> &Watch {
-        &self.watches[part]
+    /// Who follows it.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
-    fn total(&self) -> usize {
-        self.totals.iter().sum()
-    }
-
-    /// Rows done, never more than announced: a part that finds its graph ready, say, counts less.
+    /// Rows done, never more than announced.
     fn done(&self) -> usize {
-        self.watches.iter().zip(&self.totals).map(|(watch, &total)| watch.done().min(total)).sum()
+        self.watch.done().min(self.total)
     }
+}
 
-    fn stop(&self) {
-        self.watches.iter().for_each(Watch::stop);
-    }
+/// Does `work`, and calls `progress(done, total)` meanwhile. At the end all rows are done, also where the work counted
+/// less: a class that finds its graph ready, say.
+pub fn run<R: Send>(
+    py: Python<'_>,
+    task: &Task,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let progress = progress.filter(|_| task.total > 0);
+    let mut told = None;
+    let mut tell = |done: usize| match progress {
+        Some(progress) if told != Some(done) => {
+            progress.call1((done, task.total))?;
+            told = Some(done);
+            Ok(())
+        }
+        _ => Ok(()),
+    };
+    let result = attended(py, &task.watch, &mut || tell(task.done()), work)?;
+    tell(task.total)?;
+    Ok(result)
 }
 
 /// Does `work` with this process's threads, detached from the interpreter, and looks up now and then: a signal (Ctrl-C)
-/// or an exception of `progress(done, total)` stops the tasks and is raised once they have ended.
-pub fn run<R: Send>(
+/// or an exception of `glance` stops the work by its watch and is raised once it has ended.
+pub fn attended<R: Send>(
     py: Python<'_>,
-    tasks: &Tasks,
-    progress: Option<&Bound<'_, PyAny>>,
+    watch: &Watch,
+    glance: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
     let pool = process::pool(py)?;
     let mut exception = None;
-    let mut told = None;
     let (sender, mut receiver) = channel();
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -70,9 +84,8 @@ pub fn run<R: Send>(
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the thread always sends"),
                 Err(RecvTimeoutError::Timeout) if exception.is_some() => (), // it is on its way out
                 Err(RecvTimeoutError::Timeout) => {
-                    let seen = py.check_signals().and_then(|()| tell(tasks, progress, &mut told));
-                    if let Err(raised) = seen {
-                        tasks.stop();
+                    if let Err(raised) = py.check_signals().and_then(|()| glance()) {
+                        watch.stop();
                         exception = Some(raised);
                     }
                 }
@@ -84,19 +97,5 @@ pub fn run<R: Send>(
     }
     let result = result.map_err(mistake)?;
     process::warn_of_notices(py)?;
-    if let Some(progress) = progress.filter(|_| tasks.total() > 0 && told != Some(tasks.total())) {
-        progress.call1((tasks.total(), tasks.total()))?;
-    }
     Ok(result)
-}
-
-/// Calls `progress` when there is news.
-fn tell(tasks: &Tasks, progress: Option<&Bound<'_, PyAny>>, told: &mut Option<usize>) -> PyResult<()> {
-    let Some(progress) = progress else { return Ok(()) };
-    let done = tasks.done();
-    if *told != Some(done) && tasks.total() > 0 {
-        progress.call1((done, tasks.total()))?;
-        *told = Some(done);
-    }
-    Ok(())
 }

@@ -7,21 +7,21 @@
 use std::time::Instant;
 
 use labelsieve::random::Stream;
-use labelsieve_cuda::{Cuda, Precision};
-use labelsieve_vision::{Architecture, Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_cuda::{ActivationPrecision, Cuda};
+use labelsieve_vision::{Architecture, Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets};
 
 const N_CLASSES: usize = 100;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let precision = match std::env::args().nth(1).as_deref() {
-        None | Some("bf16") => Precision::Bf16,
-        Some("f32") => Precision::F32,
+        None | Some("bf16") => ActivationPrecision::Bf16,
+        Some("f32") => ActivationPrecision::F32,
         Some(other) => return Err(format!("precision `{other}`: expected bf16 or f32").into()),
     };
     let start = Instant::now();
     let cuda = Cuda::open(0)?;
     eprintln!("{}, opened in {:.2} s", cuda.name(), start.elapsed().as_secs_f64());
-    let networks = cuda.networks(precision)?;
+    let learners = cuda.learners(precision)?;
     eprintln!("networks ready after {:.2} s", start.elapsed().as_secs_f64());
     for (name, architecture, size, stem, n) in [
         ("resnet10-224", Architecture::ResNet10, 224, Stem::Photo, 128),
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("resnet50-224", Architecture::ResNet50, 224, Stem::Photo, 128),
     ] {
         let network = architecture.network(size, size, stem)?;
-        let mut learner = networks.learner(&network, &Snapshot::initial(&network, N_CLASSES, 2))?;
+        let mut learner = learners.learner(&network, &Snapshot::initial(&network, N_CLASSES, 2))?;
         let first = Instant::now();
         let batch = noise(n, size)?;
         let made = first.elapsed().as_secs_f64();

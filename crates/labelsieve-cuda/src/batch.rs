@@ -10,7 +10,7 @@ use crate::cuda::Choice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
-use crate::plan::{self, JobCost, Plan, TooLarge};
+use crate::plan::{JobCost, Plan, TooLarge};
 use crate::rows::{Rows, Staging, row_keys, stride_of};
 
 /// A model whose jobs are solved many at a time.
@@ -71,8 +71,8 @@ pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub model: &'a M,
     /// The most memory a plan may use, whatever is free.
     pub memory_limit: usize,
-    /// What to do about a job that does not fit even alone: somebody who asked for the GPU should know before the work; else
-    /// it is left to the end, for whoever can do it.
+    /// What to do about a job that does not fit even alone: if the GPU was asked for, fail before the work starts; else leave
+    /// it to the end, for the CPU.
     pub choice: Choice,
     pub jobs: &'a [Job<'j>],
     pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),
@@ -166,7 +166,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
             });
             costs.push(JobCost { pool, bytes: self.model.bytes(k, z, dim) });
         }
-        plan::batches(&pools, &costs, budget)
+        Plan::new(&pools, &costs, budget)
     }
 
     fn too_large(&self, pending: &[usize], too_large: &TooLarge, budget: usize) -> Error {

@@ -106,12 +106,12 @@ struct Step<'a> {
     all_rows: Option<CudaSlice<f32>>,
     classes: CudaSlice<u32>,
     example_weights: CudaSlice<f32>,
-    /// W, its velocity, Ŵ, the lengths and the slopes, K rows each.
+    /// W, its velocity, Ŵ, the lengths and the gradients, K rows each.
     weights: CudaSlice<f32>,
     velocity: CudaSlice<f32>,
     unit: CudaSlice<f32>,
     lengths: CudaSlice<f32>,
-    slopes: CudaSlice<f32>,
+    gradients: CudaSlice<f32>,
     /// The rows of a batch and their cosines.
     rows: CudaSlice<f32>,
     cosines: CudaSlice<f32>,
@@ -147,7 +147,7 @@ impl<'a> Step<'a> {
             velocity: gpu.zeros(n_classes * stride)?,
             unit: gpu.zeros(n_classes * stride)?,
             lengths: gpu.zeros(n_classes)?,
-            slopes: gpu.zeros(n_classes * stride)?,
+            gradients: gpu.zeros(n_classes * stride)?,
             rows: gpu.zeros(batch * stride)?,
             cosines: gpu.zeros(batch * n_classes)?,
         })
@@ -187,7 +187,7 @@ impl<'a> Step<'a> {
         self.cosines(n)?;
         launch!(
             gpu.stream,
-            gpu.kernels.logit_slopes,
+            gpu.kernels.logit_gradients,
             blocks(n, 128),
             at(&self.cosines),
             k as u32,
@@ -197,14 +197,14 @@ impl<'a> Step<'a> {
             self.settings.scale,
             n as f32,
         );
-        self.slopes(n)?;
+        self.gradients(n)?;
         launch!(
             gpu.stream,
             gpu.kernels.momentum_step,
             blocks(k, 128),
             at(&self.weights),
             at(&self.velocity),
-            at(&self.slopes),
+            at(&self.gradients),
             unit,
             lengths,
             dim,
@@ -222,9 +222,9 @@ impl<'a> Step<'a> {
     }
 
     /// ∂L/∂Ŵ, K×d row-major, that is column-major d×K = rowsᵀ (d×B) · cosines (B×K).
-    fn slopes(&self, n: usize) -> Result<()> {
+    fn gradients(&self, n: usize) -> Result<()> {
         let (rows, errors) = ((at(&self.rows), self.stride), (at(&self.cosines), self.n_classes));
-        self.sgemm((N, rows), (T, errors), at(&self.slopes), (self.stride, self.n_classes, n), self.stride)
+        self.sgemm((N, rows), (T, errors), at(&self.gradients), (self.stride, self.n_classes, n), self.stride)
     }
 
     /// Column-major `out (m×n) = op(a) · op(b)` over k inner numbers; matrices are addresses with their strides.

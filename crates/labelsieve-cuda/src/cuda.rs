@@ -11,7 +11,7 @@ use labelsieve::{Features, Method, Relevance};
 use crate::batch::{BatchModel, Phases, Run};
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::networks::{CudaNetworks, Precision};
+use crate::networks::{ActivationPrecision, CudaLearners};
 use crate::rows::Staging;
 use crate::search::{self, MOST_NEIGHBOURS};
 use crate::similarity;
@@ -29,9 +29,9 @@ pub struct Cuda {
 /// How a GPU came to be used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
-    /// Somebody named it: what it cannot do is an error.
+    /// The user named it: what it cannot do is an error.
     AskedFor,
-    /// It was there: what it cannot do is left to the processor.
+    /// It was there: what it cannot do is left to the CPU.
     Found,
 }
 
@@ -74,7 +74,7 @@ impl Cuda {
         std::mem::take(&mut self.lock().phases)
     }
 
-    /// The `count` nearest other rows of each row: exactly [`Neighbours::exact`]. More than 256 are left to the processor.
+    /// The `count` nearest other rows of each row: exactly [`Neighbours::exact`]. More than 256 are left to the CPU.
     pub fn neighbours(&self, features: &Features, count: usize) -> Result<Neighbours> {
         if count > MOST_NEIGHBOURS {
             return Ok(Neighbours::exact(features, count));
@@ -93,9 +93,9 @@ impl Cuda {
         Ok(NoisyGraph::from_neighbours(self.neighbours(noisy, count)?, count))
     }
 
-    /// What makes networks on this GPU. Needs cuDNN, which nothing else does.
-    pub fn networks(&self, precision: Precision) -> Result<CudaNetworks> {
-        CudaNetworks::new(&self.gpu.context, precision)
+    /// Makes learners on this GPU. Needs cuDNN, which nothing else does.
+    pub fn learners(&self, precision: ActivationPrecision) -> Result<CudaLearners> {
+        CudaLearners::new(&self.gpu.context, precision)
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {

@@ -4,20 +4,20 @@ use std::fmt;
 use std::str::FromStr;
 
 use labelsieve::engine::{Cpu, Engine};
-use labelsieve_vision::Networks;
+use labelsieve_vision::Learners;
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
-use crate::fallback::{Fallback, FallbackNetworks, Notices};
-use crate::networks::Precision;
+use crate::fallback::{Fallback, FallbackLearners, Notices};
+use crate::networks::ActivationPrecision;
 
 /// A device as the user names it: `auto`, `cpu`, `cuda` or `cuda:1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
-    /// The first GPU if there is one that works, else the processor.
+    /// The first GPU if there is one that works, else the CPU.
     #[default]
     Auto,
-    /// The processor.
+    /// The CPU.
     Cpu,
     /// The GPU of this number, from 0; an error if it cannot be used.
     Cuda(usize),
@@ -50,121 +50,121 @@ impl fmt::Display for Device {
     }
 }
 
-/// The kind of results of a GPU that the processor steps in for.
+/// The kind of results of a GPU that the CPU steps in for.
 const FOUND: &str = "cuda or cpu";
 
-/// The engine that a [`Device`] stands for.
-pub enum Opened {
-    /// The processor, and why: what `-v` should say.
+/// A [`Device`] made ready: what [`open`] returns.
+pub enum OpenDevice {
+    /// The CPU, and why: what `-v` should say.
     Cpu {
         /// `asked for`, or what is wrong with the GPU.
         reason: String,
     },
     /// The GPU that was asked for: what it cannot do is an error.
     Cuda(Box<Cuda>),
-    /// A GPU that was found: what it cannot do is done on the processor.
+    /// A GPU that was found: what it cannot do is done on the CPU.
     Found(Box<Fallback<Cuda>>),
 }
 
-impl Opened {
-    /// `cpu`, `cuda`, or `cuda or cpu` for a GPU that leaves to the processor what it cannot do. Results of `cpu` and of
+impl OpenDevice {
+    /// `cpu`, `cuda`, or `cuda or cpu` for a GPU that leaves to the CPU what it cannot do. Results of `cpu` and of
     /// `cuda` are the same bytes everywhere, those of two kinds only nearly the same.
     pub fn kind(&self) -> &'static str {
         match self {
-            Opened::Cpu { .. } => "cpu",
-            Opened::Cuda(_) => "cuda",
-            Opened::Found(_) => FOUND,
+            OpenDevice::Cpu { .. } => "cpu",
+            OpenDevice::Cuda(_) => "cuda",
+            OpenDevice::Found(_) => FOUND,
         }
     }
 
-    /// What does the work.
+    /// What scores classes on it.
     pub fn engine(&self) -> &dyn Engine {
         match self {
-            Opened::Cpu { .. } => &Cpu,
-            Opened::Cuda(cuda) => cuda.as_ref(),
-            Opened::Found(found) => found.as_ref(),
+            OpenDevice::Cpu { .. } => &Cpu,
+            OpenDevice::Cuda(cuda) => cuda.as_ref(),
+            OpenDevice::Found(found) => found.as_ref(),
         }
     }
 
-    /// What makes networks. A GPU needs cuDNN for them: without it, the processor does the work if this was opened as
-    /// [`Device::Auto`], and else it is an error. The engine stays where it is.
-    pub fn networks(&self, precision: Precision) -> Result<OpenedNetworks> {
-        let (networks, kind): (Box<dyn Networks>, _) = match self {
-            Opened::Cpu { reason } => return Ok(OpenedNetworks::on_cpu(reason)),
-            Opened::Cuda(cuda) => (Box::new(cuda.networks(precision)?), "cuda"),
-            Opened::Found(found) => match found.first().networks(precision) {
-                Ok(first) => (Box::new(FallbackNetworks { first, notices: found.notices().clone() }), FOUND),
+    /// What trains and runs networks on it. A GPU needs cuDNN for that: without it, networks run on the CPU if this was opened
+    /// as [`Device::Auto`], and else it is an error. The engine stays where it is.
+    pub fn learners(&self, precision: ActivationPrecision) -> Result<OpenLearners> {
+        let (learners, kind): (Box<dyn Learners>, _) = match self {
+            OpenDevice::Cpu { reason } => return Ok(OpenLearners::on_cpu(reason)),
+            OpenDevice::Cuda(cuda) => (Box::new(cuda.learners(precision)?), "cuda"),
+            OpenDevice::Found(found) => match found.first().learners(precision) {
+                Ok(first) => (Box::new(FallbackLearners { first, notices: found.notices().clone() }), FOUND),
                 Err(error) => {
                     found.notices().moved(&error.to_string(), "running networks");
-                    return Ok(OpenedNetworks::on_cpu(&error.to_string()));
+                    return Ok(OpenLearners::on_cpu(&error.to_string()));
                 }
             },
         };
-        Ok(OpenedNetworks { networks, kind, text: self.to_string() })
+        Ok(OpenLearners { learners, kind, text: self.to_string() })
     }
 }
 
-/// What makes networks, and where it works: `cuda:0 (NVIDIA H200)`, or `cpu` and why.
-pub struct OpenedNetworks {
-    networks: Box<dyn Networks>,
+/// What trains and runs networks, and where: `cuda:0 (NVIDIA H200)`, or `cpu` and why.
+pub struct OpenLearners {
+    learners: Box<dyn Learners>,
     kind: &'static str,
     text: String,
 }
 
-impl OpenedNetworks {
-    fn on_cpu(reason: &str) -> OpenedNetworks {
-        let networks = Box::new(labelsieve_vision::Cpu);
-        OpenedNetworks { networks, kind: "cpu", text: format!("cpu ({reason})") }
+impl OpenLearners {
+    fn on_cpu(reason: &str) -> OpenLearners {
+        let learners = Box::new(labelsieve_vision::CpuLearners);
+        OpenLearners { learners, kind: "cpu", text: format!("cpu ({reason})") }
     }
 
-    /// What does the work.
-    pub fn networks(&self) -> &dyn Networks {
-        self.networks.as_ref()
+    /// Makes the learners.
+    pub fn learners(&self) -> &dyn Learners {
+        self.learners.as_ref()
     }
 
-    /// As [`Opened::kind`].
+    /// As [`OpenDevice::kind`].
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 }
 
-impl fmt::Display for OpenedNetworks {
+impl fmt::Display for OpenLearners {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl fmt::Display for Opened {
+impl fmt::Display for OpenDevice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Opened::Cpu { reason } => write!(f, "cpu ({reason})"),
-            Opened::Cuda(cuda) => cuda.fmt(f),
-            Opened::Found(found) => found.first().fmt(f),
+            OpenDevice::Cpu { reason } => write!(f, "cpu ({reason})"),
+            OpenDevice::Cuda(cuda) => cuda.fmt(f),
+            OpenDevice::Found(found) => found.first().fmt(f),
         }
     }
 }
 
-/// Finds the engine for `device`. [`Device::Auto`] never fails: without a usable GPU it is the processor, with the reason, and
-/// what a usable one fails at later is done on the processor too. `tell` hears of both, in words for a user; a machine
-/// without a GPU is no news.
-pub fn open(device: Device, tell: impl Fn(&str) + Send + Sync + 'static) -> Result<Opened> {
+/// Makes `device` ready. [`Device::Auto`] never fails: without a usable GPU it is the CPU, with the reason, and
+/// what a usable one fails at later is done on the CPU too. `tell` gets a message for the user about both; the mere
+/// absence of a GPU is not reported.
+pub fn open(device: Device, tell: impl Fn(&str) + Send + Sync + 'static) -> Result<OpenDevice> {
     let notices = Notices::new(tell);
     match device {
-        Device::Cpu => Ok(Opened::Cpu { reason: "asked for".to_owned() }),
-        Device::Cuda(index) => Ok(Opened::Cuda(Box::new(Cuda::open(index)?))),
+        Device::Cpu => Ok(OpenDevice::Cpu { reason: "asked for".to_owned() }),
+        Device::Cuda(index) => Ok(OpenDevice::Cuda(Box::new(Cuda::open(index)?))),
         Device::Auto => Ok(match Cuda::open(0) {
-            Ok(cuda) => Opened::Found(Box::new(Fallback::new(cuda.found(), notices))),
+            Ok(cuda) => OpenDevice::Found(Box::new(Fallback::new(cuda.found(), notices))),
             Err(error) => on_cpu(&error, &notices),
         }),
     }
 }
 
-/// The processor for want of a GPU.
-fn on_cpu(error: &Error, notices: &Notices) -> Opened {
+/// The CPU for want of a GPU.
+fn on_cpu(error: &Error, notices: &Notices) -> OpenDevice {
     if !matches!(error, Error::NoDriver | Error::NoDevice { .. }) {
         notices.moved(&format!("the GPU cannot be used: {error}"), "working");
     }
-    Opened::Cpu { reason: error.to_string() }
+    OpenDevice::Cpu { reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
         let error = Error::Compile { file: "network.cu", architecture: "sm_90".to_owned(), log };
         assert_eq!(on_cpu(&error, &notices).to_string(), format!("cpu ({error})"));
         let expected = "the GPU cannot be used: cannot compile network.cu for sm_90: no such instruction; working on the \
-                        processor instead";
+                        CPU instead";
         assert_eq!(*heard.lock().unwrap(), [expected]);
     }
 

@@ -1,4 +1,4 @@
-//! A device that was found and not asked for: what it cannot do is done on the processor, and somebody is told.
+//! A device that was found and not asked for: what it cannot do is done on the CPU, with a notice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +8,12 @@ use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Error, Features, Method, Relevance, Result};
 use labelsieve_vision::{
-    Batch, Error as VisionError, Learner, Network, Networks, Sgd, Snapshot, Tally, Targets,
+    Batch, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
 };
 
 use crate::cuda::Cuda;
 
-/// Passes on why work moves to the processor, each reason once.
+/// Passes on why work moves to the CPU, each reason once.
 #[derive(Clone)]
 pub(crate) struct Notices {
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -25,16 +25,16 @@ impl Notices {
         Notices { tell: Arc::new(tell), told: Arc::default() }
     }
 
-    /// `reason`: what is wrong; `what`: what the processor does instead.
+    /// `reason`: what is wrong; `what`: what the CPU does instead.
     pub fn moved(&self, reason: &str, what: &str) {
-        let notice = format!("{reason}; {what} on the processor instead");
+        let notice = format!("{reason}; {what} on the CPU instead");
         if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()) {
             (self.tell)(&notice);
         }
     }
 }
 
-/// An engine, and the processor for what the engine fails at.
+/// An engine, and the CPU for what the engine fails at.
 pub struct Fallback<E> {
     first: E,
     notices: Notices,
@@ -54,7 +54,7 @@ impl<E: Engine> Fallback<E> {
         &self.notices
     }
 
-    /// Does it on the processor if the engine itself has failed; what the method refuses stays refused.
+    /// Does it on the CPU if the engine itself has failed; what the method refuses stays refused.
     fn or_on_cpu<T>(&self, result: Result<T>, what: &str, on_cpu: impl FnOnce() -> Result<T>) -> Result<T> {
         match result {
             Err(Error::Engine(reason)) => {
@@ -80,7 +80,7 @@ impl<E: Engine> Engine for Fallback<E> {
         self.or_on_cpu(graph, "making graphs", || Cpu.noisy_graph(noisy, count))
     }
 
-    /// What the engine had finished when it failed is kept, and nobody is told of it twice.
+    /// What the engine had finished when it failed is kept, and no result is reported twice.
     fn relevance(
         &self,
         method: &Method,
@@ -124,12 +124,12 @@ impl<E: Engine> Engine for Fallback<E> {
 }
 
 /// The same for networks.
-pub(crate) struct FallbackNetworks<N> {
+pub(crate) struct FallbackLearners<N> {
     pub first: N,
     pub notices: Notices,
 }
 
-impl<N: Networks> Networks for FallbackNetworks<N> {
+impl<N: Learners> Learners for FallbackLearners<N> {
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
         match self.first.learner(network, snapshot) {
             Ok(current) => Ok(Box::new(FallbackLearner {
@@ -141,14 +141,14 @@ impl<N: Networks> Networks for FallbackNetworks<N> {
             })),
             Err(VisionError::Device(reason)) => {
                 self.notices.moved(&reason, "running the network");
-                labelsieve_vision::Cpu.learner(network, snapshot)
+                labelsieve_vision::CpuLearners.learner(network, snapshot)
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// A network that moves to the processor, with all it has learned, when its device fails.
+/// A network that moves to the CPU, with all it has learned, when its device fails.
 struct FallbackLearner {
     network: Network,
     current: Box<dyn Learner>,
@@ -168,7 +168,7 @@ enum Place {
 }
 
 impl FallbackLearner {
-    /// Tries once, and once more on the processor if the device has failed.
+    /// Tries once, and once more on the CPU if the device has failed.
     fn either<T>(
         &mut self,
         work: impl Fn(&mut dyn Learner) -> labelsieve_vision::Result<T>,
@@ -196,7 +196,7 @@ impl FallbackLearner {
             }
         };
         self.notices.moved(reason, "running the network");
-        self.current = labelsieve_vision::Cpu.learner(&self.network, &snapshot)?;
+        self.current = labelsieve_vision::CpuLearners.learner(&self.network, &snapshot)?;
         Ok(())
     }
 }

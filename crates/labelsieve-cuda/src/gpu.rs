@@ -77,7 +77,7 @@ impl Gpu {
     }
 
     /// Memory for `len` numbers of any value.
-    pub fn room<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>> {
+    pub fn buffer<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>> {
         // SAFETY: whoever asks fills the buffer before anything reads it.
         Ok(unsafe { self.stream.alloc(len.max(1)) }?)
     }
@@ -89,7 +89,7 @@ impl Gpu {
 
     /// A copy of `values` on the device.
     pub fn copy<T: DeviceRepr>(&self, values: &[T]) -> Result<CudaSlice<T>> {
-        let mut copy = self.room(values.len())?;
+        let mut copy = self.buffer(values.len())?;
         if !values.is_empty() {
             self.stream.memcpy_htod(values, &mut copy)?;
         }

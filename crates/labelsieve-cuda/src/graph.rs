@@ -21,7 +21,7 @@ pub(crate) struct NoisyEdges {
 
 /// Where the edges of one class go: addresses inside its job's memory.
 #[derive(Clone, Copy)]
-pub(crate) struct EdgeRoom {
+pub(crate) struct EdgeBuffers {
     pub offsets: u64,
     pub columns: u64,
     pub weights: u64,
@@ -83,26 +83,26 @@ impl NoisyEdges {
             sum_up(gpu, at(&counts), rows.n, at(&offsets))?;
             n_edges = gpu.read(&offsets.slice(rows.n..), 1)?[0] as usize;
         }
-        let (columns, weights) = (gpu.room(n_edges)?, gpu.room(n_edges)?);
+        let (columns, weights) = (gpu.buffer(n_edges)?, gpu.buffer(n_edges)?);
         if n_edges > 0 {
             find(at(&columns), at(&weights))?;
         }
         Ok(NoisyEdges { lists, count, offsets, columns, weights, n_edges })
     }
 
-    /// Room that suffices for the edges of a class with `k` clean rows: each of these brings at most `count` edges, both ways.
+    /// Space that suffices for the edges of a class with `k` clean rows: each of these brings at most `count` edges, both ways.
     pub fn edge_bound(&self, k: usize) -> usize {
         self.n_edges + 2 * k * self.count
     }
 
     /// The edges of the class: clean rows first, columns ascending, exactly those of the CPU.
-    pub fn insert(&self, gpu: &Gpu, clean: &Rows, noisy: &Rows, room: EdgeRoom) -> Result<()> {
+    pub fn insert(&self, gpu: &Gpu, clean: &Rows, noisy: &Rows, buffers: EdgeBuffers) -> Result<()> {
         let (k, n) = (clean.n, clean.n + noisy.n);
         let width = self.count.min(n - 1);
-        let to_clean = gpu.room::<f32>(k * n)?;
-        let (clean_indices, clean_nearest) = (gpu.room::<u32>(k * width)?, gpu.room::<f32>(k * width)?);
-        let (last_similarity, last_index) = (gpu.room::<f32>(n)?, gpu.room::<u32>(n)?);
-        let counts = gpu.room::<u32>(n)?;
+        let to_clean = gpu.buffer::<f32>(k * n)?;
+        let (clean_indices, clean_nearest) = (gpu.buffer::<u32>(k * width)?, gpu.buffer::<f32>(k * width)?);
+        let (last_similarity, last_index) = (gpu.buffer::<f32>(n)?, gpu.buffer::<u32>(n)?);
+        let counts = gpu.buffer::<u32>(n)?;
         launch!(
             gpu.stream,
             gpu.kernels.clean_similarities,
@@ -161,15 +161,15 @@ impl NoisyEdges {
                 with_columns(n, width),
                 insertion,
                 at(&counts),
-                room.offsets,
+                buffers.offsets,
                 columns,
                 weights,
             );
             Ok(())
         };
         find(0, 0)?;
-        sum_up(gpu, at(&counts), n, room.offsets)?;
-        find(room.columns, room.weights)
+        sum_up(gpu, at(&counts), n, buffers.offsets)?;
+        find(buffers.columns, buffers.weights)
     }
 }
 
@@ -184,12 +184,12 @@ pub(crate) fn propagate(
     gpu: &Gpu,
     clean: &Rows,
     noisy: &Rows,
-    edges: Option<EdgeRoom>,
+    edges: Option<EdgeBuffers>,
     x: u64,
     inverse_degree: u64,
 ) -> Result<()> {
     let n = clean.n + noisy.n;
-    let none = EdgeRoom { offsets: 0, columns: 0, weights: 0 };
+    let none = EdgeBuffers { offsets: 0, columns: 0, weights: 0 };
     let edges = edges.unwrap_or(none);
     let threads = (clean.stride / 4).min(256);
     let rows_per_block = (128 / threads).max(1);
@@ -221,7 +221,7 @@ fn sum_up(gpu: &Gpu, counts: u64, n: usize, offsets: u64) -> Result<()> {
     Ok(())
 }
 
-/// One warp a row, each with room for `width` columns.
+/// One warp a row, each with space for `width` columns.
 fn with_columns(n: usize, width: usize) -> LaunchConfig {
     LaunchConfig { shared_mem_bytes: (8 * width.max(1) * 4) as u32, ..warp_per_row(n) }
 }

@@ -8,7 +8,7 @@ use labelsieve::relevance::LabelPropagation;
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::{EdgeRoom, reciprocal_neighbours};
+use crate::graph::{EdgeBuffers, reciprocal_neighbours};
 use crate::memory::{Carver, read_at, row_tiles};
 use crate::rows::Rows;
 
@@ -89,11 +89,11 @@ impl BatchModel for LabelPropagation {
     fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, _of: &Job) -> Result<PreparedFlow> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().expect("label propagation asks for neighbours");
-        let memory = gpu.room::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;
+        let memory = gpu.buffer::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;
         let (mut flow, _) = Flow::lay_out(at(&memory), n, edges.edge_bound(k));
         flow.n_clean = k as u32;
-        let room = EdgeRoom { offsets: flow.offsets, columns: flow.columns, weights: flow.weights };
-        edges.insert(gpu, clean, &pool.rows, room)?;
+        let buffers = EdgeBuffers { offsets: flow.offsets, columns: flow.columns, weights: flow.weights };
+        edges.insert(gpu, clean, &pool.rows, buffers)?;
         Ok(PreparedFlow { flow, _memory: memory })
     }
 

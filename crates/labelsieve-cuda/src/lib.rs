@@ -10,15 +10,15 @@
 //! ```
 //!
 //! CUDA is needed neither to build this crate nor to start a program that uses it: the driver, NVRTC and cuBLAS are loaded
-//! when a GPU is opened, and the kernels in `src/kernels` are compiled then for the GPU at hand.
+//! when a GPU is opened, and the kernels in `src/kernels` are compiled then for that GPU.
 //!
 //! The folder reads in the order of the work: `rows.rs` brings features in, `search.rs` finds neighbours, `graph.rs` makes
 //! edges, `training.rs` and `label_propagation.rs` solve batches of jobs that `plan.rs` put together and `batch.rs` drives.
 //! Neighbours, edges and X = Ã V equal the CPU's bit for bit; trained relevances agree to 10⁻³ or better, because sums are
 //! made in another order, and repeat themselves exactly.
 //!
-//! `networks/` learns and embeds images ([`Opened::networks`]); only that needs cuDNN. With [`Precision::F32`] features differ
-//! from the processor's by 10⁻⁶ of their length, and training repeats itself exactly in either precision.
+//! `networks/` learns and embeds images ([`OpenDevice::learners`]); only that needs cuDNN. With
+//! [`ActivationPrecision::F32`] features differ from the CPU's by 10⁻⁶ of their length, and training repeats itself exactly in either precision.
 
 mod batch;
 mod cosine;
@@ -41,7 +41,7 @@ mod training;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
-pub use device::{Device, Opened, OpenedNetworks, open};
+pub use device::{Device, OpenDevice, OpenLearners, open};
 pub use error::{Error, Result};
 pub use fallback::Fallback;
-pub use networks::{CudaNetworks, Precision};
+pub use networks::{ActivationPrecision, CudaLearners};

@@ -23,36 +23,38 @@ pub(crate) struct Plan {
     pub too_large: Vec<TooLarge>,
 }
 
-/// Splits jobs into batches that are trained together.
-///
-/// Jobs are ordered by pool, the largest pool first, so that a pool is brought in once and only one is there at a time.
-/// A batch takes jobs as long as they and the largest of its pools fit `budget`. `pools`: the bytes of each pool while its
-/// jobs are prepared.
-pub(crate) fn batches(pools: &[usize], jobs: &[JobCost], budget: usize) -> Plan {
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by_key(|&job| (std::cmp::Reverse(pools[jobs[job].pool]), jobs[job].pool, job));
-    let Plan { mut batches, mut too_large } = Plan::default();
-    let (mut filled, mut largest_pool) = (0, 0);
-    for job in order {
-        let JobCost { pool, bytes } = jobs[job];
-        let alone = pools[pool] + bytes;
-        if alone > budget {
-            too_large.push(TooLarge { job, needed: alone });
-            continue;
-        }
-        match batches.last_mut() {
-            Some(batch) if filled + bytes + largest_pool.max(pools[pool]) <= budget => {
-                batch.push(job);
-                filled += bytes;
-                largest_pool = largest_pool.max(pools[pool]);
+impl Plan {
+    /// Splits jobs into batches that are trained together.
+    ///
+    /// Jobs are ordered by pool, the largest pool first, so that a pool is brought in once and only one is there at a time.
+    /// A batch takes jobs as long as they and the largest of its pools fit `budget`. `pools`: the bytes of each pool while its
+    /// jobs are prepared.
+    pub fn new(pools: &[usize], jobs: &[JobCost], budget: usize) -> Plan {
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|&job| (std::cmp::Reverse(pools[jobs[job].pool]), jobs[job].pool, job));
+        let Plan { mut batches, mut too_large } = Plan::default();
+        let (mut filled, mut largest_pool) = (0, 0);
+        for job in order {
+            let JobCost { pool, bytes } = jobs[job];
+            let alone = pools[pool] + bytes;
+            if alone > budget {
+                too_large.push(TooLarge { job, needed: alone });
+                continue;
             }
-            _ => {
-                batches.push(vec![job]);
-                (filled, largest_pool) = (bytes, pools[pool]);
+            match batches.last_mut() {
+                Some(batch) if filled + bytes + largest_pool.max(pools[pool]) <= budget => {
+                    batch.push(job);
+                    filled += bytes;
+                    largest_pool = largest_pool.max(pools[pool]);
+                }
+                _ => {
+                    batches.push(vec![job]);
+                    (filled, largest_pool) = (bytes, pools[pool]);
+                }
             }
         }
+        Plan { batches, too_large }
     }
-    Plan { batches, too_large }
 }
 
 #[cfg(test)]
@@ -66,14 +68,14 @@ mod tests {
     #[test]
     fn pools_come_largest_first_and_their_jobs_stay_together() {
         let jobs = jobs(&[(0, 1), (1, 1), (0, 1), (2, 1)]);
-        assert_eq!(batches(&[10, 30, 20], &jobs, 1000).batches, [[1, 3, 0, 2]]);
+        assert_eq!(Plan::new(&[10, 30, 20], &jobs, 1000).batches, [[1, 3, 0, 2]]);
     }
 
     #[test]
     fn a_batch_and_its_largest_pool_fit_the_budget() {
         // Pool 0 takes 50 of 100: two jobs of 25 fit beside it, the third waits; then pool 1's share the rest.
         let jobs = jobs(&[(0, 25), (0, 25), (0, 25), (1, 20), (1, 20)]);
-        assert_eq!(batches(&[50, 10], &jobs, 100).batches, [vec![0, 1], vec![2, 3], vec![4]]);
+        assert_eq!(Plan::new(&[50, 10], &jobs, 100).batches, [vec![0, 1], vec![2, 3], vec![4]]);
     }
 
     #[test]
@@ -90,7 +92,7 @@ mod tests {
                 })
                 .collect();
             let budget = 800 + draws.below(2, 2000);
-            let Plan { batches, too_large } = batches(&pools, &jobs, budget);
+            let Plan { batches, too_large } = Plan::new(&pools, &jobs, budget);
             assert_eq!(too_large, []);
             let mut seen: Vec<usize> = batches.concat();
             seen.sort_unstable();
@@ -107,6 +109,6 @@ mod tests {
     fn a_job_that_never_fits_is_named_and_the_others_are_planned() {
         let jobs = jobs(&[(0, 10), (0, 60), (1, 20)]);
         let too_large = vec![TooLarge { job: 1, needed: 110 }];
-        assert_eq!(batches(&[50, 30], &jobs, 100), Plan { batches: vec![vec![0, 2]], too_large });
+        assert_eq!(Plan::new(&[50, 30], &jobs, 100), Plan { batches: vec![vec![0, 2]], too_large });
     }
 }

@@ -31,8 +31,8 @@ impl Cuda {
         let rows = self.lock().staging.upload(gpu, features)?;
         let weights = gpu.copy(weights)?;
         let n_chunks = rows.n.div_ceil(CHUNK);
-        let sums = gpu.room::<f32>(n_chunks * rows.stride)?;
-        let totals = gpu.room::<f64>(rows.stride)?;
+        let sums = gpu.buffer::<f32>(n_chunks * rows.stride)?;
+        let totals = gpu.buffer::<f64>(rows.stride)?;
         let threads = (rows.stride / 4).next_multiple_of(32).min(256);
         launch!(
             gpu.stream,

@@ -68,7 +68,7 @@ impl Staging {
         fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
     ) -> Result<Rows> {
         let stride = stride_of(dim);
-        let mut values = gpu.room(n * stride)?;
+        let mut values = gpu.buffer(n * stride)?;
         let rows_at_once = (STAGING_LEN / stride).max(1);
         for (step, first) in (0..n).step_by(rows_at_once).enumerate() {
             let end = n.min(first + rows_at_once);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_the_processor_in_order() {
+    fn keys_are_those_of_the_cpu_in_order() {
         let draws = labelsieve::random::Stream::new(4);
         let features = Features::new((0..9_000 * 90).map(|i| draws.normal(i)).collect(), 90).unwrap();
         let expected: Vec<u64> = features.rows().map(row_key).collect();

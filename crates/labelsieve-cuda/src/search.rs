@@ -50,7 +50,8 @@ struct Block<'a> {
 /// The `count` nearest other rows of each row.
 pub(crate) fn nearest(gpu: &Gpu, rows: &Rows, count: usize) -> Result<Lists> {
     let width = count.min(rows.n.saturating_sub(1));
-    let lists = Lists { indices: gpu.room(rows.n * width)?, similarities: gpu.room(rows.n * width)?, width };
+    let lists =
+        Lists { indices: gpu.buffer(rows.n * width)?, similarities: gpu.buffer(rows.n * width)?, width };
     if width == 0 {
         return Ok(lists);
     }
@@ -120,7 +121,7 @@ pub(crate) fn nearest(gpu: &Gpu, rows: &Rows, count: usize) -> Result<Lists> {
 impl Screen {
     fn new(gpu: &Gpu, rows: &Rows) -> Result<Screen> {
         let stride = rows.dim.next_multiple_of(8);
-        let halves = gpu.room(rows.n * stride)?;
+        let halves = gpu.buffer(rows.n * stride)?;
         let largest_move = gpu.zeros::<u32>(1)?;
         launch!(
             gpu.stream,
@@ -152,10 +153,10 @@ impl<'a> Block<'a> {
     fn new(gpu: &'a Gpu, which: usize, tile_rows: usize, tile_columns: usize) -> Result<Block<'a>> {
         Ok(Block {
             stream: &gpu.search[which].0,
-            scores: gpu.room(tile_rows * tile_columns)?,
-            candidates: gpu.room(tile_rows * CAPACITY)?,
-            counts: gpu.room(tile_rows)?,
-            floors: gpu.room(tile_rows)?,
+            scores: gpu.buffer(tile_rows * tile_columns)?,
+            candidates: gpu.buffer(tile_rows * CAPACITY)?,
+            counts: gpu.buffer(tile_rows)?,
+            floors: gpu.buffer(tile_rows)?,
         })
     }
 }

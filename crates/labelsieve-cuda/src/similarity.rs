@@ -27,7 +27,7 @@ pub(crate) fn score(
         }
         let (_, rows) = loaded.as_ref().expect("just loaded");
         let mean = upload_few(gpu, &mean(job.problem.clean)?)?;
-        let out = gpu.room::<f32>(rows.n)?;
+        let out = gpu.buffer::<f32>(rows.n)?;
         launch!(
             gpu.stream,
             gpu.kernels.similarity_to,

@@ -8,7 +8,7 @@ use labelsieve::relevance::{Training, paper_lambda};
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::{EdgeRoom, propagate, reciprocal_neighbours};
+use crate::graph::{EdgeBuffers, propagate, reciprocal_neighbours};
 use crate::kernels::FORWARD_SHARED;
 use crate::memory::{Carver, Tile, read_at, row_tiles};
 use crate::rows::{Rows, row_keys, stride_of};
@@ -36,8 +36,8 @@ struct Job {
     hidden: u64,
     support: u64,
     probability: u64,
-    slope_over_degree: u64,
-    support_slope: u64,
+    gradient_over_degree: u64,
+    support_gradient: u64,
     parameters: u64,
     partial: u64,
     bias_partial: u64,
@@ -69,8 +69,8 @@ impl Job {
             hidden: floats(n * HIDDEN),
             support: floats(n),
             probability: floats(n),
-            slope_over_degree: floats(n),
-            support_slope: floats(n),
+            gradient_over_degree: floats(n),
+            support_gradient: floats(n),
             parameters: floats(3 * n_parameters(dim)),
             partial: floats(n_tiles * (stride + 2) * HIDDEN),
             bias_partial: floats(2 * n_tiles),
@@ -134,7 +134,7 @@ impl BatchModel for NetworkModel {
     ) -> Result<PreparedNetwork> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().map(|edges| edges.edge_bound(k));
-        let memory = gpu.room::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
+        let memory = gpu.buffer::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
         let (mut job, _) = Job::lay_out(at(&memory), n, clean.dim, edges);
         let keys = gpu.copy(&[row_keys(of.problem.clean).as_slice(), &pool.keys].concat())?;
         let stream = Stream::new(of.seed);
@@ -143,11 +143,11 @@ impl BatchModel for NetworkModel {
         job.row_keys = at(&keys);
         job.weight_key = stream.branch(0).key();
         job.dropout_key = stream.branch(1).key();
-        let room = EdgeRoom { offsets: job.offsets, columns: job.columns, weights: job.weights };
+        let buffers = EdgeBuffers { offsets: job.offsets, columns: job.columns, weights: job.weights };
         if let Some(edges) = &pool.edges {
-            edges.insert(gpu, clean, &pool.rows, room)?;
+            edges.insert(gpu, clean, &pool.rows, buffers)?;
         }
-        let edges = pool.edges.as_ref().map(|_| room);
+        let edges = pool.edges.as_ref().map(|_| buffers);
         propagate(gpu, clean, &pool.rows, edges, job.x, job.inverse_degree)?;
         Ok(PreparedNetwork { job, _memory: memory, _keys: keys })
     }
@@ -248,7 +248,7 @@ impl<'a> Networks<'a> {
         self.forward(0, 0, 1.0)
     }
 
-    /// R, s, p and the slope of the loss.
+    /// R, s, p and the gradient of the loss.
     fn forward(&self, iteration: usize, threshold: u32, scale: f32) -> Result<()> {
         let gpu = self.gpu;
         let shape = LaunchConfig { shared_mem_bytes: FORWARD_SHARED, ..blocks(self.n_tiles, 128) };

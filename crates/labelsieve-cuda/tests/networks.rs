@@ -1,14 +1,14 @@
-//! Networks on the GPU against those on the processor. Every test skips with a message without a GPU or cuDNN.
+//! Networks on the GPU against those on the CPU. Every test skips with a message without a GPU or cuDNN.
 
 use labelsieve::random::Stream;
-use labelsieve_cuda::{Cuda, CudaNetworks, Precision};
+use labelsieve_cuda::{ActivationPrecision, Cuda, CudaLearners};
 use labelsieve_vision::{
-    Architecture, Batch, Cpu, Network, Networks, Role, ScaleRule, Sgd, Snapshot, Stem, Tally, Targets,
+    Architecture, Batch, CpuLearners, Learners, Network, Role, ScaleRule, Sgd, Snapshot, Stem, Tally, Targets,
 };
 
-fn networks(precision: Precision) -> Option<CudaNetworks> {
-    match Cuda::open(0).and_then(|cuda| cuda.networks(precision)) {
-        Ok(networks) => Some(networks),
+fn learners(precision: ActivationPrecision) -> Option<CudaLearners> {
+    match Cuda::open(0).and_then(|cuda| cuda.learners(precision)) {
+        Ok(learners) => Some(learners),
         Err(error) => {
             eprintln!("skipped: {error}");
             None
@@ -16,10 +16,10 @@ fn networks(precision: Precision) -> Option<CudaNetworks> {
     }
 }
 
-macro_rules! networks_or_skip {
+macro_rules! learners_or_skip {
     ($precision:expr) => {
-        match networks($precision) {
-            Some(networks) => networks,
+        match learners($precision) {
+            Some(learners) => learners,
             None => return,
         }
     };
@@ -102,18 +102,17 @@ fn cases() -> Vec<(Architecture, Network, usize)> {
 }
 
 #[test]
-fn features_agree_with_the_processor() {
-    for (precision, tolerance) in [(Precision::F32, 1e-5), (Precision::Bf16, 2e-2)] {
-        let networks = networks_or_skip!(precision);
+fn features_agree_with_the_cpu() {
+    for (precision, tolerance) in [(ActivationPrecision::F32, 1e-5), (ActivationPrecision::Bf16, 2e-2)] {
+        let learners = learners_or_skip!(precision);
         for (architecture, network, n) in cases() {
             let snapshot = start(&network, 0, 1);
             let size = (network.input().height, network.input().width);
-            let mut learner = networks.learner(&network, &snapshot).unwrap();
-            let mut processor = Cpu.learner(&network, &snapshot).unwrap();
+            let mut learner = learners.learner(&network, &snapshot).unwrap();
+            let mut on_cpu = CpuLearners.learner(&network, &snapshot).unwrap();
             for n in [n, 1] {
                 let batch = images(n, size, n as u64);
-                let (found, expected) =
-                    (learner.features(&batch).unwrap(), processor.features(&batch).unwrap());
+                let (found, expected) = (learner.features(&batch).unwrap(), on_cpu.features(&batch).unwrap());
                 assert_eq!(found.len(), expected.len());
                 let found = distance(found, expected);
                 eprintln!("{precision:?} {architecture} {size:?} n = {n}: {found:.1e}");
@@ -123,33 +122,33 @@ fn features_agree_with_the_processor() {
     }
 }
 
-/// Each step starts from the processor's snapshot: errors of several steps would grow too fast to say anything.
+/// Each step starts from the CPU's snapshot: errors of several steps would grow too fast to say anything.
 ///
-/// A number within rounding of zero may pass a ReLU on one device and not on the other. That changes the slopes of its layer,
+/// A number within rounding of zero may pass a ReLU on one device and not on the other. That changes the gradients of its layer,
 /// of n numbers, by some 1/√n: up to a few percent here. So every step has a wide bound, and the best of three a narrow one;
 /// of fifty layers, some ReLU differs in most steps. With bf16 many differ, and small batches magnify that through the
-/// normalisations, in PyTorch as much as here: all slopes together still have to point the same way.
+/// normalisations, in PyTorch as much as here: all gradients together still have to point the same way.
 #[test]
-fn steps_agree_with_the_processor() {
-    for precision in [Precision::F32, Precision::Bf16] {
-        let networks = networks_or_skip!(precision);
+fn steps_agree_with_the_cpu() {
+    for precision in [ActivationPrecision::F32, ActivationPrecision::Bf16] {
+        let learners = learners_or_skip!(precision);
         let mut failures = Vec::new();
         for (architecture, network, n) in cases() {
             let (loss_bound, every_bound, best_bound) = match (precision, architecture) {
-                (Precision::F32, Architecture::ResNet50) => (3e-5, 0.1, 0.02),
-                (Precision::F32, _) => (3e-5, 0.1, 1e-3),
-                (Precision::Bf16, Architecture::ResNet50) => (0.05, 2.0, 0.5),
-                (Precision::Bf16, _) => (0.02, 0.5, 0.3),
+                (ActivationPrecision::F32, Architecture::ResNet50) => (3e-5, 0.1, 0.02),
+                (ActivationPrecision::F32, _) => (3e-5, 0.1, 1e-3),
+                (ActivationPrecision::Bf16, Architecture::ResNet50) => (0.05, 2.0, 0.5),
+                (ActivationPrecision::Bf16, _) => (0.02, 0.5, 0.3),
             };
             let mut before = start(&network, 7, 2);
             let mut best = f64::INFINITY;
             for (step, split) in [0, 3, 0].into_iter().enumerate() {
-                let (after, distances) = step_of_both(&networks, &network, &before, n, step as u64, split);
+                let (after, distances) = step_of_both(&learners, &network, &before, n, step as u64, split);
                 let report = format!("{precision:?} {architecture} n = {n}, step {step}: {distances}");
                 eprintln!("{report}");
                 let distance = match precision {
-                    Precision::F32 => distances.worst.0,
-                    Precision::Bf16 => distances.momentum,
+                    ActivationPrecision::F32 => distances.worst.0,
+                    ActivationPrecision::Bf16 => distances.momentum,
                 };
                 if distances.loss > loss_bound || distance > every_bound {
                     failures.push(report);
@@ -165,7 +164,7 @@ fn steps_agree_with_the_processor() {
     }
 }
 
-/// Relative differences of a GPU's step from the processor's.
+/// Relative differences of a GPU's step from the CPU's.
 struct Distances {
     loss: f64,
     /// Of all momenta together.
@@ -181,25 +180,25 @@ impl std::fmt::Display for Distances {
     }
 }
 
-/// The same step on both devices: what the processor makes of it, and how far the GPU is from that.
+/// The same step on both devices: what the CPU makes of it, and how far the GPU is from that.
 fn step_of_both(
-    networks: &CudaNetworks,
+    learners: &CudaLearners,
     network: &Network,
     before: &Snapshot,
     n: usize,
     seed: u64,
     split: usize,
 ) -> (Snapshot, Distances) {
-    let mut learner = networks.learner(network, before).unwrap();
-    let mut processor = Cpu.learner(network, before).unwrap();
+    let mut learner = learners.learner(network, before).unwrap();
+    let mut on_cpu = CpuLearners.learner(network, before).unwrap();
     let batch = images(n, (network.input().height, network.input().width), 10 + seed);
     let (classes, weights) = targets(n);
     let targets = Targets { classes: &classes, weights: &weights, split };
     learner.step(&batch, targets, &SGD).unwrap();
-    processor.step(&batch, targets, &SGD).unwrap();
-    let (tally, wanted) = (learner.tally().unwrap(), processor.tally().unwrap());
+    on_cpu.step(&batch, targets, &SGD).unwrap();
+    let (tally, wanted) = (learner.tally().unwrap(), on_cpu.tally().unwrap());
     assert_eq!((tally.images, tally.steps), (wanted.images, wanted.steps));
-    let (found, expected) = (learner.snapshot().unwrap(), processor.snapshot().unwrap());
+    let (found, expected) = (learner.snapshot().unwrap(), on_cpu.snapshot().unwrap());
     let distances = Distances {
         loss: (tally.loss / wanted.loss - 1.0).abs(),
         momentum: distance(found.momentum.iter().copied(), expected.momentum.iter().copied()),
@@ -212,8 +211,8 @@ fn step_of_both(
 }
 
 #[test]
-fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_processor() {
-    let networks = networks_or_skip!(Precision::F32);
+fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_cpu() {
+    let learners = learners_or_skip!(ActivationPrecision::F32);
     let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
     let mut before = start(&network, 7, 4);
     let class_weights =
@@ -223,13 +222,13 @@ fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_processor() {
     before.momentum.fill(0.01);
     let (classes, weights) = targets(5);
     let targets = Targets { classes: &classes, weights: &weights, split: 0 };
-    let sgd = Sgd { rate: 1e-14, decay: 0.0, scale: ScaleRule::Fixed, ..SGD }; // a zero row has slopes of 10¹² and more
+    let sgd = Sgd { rate: 1e-14, decay: 0.0, scale: ScaleRule::Fixed, ..SGD }; // a zero row has gradients of 10¹² and more
     let after = |learner: &mut dyn labelsieve_vision::Learner| {
         learner.step(&images(5, (16, 16), 1), targets, &sgd).unwrap();
         (learner.tally().unwrap(), learner.snapshot().unwrap())
     };
-    let (tally, found) = after(networks.learner(&network, &before).unwrap().as_mut());
-    let (wanted, expected) = after(Cpu.learner(&network, &before).unwrap().as_mut());
+    let (tally, found) = after(learners.learner(&network, &before).unwrap().as_mut());
+    let (wanted, expected) = after(CpuLearners.learner(&network, &before).unwrap().as_mut());
     assert_eq!(tally.correct, wanted.correct);
     assert!((tally.loss / wanted.loss - 1.0).abs() < 1e-5, "{tally:?} {wanted:?}");
     assert_eq!(found.momentum.last(), Some(&0.01));
@@ -238,13 +237,13 @@ fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_processor() {
 }
 
 /// Six steps with batches of several sizes; with `breaks`, through a snapshot before each.
-fn train(networks: &CudaNetworks, network: &Network, breaks: bool) -> Snapshot {
+fn train(learners: &CudaLearners, network: &Network, breaks: bool) -> Snapshot {
     let mut snapshot = start(network, 7, 3);
-    let mut learner = networks.learner(network, &snapshot).unwrap();
+    let mut learner = learners.learner(network, &snapshot).unwrap();
     for (step, n) in [6, 6, 2, 9, 6, 1].into_iter().enumerate() {
         if breaks {
             snapshot = learner.snapshot().unwrap();
-            learner = networks.learner(network, &snapshot).unwrap();
+            learner = learners.learner(network, &snapshot).unwrap();
         }
         let (classes, weights) = targets(n);
         let batch = images(n, (network.input().height, network.input().width), step as u64);
@@ -259,17 +258,17 @@ fn train(networks: &CudaNetworks, network: &Network, breaks: bool) -> Snapshot {
 
 #[test]
 fn training_repeats_itself_exactly_and_a_resumed_run_equals_the_unbroken_one() {
-    for precision in [Precision::Bf16, Precision::F32] {
-        let networks = networks_or_skip!(precision);
+    for precision in [ActivationPrecision::Bf16, ActivationPrecision::F32] {
+        let learners = learners_or_skip!(precision);
         for architecture in [Architecture::ResNet10, Architecture::ConvNet128] {
             let network = architecture.network(64, 64, Stem::Small).unwrap();
-            let unbroken = train(&networks, &network, false);
+            let unbroken = train(&learners, &network, false);
             assert!(
-                unbroken == train(&networks, &network, false),
+                unbroken == train(&learners, &network, false),
                 "{architecture} {precision:?}: a second run"
             );
             assert!(
-                unbroken == train(&networks, &network, true),
+                unbroken == train(&learners, &network, true),
                 "{architecture} {precision:?}: a resumed run"
             );
         }
@@ -278,9 +277,9 @@ fn training_repeats_itself_exactly_and_a_resumed_run_equals_the_unbroken_one() {
 
 #[test]
 fn training_learns() {
-    let networks = networks_or_skip!(Precision::Bf16);
+    let learners = learners_or_skip!(ActivationPrecision::Bf16);
     let network = Architecture::ResNet10.network(32, 32, Stem::Small).unwrap();
-    let mut learner = networks.learner(&network, &start(&network, 4, 5)).unwrap();
+    let mut learner = learners.learner(&network, &start(&network, 4, 5)).unwrap();
     // Class c is tinted with its own colour.
     let batch = |seed: u64| {
         let mut pixels = images(32, (32, 32), seed).pixels().to_vec();
@@ -306,9 +305,9 @@ fn training_learns() {
 
 #[test]
 fn a_loss_that_is_no_number_shows_in_one_tally_alone() {
-    let networks = networks_or_skip!(Precision::Bf16);
+    let learners = learners_or_skip!(ActivationPrecision::Bf16);
     let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
-    let mut learner = networks.learner(&network, &start(&network, 7, 1)).unwrap();
+    let mut learner = learners.learner(&network, &start(&network, 7, 1)).unwrap();
     let (classes, mut weights) = targets(4);
     weights[0] = f32::NAN;
     let targets = Targets { classes: &classes, weights: &weights, split: 0 };
@@ -319,18 +318,18 @@ fn a_loss_that_is_no_number_shows_in_one_tally_alone() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_as_by_the_processor() {
-    let networks = networks_or_skip!(Precision::Bf16);
+fn what_does_not_fit_is_refused_as_by_the_cpu() {
+    let learners = learners_or_skip!(ActivationPrecision::Bf16);
     let network = Architecture::ConvNet128.network(32, 32, Stem::Small).unwrap();
     let snapshot = start(&network, 7, 1);
     let short = Snapshot { values: snapshot.values[1..].to_vec(), ..snapshot.clone() };
-    let refused = networks.learner(&network, &short).err().unwrap();
-    assert_eq!(Some(refused), Cpu.learner(&network, &short).err());
-    let mut learner = networks.learner(&network, &snapshot).unwrap();
-    let mut processor = Cpu.learner(&network, &snapshot).unwrap();
+    let refused = learners.learner(&network, &short).err().unwrap();
+    assert_eq!(Some(refused), CpuLearners.learner(&network, &short).err());
+    let mut learner = learners.learner(&network, &snapshot).unwrap();
+    let mut on_cpu = CpuLearners.learner(&network, &snapshot).unwrap();
     let wrong_size = images(2, (16, 16), 0);
     assert!(learner.features(&wrong_size).is_err());
-    assert_eq!(learner.features(&wrong_size), processor.features(&wrong_size));
+    assert_eq!(learner.features(&wrong_size), on_cpu.features(&wrong_size));
     let batch = images(2, (32, 32), 0);
     for (classes, weights, split) in [
         (&[0, 1, 2][..], &[0.5, 0.5][..], 0),
@@ -340,7 +339,7 @@ fn what_does_not_fit_is_refused_as_by_the_processor() {
     ] {
         let targets = Targets { classes, weights, split };
         assert!(learner.step(&batch, targets, &SGD).is_err());
-        assert_eq!(learner.step(&batch, targets, &SGD), processor.step(&batch, targets, &SGD));
+        assert_eq!(learner.step(&batch, targets, &SGD), on_cpu.step(&batch, targets, &SGD));
     }
     let nothing = Batch::new(32, 32, Vec::new()).unwrap();
     assert_eq!(learner.features(&nothing).unwrap(), []);

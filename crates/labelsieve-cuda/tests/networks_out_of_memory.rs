@@ -1,18 +1,18 @@
 //! In a process of its own: for a moment the program holds all memory of the GPU.
 
-use labelsieve_cuda::{Cuda, Precision};
-use labelsieve_vision::{Architecture, Batch, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_cuda::{ActivationPrecision, Cuda};
+use labelsieve_vision::{Architecture, Batch, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets};
 
 #[test]
 fn a_batch_too_large_for_the_memory_is_refused_and_the_learner_goes_on() {
-    let networks = match Cuda::open(0).and_then(|cuda| cuda.networks(Precision::F32)) {
-        Ok(networks) => networks,
+    let learners = match Cuda::open(0).and_then(|cuda| cuda.learners(ActivationPrecision::F32)) {
+        Ok(learners) => learners,
         Err(error) => return eprintln!("skipped: {error}"),
     };
     let network = Architecture::ResNet50.network(224, 224, Stem::Photo).unwrap();
     let len = network.parameters(2).iter().map(|parameter| parameter.len()).sum();
     let snapshot = Snapshot { n_classes: 2, values: vec![0.01; len], momentum: vec![0.0; len] };
-    let mut learner = networks.learner(&network, &snapshot).unwrap();
+    let mut learner = learners.learner(&network, &snapshot).unwrap();
     let mut step = |n: usize| {
         let batch = Batch::new(224, 224, vec![0; n * 224 * 224 * 3]).unwrap();
         let (classes, weights) = (vec![0; n], vec![1.0; n]);

@@ -1,7 +1,7 @@
 //! What a machine without a GPU sees. On a machine with one, these tests say so and check the opposite.
 
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, engine::Job};
-use labelsieve_cuda::{Cuda, Device, Error, Opened, Precision, open};
+use labelsieve_cuda::{ActivationPrecision, Cuda, Device, Error, OpenDevice, open};
 use labelsieve_vision::{Architecture, Batch, Snapshot, Stem};
 
 #[test]
@@ -25,12 +25,12 @@ fn a_gpu_number_beyond_the_last_is_refused() {
 }
 
 #[test]
-fn auto_falls_back_to_the_processor_and_gives_the_reason() {
+fn auto_falls_back_to_the_cpu_and_gives_the_reason() {
     let opened = open(Device::Auto, |_| ()).unwrap();
     match &opened {
-        Opened::Cuda(_) => panic!("nobody asked for it"),
-        Opened::Found(found) => eprintln!("skipped: this machine has a {}", found.first().name()),
-        Opened::Cpu { reason } => {
+        OpenDevice::Cuda(_) => panic!("nobody asked for it"),
+        OpenDevice::Found(found) => eprintln!("skipped: this machine has a {}", found.first().name()),
+        OpenDevice::Cpu { reason } => {
             assert_eq!(opened.to_string(), format!("cpu ({reason})"));
             assert_eq!(*reason, Cuda::open(0).err().unwrap().to_string());
         }
@@ -43,31 +43,31 @@ fn auto_falls_back_to_the_processor_and_gives_the_reason() {
 }
 
 #[test]
-fn the_processor_can_be_asked_for() {
+fn the_cpu_can_be_asked_for() {
     assert_eq!(open(Device::Cpu, |_| ()).unwrap().to_string(), "cpu (asked for)");
 }
 
 #[test]
 fn networks_are_made_where_the_engine_is_unless_cudnn_is_missing() {
-    let networks = open(Device::Cpu, |_| ()).unwrap().networks(Precision::Bf16).unwrap();
-    assert_eq!((networks.kind(), networks.to_string()), ("cpu", "cpu (asked for)".to_owned()));
+    let learners = open(Device::Cpu, |_| ()).unwrap().learners(ActivationPrecision::Bf16).unwrap();
+    assert_eq!((learners.kind(), learners.to_string()), ("cpu", "cpu (asked for)".to_owned()));
 
     let opened = open(Device::Auto, |_| ()).unwrap();
-    let networks = opened.networks(Precision::Bf16).unwrap();
+    let learners = opened.learners(ActivationPrecision::Bf16).unwrap();
     match &opened {
-        Opened::Cpu { reason } => assert_eq!(networks.to_string(), format!("cpu ({reason})")),
-        Opened::Cuda(_) => panic!("nobody asked for it"),
-        Opened::Found(found) => match found.first().networks(Precision::Bf16) {
-            Ok(_) => assert_eq!(networks.to_string(), opened.to_string()),
+        OpenDevice::Cpu { reason } => assert_eq!(learners.to_string(), format!("cpu ({reason})")),
+        OpenDevice::Cuda(_) => panic!("nobody asked for it"),
+        OpenDevice::Found(found) => match found.first().learners(ActivationPrecision::Bf16) {
+            Ok(_) => assert_eq!(learners.to_string(), opened.to_string()),
             Err(error) => {
-                assert_eq!(networks.to_string(), format!("cpu ({error})"));
-                let asked = open(Device::Cuda(0), |_| ()).unwrap().networks(Precision::Bf16);
+                assert_eq!(learners.to_string(), format!("cpu ({error})"));
+                let asked = open(Device::Cuda(0), |_| ()).unwrap().learners(ActivationPrecision::Bf16);
                 assert_eq!(asked.err(), Some(error));
             }
         },
     }
     let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
-    let mut learner = networks.networks().learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
+    let mut learner = learners.learners().learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
     let features = learner.features(&Batch::new(16, 16, vec![9; 2 * 16 * 16 * 3]).unwrap()).unwrap();
     assert_eq!(features.len(), 2 * network.dim());
 }

@@ -1,8 +1,8 @@
-//! The icons of the demo: what real, noisy data with known truth looks like in 800 kB.
+//! The icons of the demo: what real, noisy data with known truth looks like in 800 kB, and a network that embeds them.
 //!
 //! 32 ambiguous words match the names of some 3,400 icons; [`icons`] reads them, each with a part (clean example, noisy
 //! pool or test) and the truth, set by looking at the drawing. [`draw`] turns one into pixels. How the sample was made, and the
-//! rule it was labelled by, is told in `tools/icons/README.md`; whose icons these are in [`ATTRIBUTION`].
+//! rule it was labelled by, are described in `tools/icons/README.md`; whose icons these are in [`ATTRIBUTION`].
 
 mod drawing;
 mod error;
@@ -17,3 +17,7 @@ pub const CLASSES: &str = include_str!("../data/classes.toml");
 
 /// The sets the icons come from, their authors and licences.
 pub const ATTRIBUTION: &str = include_str!("../data/ATTRIBUTION.md");
+
+/// The network that turns icons of 48×48 pixels into features, as a file that `labelsieve embed --model` reads. Its card is in
+/// `models/README.md`.
+pub const NETWORK: &[u8] = include_bytes!("../data/icons-convnet128.safetensors");

@@ -14,7 +14,7 @@ use crate::{IconError, Result};
 pub enum Part {
     /// A clean example of its class.
     Clean,
-    /// A candidate: its name contains a word, and that is all one may know before cleaning.
+    /// A candidate: its name contains a word, and that is all one may know before scoring.
     Pool,
     /// Held out, to measure by.
     Test,

@@ -61,7 +61,7 @@ impl ImageScorer {
         mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let networks = open_networks(device, monitor)?;
-        let mut learner = networks.networks().learner(&self.opened.network, &self.opened.snapshot)?;
+        let mut learner = networks.learners().learner(&self.opened.network, &self.opened.snapshot)?;
         let preparation = Preparation {
             size: self.opened.metadata.image_size,
             view: self.opened.view,

@@ -106,7 +106,7 @@ impl Pretrain {
             recipe.batch,
         ));
         let training = Training {
-            networks: networks.networks(),
+            learners: networks.learners(),
             network: &network,
             examples: &examples,
             validation: validation.as_ref(),

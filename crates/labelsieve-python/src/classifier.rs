@@ -2,7 +2,7 @@
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::{Classifier, Features};
-use labelsieve_cuda::Opened;
+use labelsieve_cuda::OpenDevice;
 use labelsieve_pipeline::inputs::copies::identical_rows;
 use numpy::{PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -65,7 +65,7 @@ pub fn train<'py>(
             .collect::<labelsieve::Result<Vec<_>>>()?;
         match (&settings, &*opened) {
             (None, opened) => opened.engine().prototypes(&weighted, all.dim(), Cosine::default().scale),
-            (Some(cosine), Opened::Cpu { .. }) => {
+            (Some(cosine), OpenDevice::Cpu { .. }) => {
                 cosine.train_watched(&weighted, all.dim(), seed, task.watch())
             }
             (Some(cosine), opened) => opened.engine().cosine(cosine, &weighted, all.dim(), seed),

@@ -26,7 +26,7 @@ pub fn method_error(error: labelsieve::Error) -> PyErr {
     }
 }
 
-/// A device that cannot be used, or a name that means none.
+/// A device that cannot be used, or an unknown name.
 pub fn device_error(error: labelsieve_cuda::Error) -> PyErr {
     match error {
         labelsieve_cuda::Error::Method(error) => method_error(error),
@@ -70,8 +70,8 @@ pub fn job_error(error: Error) -> PyErr {
     }
 }
 
-/// A panic is our mistake, never the user's.
-pub fn mistake(panic: Box<dyn std::any::Any + Send>) -> PyErr {
+/// A panic is a bug of ours, never the user's mistake.
+pub fn internal_error(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     let said = labelsieve_cli::panics::describe(panic.as_ref());
     PyRuntimeError::new_err(format!("{said}; please report it"))
 }

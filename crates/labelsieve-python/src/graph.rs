@@ -2,7 +2,7 @@
 
 use labelsieve::Features;
 use labelsieve::graph::{Affinity, Neighbours};
-use labelsieve_cuda::Opened;
+use labelsieve_cuda::OpenDevice;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 
@@ -67,9 +67,9 @@ fn search(
     let opened = open_device(py, device)?;
     let task = Task::new(features.len());
     run(py, &task, progress.as_ref(), || match &*opened {
-        Opened::Cpu { .. } => Neighbours::exact_watched(features, count, task.watch()),
-        Opened::Cuda(gpu) => Ok(gpu.neighbours(features, count)?),
-        Opened::Found(gpu) => gpu.neighbours(features, count),
+        OpenDevice::Cpu { .. } => Neighbours::exact_watched(features, count, task.watch()),
+        OpenDevice::Cuda(gpu) => Ok(gpu.neighbours(features, count)?),
+        OpenDevice::Found(gpu) => gpu.neighbours(features, count),
     })?
     .map_err(method_error)
 }

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use labelsieve_cuda::{Device, Opened};
+use labelsieve_cuda::{Device, OpenDevice};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ struct Process {
     /// 0: as many as there are cores, or as `RAYON_NUM_THREADS` says.
     n_threads: usize,
     pool: Option<Arc<rayon::ThreadPool>>,
-    devices: Vec<(Device, Arc<Opened>)>,
+    devices: Vec<(Device, Arc<OpenDevice>)>,
 }
 
 // Only ever locked while attached to the interpreter and never while waiting for anything: `os.fork` runs attached, so
@@ -49,7 +49,7 @@ pub fn pool(py: Python<'_>) -> PyResult<Arc<rayon::ThreadPool>> {
 }
 
 /// The device that `name` stands for, opened once per process: a GPU compiles its kernels then.
-pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<Opened>> {
+pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
     let device: Device = name.parse().map_err(device_error)?;
     let known = with_process(py, |process| {
         process.devices.iter().find(|(known, _)| *known == device).map(|(_, opened)| opened.clone())

@@ -1,4 +1,4 @@
-//! Long work as a guest of the interpreter: other Python threads run, Ctrl-C is obeyed, progress is told.
+//! Long work as a guest of the interpreter: other Python threads run, Ctrl-C is obeyed, progress is reported.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,7 +8,7 @@ use labelsieve::Watch;
 use labelsieve::level::Level;
 use pyo3::prelude::*;
 
-use crate::errors::{method_error, mistake};
+use crate::errors::{internal_error, method_error};
 use crate::process;
 
 /// How often the interpreter is asked for signals, and the user's callback called.
@@ -21,12 +21,12 @@ pub struct Task {
 }
 
 impl Task {
-    /// Work that will count up to so many rows; 0 if it does not count.
+    /// Work on this number of rows; 0 if it does not count them.
     pub fn new(total: usize) -> Task {
         Task { watch: Watch::new(), total }
     }
 
-    /// Who follows it.
+    /// The watch that follows and stops it.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -46,26 +46,26 @@ pub fn run<R: Send>(
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     let progress = progress.filter(|_| task.total > 0);
-    let mut told = None;
-    let mut tell = |done: usize| match progress {
-        Some(progress) if told != Some(done) => {
+    let mut reported = None;
+    let mut report = |done: usize| match progress {
+        Some(progress) if reported != Some(done) => {
             progress.call1((done, task.total))?;
-            told = Some(done);
+            reported = Some(done);
             Ok(())
         }
         _ => Ok(()),
     };
-    let result = attended(py, &task.watch, &mut || tell(task.done()), work)?;
-    tell(task.total)?;
+    let result = attended(py, &task.watch, &mut || report(task.done()), work)?;
+    report(task.total)?;
     Ok(result)
 }
 
-/// Does `work` with this process's threads, detached from the interpreter, and looks up now and then: a signal (Ctrl-C)
-/// or an exception of `glance` stops the work by its watch and is raised once it has ended.
+/// Does `work` with this process's threads, detached from the interpreter, with regular checks: a signal (Ctrl-C)
+/// or an exception of `check` stops the work by its watch and is raised once it has ended.
 pub fn attended<R: Send>(
     py: Python<'_>,
     watch: &Watch,
-    glance: &mut dyn FnMut() -> PyResult<()>,
+    check: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
@@ -84,7 +84,7 @@ pub fn attended<R: Send>(
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the thread always sends"),
                 Err(RecvTimeoutError::Timeout) if exception.is_some() => (), // it is on its way out
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(raised) = py.check_signals().and_then(|()| glance()) {
+                    if let Err(raised) = py.check_signals().and_then(|()| check()) {
                         watch.stop();
                         exception = Some(raised);
                     }
@@ -95,7 +95,7 @@ pub fn attended<R: Send>(
     if let Some(raised) = exception {
         return Err(raised);
     }
-    let result = result.map_err(mistake)?;
+    let result = result.map_err(internal_error)?;
     process::warn_of_notices(py)?;
     Ok(result)
 }

@@ -51,7 +51,7 @@ def test_classes_come_as_names_mappings_or_files(tmp_path):
     assert found(match(texts, tmp_path / "classes.toml", "plural")) == [(1, "c"), (2, "c")]
     for classes, message in [
         ([], "classes: expected at least one, found none"),
-        (["a", "a"], "class `a`: expected every id once, found it twice"),
+        (["a", "a"], "class `a`: expected a unique id, found a duplicate"),
         ([{"name": "x"}], "classes: expected entries with id, names, display_name and exclude, found name"),
     ]:
         with pytest.raises(ValueError, match=message):

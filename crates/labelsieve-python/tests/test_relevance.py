@@ -136,7 +136,7 @@ def test_lambda_follows_the_paper_unless_given(one_class):
     ("arguments", "message"),
     [
         ({"method": "gnc"}, "method: expected gcn, mlp, label-propagation, similarity, linear or beta, found `gnc`"),
-        ({"lam": -1}, "lambda: expected a number from 0 on, found -1"),
+        ({"lam": -1}, "lambda: expected a non-negative number, found -1"),
         ({"lam": "big"}, "lam: expected a number, found 'big'"),
         ({"lam": float("nan")}, "lam: expected a finite number, found nan"),
         ({"method": "beta", "beta": 2}, "beta: expected a number from 0 to 1, found 2"),

@@ -1,10 +1,12 @@
-//! Images per second on the processor, for a training step and for features: one line of JSON per network.
+//! Images per second on the CPU, for a training step and for features: one line of JSON per network.
 //!
 //! `benches/vision/run` compares them with PyTorch.
 
 use std::time::{Duration, Instant};
 
-use labelsieve_vision::{Architecture, Batch, Cpu, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_vision::{
+    Architecture, Batch, CpuLearners, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
+};
 
 fn main() {
     for (architecture, size, images) in [
@@ -13,7 +15,8 @@ fn main() {
         (Architecture::ConvNet128, 84, 32),
     ] {
         let network = architecture.network(size, size, Stem::for_images(size, size)).expect("a usual size");
-        let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 100, 0)).expect("a new network");
+        let mut learner =
+            CpuLearners.learner(&network, &Snapshot::initial(&network, 100, 0)).expect("a new network");
         let pixels = (0..images * size * size * 3).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
         let batch = Batch::new(size, size, pixels).expect("whole images");
         let classes: Vec<u32> = (0..images as u32).collect();

@@ -122,7 +122,7 @@ impl FromStr for Architecture {
     }
 }
 
-/// Far above what these networks are made for; sizes beyond are slips of the keyboard, and overflow.
+/// Far above what these networks are designed for; larger sizes are typos, and would overflow.
 const LARGEST_SIDE: usize = 4096;
 
 /// How the last block ends.

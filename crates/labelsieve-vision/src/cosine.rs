@@ -2,6 +2,7 @@
 
 use labelsieve::level::Level;
 use labelsieve::matrix::{Layout, Sum, multiply};
+use labelsieve::unit_rows;
 
 use crate::learner::Targets;
 
@@ -48,19 +49,19 @@ pub(crate) fn cosine_loss_at(
     targets: Targets,
 ) -> CosineLoss {
     let (n, n_classes) = (targets.classes.len(), weights.len() / dim);
-    let (unit_features, feature_lengths) = unit_rows(features, dim);
-    let (unit_weights, weight_lengths) = unit_rows(weights, dim);
+    let (unit_features, feature_lengths) = unit_rows(features, dim, length);
+    let (unit_weights, weight_lengths) = unit_rows(weights, dim, length);
     // cosines: N×K
-    let mut slopes = vec![0.0; n * n_classes];
+    let mut gradients = vec![0.0; n * n_classes];
     let (by_image, by_class) = (Layout::by_rows(n, dim), Layout::by_rows(n_classes, dim));
     let cosines = Layout::by_rows(n, n_classes);
     let product = |a: (&[f32], Layout), b: (&[f32], Layout), out: (&mut [f32], Layout)| {
         multiply(level, a, b, Sum::Replace, out);
     };
-    product((&unit_features, by_image), (&unit_weights, by_class.transposed()), (&mut slopes, cosines));
+    product((&unit_features, by_image), (&unit_weights, by_class.transposed()), (&mut gradients, cosines));
     let (mut loss, mut correct, mut by_scale) = (0.0, 0, 0.0f64);
     for (row, (&class, &weight)) in
-        slopes.chunks_exact_mut(n_classes.max(1)).zip(targets.classes.iter().zip(targets.weights))
+        gradients.chunks_exact_mut(n_classes.max(1)).zip(targets.classes.iter().zip(targets.weights))
     {
         let class = class as usize;
         let rivals = if class < targets.split { 0..targets.split } else { targets.split..n_classes };
@@ -74,31 +75,25 @@ pub(crate) fn cosine_loss_at(
         correct += u64::from(row.iter().position(|&cosine| cosine == best) == Some(class));
         let sum: f32 = row.iter().map(|cosine| (scale * (cosine - best)).exp()).sum();
         loss += f64::from(weight) * f64::from(sum.ln() + scale * (best - own));
-        for (other, slope) in row.iter_mut().enumerate() {
-            let cosine = *slope;
+        for (other, gradient) in row.iter_mut().enumerate() {
+            let cosine = *gradient;
             let p = (scale * (cosine - best)).exp() / sum;
-            *slope = weight * (p - f32::from(u8::from(other == class)));
-            by_scale += f64::from(*slope * cosine);
+            *gradient = weight * (p - f32::from(u8::from(other == class)));
+            by_scale += f64::from(*gradient * cosine);
         }
     }
     let mut by_features = vec![0.0; n * dim];
-    product((&slopes, cosines), (&unit_weights, by_class), (&mut by_features, by_image));
+    product((&gradients, cosines), (&unit_weights, by_class), (&mut by_features, by_image));
     through_unit_length(&mut by_features, &unit_features, &feature_lengths, scale);
     let mut by_weights = vec![0.0; n_classes * dim];
-    product((&slopes, cosines.transposed()), (&unit_features, by_image), (&mut by_weights, by_class));
+    product((&gradients, cosines.transposed()), (&unit_features, by_image), (&mut by_weights, by_class));
     through_unit_length(&mut by_weights, &unit_weights, &weight_lengths, scale);
     CosineLoss { loss, correct, by_features, by_weights, by_scale: by_scale as f32 }
 }
 
-/// Rows scaled to unit length, and their lengths.
-fn unit_rows(rows: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-    let lengths: Vec<f32> = rows
-        .chunks_exact(dim)
-        .map(|row| (row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt() as f32).max(1e-12))
-        .collect();
-    let unit =
-        rows.chunks_exact(dim).zip(&lengths).flat_map(|(row, length)| row.iter().map(move |x| x / length));
-    (unit.collect(), lengths)
+/// ‖row‖, never 0: gradients are divided by it.
+pub(crate) fn length(row: &[f32]) -> f32 {
+    (row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt() as f32).max(1e-12)
 }
 
 /// Turns gradients by unit rows (still to be multiplied by `scale`) into gradients by the rows: g ← s (g - û (û·g)) / |u|.
@@ -164,14 +159,14 @@ mod tests {
         let (features, weights) = (numbers(0, n * dim), numbers(1, k * dim));
         let targets = Targets { classes: &[0, 1, 2, 1], weights: &[0.1, 0.5, 0.2, 0.9], split: 0 };
         let found = cosine_loss(&features, &weights, scale, dim, targets);
-        let slope = |f: &dyn Fn(f32) -> f64| (f(1e-2) - f(-1e-2)) / 2e-2;
+        let difference = |f: &dyn Fn(f32) -> f64| (f(1e-2) - f(-1e-2)) / 2e-2;
         for i in 0..n * dim {
             let moved = |h: f32| {
                 let mut features = features.clone();
                 features[i] += h;
                 cosine_loss(&features, &weights, scale, dim, targets).loss
             };
-            assert!((slope(&moved) - f64::from(found.by_features[i])).abs() < 2e-3);
+            assert!((difference(&moved) - f64::from(found.by_features[i])).abs() < 2e-3);
         }
         for i in 0..k * dim {
             let moved = |h: f32| {
@@ -179,9 +174,9 @@ mod tests {
                 weights[i] += h;
                 cosine_loss(&features, &weights, scale, dim, targets).loss
             };
-            assert!((slope(&moved) - f64::from(found.by_weights[i])).abs() < 2e-3);
+            assert!((difference(&moved) - f64::from(found.by_weights[i])).abs() < 2e-3);
         }
         let moved = |h: f32| cosine_loss(&features, &weights, scale + h, dim, targets).loss;
-        assert!((slope(&moved) - f64::from(found.by_scale)).abs() < 1e-3);
+        assert!((difference(&moved) - f64::from(found.by_scale)).abs() < 1e-3);
     }
 }

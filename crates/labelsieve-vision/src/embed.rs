@@ -112,7 +112,7 @@ pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32
     Ok(features)
 }
 
-/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` hears of every batch.
+/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` is called after every batch.
 pub fn dataset_features(
     learner: &mut dyn Learner,
     images: &Dataset,
@@ -133,8 +133,8 @@ pub fn dataset_features(
 mod tests {
     use super::*;
     use crate::architecture::{Architecture, Stem};
-    use crate::cpu::Cpu;
-    use crate::learner::{Networks, Snapshot};
+    use crate::cpu::CpuLearners;
+    use crate::learner::{Learners, Snapshot};
 
     fn png(value: u8) -> Vec<u8> {
         let image =
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn features_do_not_depend_on_the_batch_and_bad_images_are_listed() {
         let network = Architecture::ConvNet128.network(16, 16, Stem::Photo).unwrap();
-        let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
+        let mut learner = CpuLearners.learner(&network, &Snapshot::initial(&network, 0, 1)).unwrap();
         let mut all = |batch| {
             let preparation =
                 Preparation { size: (16, 16), view: View::Whole, limits: DecodeLimits::default(), batch };

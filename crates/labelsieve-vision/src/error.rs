@@ -7,7 +7,7 @@ use thiserror::Error;
 /// What can go wrong with a network.
 #[derive(Debug, Error, Clone, PartialEq)]
 pub enum Error {
-    /// A size that does not fit.
+    /// A shape that does not match.
     #[error("{what}: expected {expected}, found {found}")]
     Shape {
         /// What has the size.
@@ -33,13 +33,13 @@ pub enum Error {
         /// The epoch, from 1.
         epoch: usize,
     },
-    /// A class that nothing can be learned of.
+    /// A class without examples.
     #[error("class {class} has no example")]
     EmptyClass {
         /// Its number.
         class: usize,
     },
-    /// The device could not do it.
+    /// The device failed.
     #[error("{0}")]
     Device(String),
 }

@@ -1,4 +1,4 @@
-//! A network on a device: what it can be asked.
+//! A network on a device: what it can do.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::network::{Network, Parameter, Role};
 /// Where the scale s of the classifier starts.
 const INITIAL_SCALE: f32 = 10.0;
 
-/// Makes learners: the processor, or a GPU.
-pub trait Networks: Send + Sync {
+/// Makes the learners of a device.
+pub trait Learners: Send + Sync {
     /// A learner for `network` that starts from `snapshot`.
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> Result<Box<dyn Learner>>;
 }
@@ -35,7 +35,7 @@ pub trait Learner: Send {
     /// What all steps since the last call added up to.
     fn tally(&mut self) -> Result<Tally>;
 
-    /// Everything needed to go on later as if nothing had happened.
+    /// Everything needed to resume later as if uninterrupted.
     fn snapshot(&mut self) -> Result<Snapshot>;
 }
 

@@ -2,7 +2,7 @@
 //! fine-tuned on weighted examples (eq. 6 and 8).
 //!
 //! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
-//! This crate holds the learner for the processor; the one for NVIDIA GPUs is in `labelsieve-cuda`.
+//! This crate holds the learner for the CPU; the one for NVIDIA GPUs is in `labelsieve-cuda`.
 
 #![warn(missing_docs)]
 
@@ -23,9 +23,9 @@ pub mod weights;
 pub use architecture::{Architecture, Stem};
 pub use cosine::{CosineLoss, cosine_loss};
 pub use covariance::Covariance;
-pub use cpu::Cpu;
+pub use cpu::CpuLearners;
 pub use embed::{Preparation, Prepared, dataset_features, prepare, unit_features};
 pub use error::{Error, Result, Setting};
-pub use learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
+pub use learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
 pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};

@@ -19,7 +19,7 @@ impl Shape {
         self.channels * self.height * self.width
     }
 
-    /// Whether it is no number at all.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -128,7 +128,7 @@ impl Parameter {
         self.shape.iter().product()
     }
 
-    /// Whether it is no number at all.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -266,6 +266,6 @@ impl Network {
 
 /// How many windows fit, with `padding` on each side.
 fn windows(from: Shape, kernel: usize, stride: usize, padding: usize) -> Shape {
-    let count = |size: usize| (size + 2 * padding).checked_sub(kernel).map_or(0, |room| room / stride + 1);
+    let count = |size: usize| (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1);
     Shape { height: count(from.height), width: count(from.width), ..from }
 }

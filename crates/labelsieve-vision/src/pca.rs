@@ -66,7 +66,7 @@ impl Pca {
         if !rows.len().is_multiple_of(d) {
             return Err(Error::Shape {
                 what: "features".to_owned(),
-                expected: format!("rows of {d}, as the PCA was fitted on"),
+                expected: format!("rows of {d}, the width the PCA was fitted on"),
                 found: format!("{} numbers", rows.len()),
             });
         }
@@ -115,7 +115,7 @@ impl Pca {
         let components = read(
             "pca.components",
             &|shape| shape == [width, d],
-            &format!("[{width}, {d}], as mean and variances say"),
+            &format!("[{width}, {d}], to match mean and variances"),
         )?;
         let kept = read("pca.kept", &|shape| shape == [1], "[1]")?[0];
         Ok(Some(Pca { mean, components, variances, kept }))
@@ -209,7 +209,7 @@ mod tests {
         let error = Pca::from_tensors(&tensors).unwrap_err().to_string();
         assert_eq!(
             error,
-            "tensor `pca.components`: expected [3, 11], as mean and variances say, found [3, 12]"
+            "tensor `pca.components`: expected [3, 11], to match mean and variances, found [3, 12]"
         );
     }
 

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use labelsieve::level::Level;
 use labelsieve::random::Stream;
 use labelsieve_vision::{
-    Architecture, Batch, Covariance, Cpu, Network, Networks, Pca, ScaleRule, Sgd, Snapshot, Stem, Targets,
+    Architecture, Batch, Covariance, CpuLearners, Learners, Network, Pca, ScaleRule, Sgd, Snapshot, Stem,
+    Targets,
 };
 
 /// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
@@ -61,7 +62,7 @@ fn batch(network: &Network, images: usize) -> Batch {
 fn features_agree_to_rounding_and_have_the_same_bits_wherever_products_are_fused() {
     for (name, network) in networks() {
         let results = at_every_level(|| {
-            let mut learner = Cpu.learner(&network, &Snapshot::initial(&network, 0, 3)).unwrap();
+            let mut learner = CpuLearners.learner(&network, &Snapshot::initial(&network, 0, 3)).unwrap();
             learner.features(&batch(&network, 3)).unwrap()
         });
         assert!(difference(&format!("features, {name}"), &results) < 1e-5);
@@ -77,7 +78,7 @@ fn gradients_of_all_parameters_agree_to_rounding() {
     for (name, network) in networks() {
         let start = Snapshot::initial(&network, 4, 3);
         let results = at_every_level(|| {
-            let mut learner = Cpu.learner(&network, &start).unwrap();
+            let mut learner = CpuLearners.learner(&network, &start).unwrap();
             let classes: Vec<u32> = (0..images).map(|i| i % 4).collect();
             let targets = Targets { classes: &classes, weights: &[0.2; 5], split: 0 };
             let sgd = Sgd { rate: 1.0, momentum: 0.0, decay: 0.0, scale: ScaleRule::Learned };

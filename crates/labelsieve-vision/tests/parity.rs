@@ -2,7 +2,9 @@
 
 use labelsieve::level::Level;
 use labelsieve::random::Stream;
-use labelsieve_vision::{Architecture, Batch, Cpu, Networks, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_vision::{
+    Architecture, Batch, CpuLearners, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
+};
 
 #[derive(serde::Deserialize)]
 struct Case {
@@ -40,7 +42,7 @@ fn check(cases: &[Case]) {
         let architecture: Architecture = name.parse().unwrap();
         let network = architecture.network(case.height, case.width, stem).unwrap();
         let mut learner =
-            Cpu.learner(&network, &Snapshot::initial(&network, case.n_classes, case.seed)).unwrap();
+            CpuLearners.learner(&network, &Snapshot::initial(&network, case.n_classes, case.seed)).unwrap();
         let stream = Stream::new(case.seed + 1);
         let n = case.images * case.height * case.width * 3;
         let pixels = (0..n).map(|i| (stream.bits(i as u64) >> 56) as u8).collect();
@@ -66,7 +68,7 @@ fn check(cases: &[Case]) {
         let scale = snapshot.values.last().unwrap();
         assert!((scale - case.scale).abs() < 1e-3, "{}: scale {scale}, {}", case.name, case.scale);
 
-        let mut again = Cpu.learner(&network, &snapshot).unwrap();
+        let mut again = CpuLearners.learner(&network, &snapshot).unwrap();
         assert_eq!(again.features(&batch).unwrap(), learner.features(&batch).unwrap());
         again.step(&batch, targets, &sgd).unwrap();
         learner.step(&batch, targets, &sgd).unwrap();

@@ -1,4 +1,4 @@
-//! Who does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
+//! What does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
 //! device suits it.
 
 use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
@@ -64,7 +64,7 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// The processor, with the threads of the current rayon pool.
+/// The CPU, with the threads of the current rayon pool.
 pub struct Cpu;
 
 impl Engine for Cpu {

@@ -35,7 +35,7 @@ pub enum Error {
         /// The length it has.
         found: usize,
     },
-    /// A class without a verified example cannot be cleaned.
+    /// A class without a verified example cannot be scored.
     #[error("a class needs at least one clean example, found none")]
     NoCleanExample,
     /// A setting outside its range.

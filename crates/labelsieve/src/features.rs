@@ -15,11 +15,11 @@ pub struct Features {
     n_zero: usize,
 }
 
-/// Memory that somebody else owns, e.g. an array of numpy.
+/// Memory owned elsewhere, e.g. a numpy array.
 pub type SharedNumbers = Arc<dyn AsRef<[f32]> + Send + Sync>;
 
 /// How far from 1 the length of a row may be and still count as 1: a few roundings of `f32`. Such rows are left as they
-/// are, so that normalising twice changes nothing and rows in somebody else's memory need no copy.
+/// are, so that normalising twice changes nothing and rows in shared memory need no copy.
 const UNIT: f64 = 1e-6;
 
 impl Features {
@@ -53,7 +53,7 @@ impl Features {
         Ok(Features { data: Numbers::Shared(data), dim, n_zero })
     }
 
-    /// Whether the rows are in memory of their own, not in somebody else's.
+    /// Whether the rows are in memory of their own, not shared.
     pub fn is_copy(&self) -> bool {
         matches!(self.data, Numbers::Owned(_))
     }
@@ -178,6 +178,17 @@ impl std::fmt::Debug for Numbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
+}
+
+/// Rows of `dim` numbers scaled to unit length, and the lengths, as `length` measures them. A row of zeros stays zero.
+#[doc(hidden)] // for our own crates
+pub fn unit_rows(rows: &[f32], dim: usize, length: impl Fn(&[f32]) -> f32) -> (Vec<f32>, Vec<f32>) {
+    let lengths: Vec<f32> = rows.chunks_exact(dim).map(length).collect();
+    let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
+        row.iter().map(|x| if length > 0.0 { x / length } else { 0.0 }).collect()
+    };
+    let unit = rows.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
+    (unit, lengths)
 }
 
 fn check_shape(data: &[f32], dim: usize) -> Result<()> {

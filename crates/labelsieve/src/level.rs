@@ -65,7 +65,7 @@ impl Instructions {
     }
 }
 
-/// The level of this process as a number of [`Instructions`]; 0 until somebody asks.
+/// The level of this process as a number of [`Instructions`]; 0 until it is first asked for.
 static CURRENT: AtomicU8 = AtomicU8::new(0);
 
 impl Level {

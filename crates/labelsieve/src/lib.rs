@@ -24,6 +24,7 @@ pub mod engine;
 mod error;
 pub mod evaluation;
 mod features;
+mod fnv;
 #[cfg(test)]
 mod golden;
 pub mod graph;
@@ -38,7 +39,11 @@ pub mod synthetic;
 mod watch;
 
 pub use error::{Error, Result};
+#[doc(hidden)] // for our own crates
+pub use features::unit_rows;
 pub use features::{Features, SharedNumbers};
+#[doc(hidden)] // for our own crates
+pub use fnv::Fnv1a;
 #[doc(hidden)] // for our own crates
 pub use kernels::matrix;
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};

@@ -2,6 +2,10 @@
 //!
 //! No state is passed along, so threads (and other devices) draw the same numbers in whatever order they work.
 
+use std::hash::Hasher;
+
+use crate::fnv::Fnv1a;
+
 /// A stream of random numbers, addressed by position.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
@@ -21,8 +25,9 @@ impl Stream {
 
     /// The stream of something with a name, such as a class: it does not depend on which other classes there are.
     pub fn named(self, name: &str) -> Stream {
-        let fnv_1a = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.branch(name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv_1a))
+        let mut hash = Fnv1a::default();
+        hash.write(name.as_bytes());
+        self.branch(hash.finish())
     }
 
     /// The number that makes the stream what it is, for engines that draw its numbers elsewhere.
@@ -66,7 +71,7 @@ impl Stream {
     }
 }
 
-/// A number that stands for what a row of unit length is, wherever it stands, the same on every machine. Its numbers count
+/// A key of the contents of a row of unit length, wherever it is, the same on every machine. Its numbers count
 /// in steps of 1/64, so that a last bit that another normalisation rounds differently hardly ever makes another key (of
 /// rows of 512 numbers, in one of thousands), while rows that differ by a step anywhere share one with probability 2⁻⁶⁴.
 pub fn row_key(row: &[f32]) -> u64 {

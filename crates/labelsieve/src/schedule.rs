@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// From this many examples on, a class has work enough for all threads by itself.
+/// A class of at least this many examples keeps all threads busy on its own.
 pub const LARGE: usize = 8192;
 
 /// Does `work(class)` for every class and returns the results in class order.
@@ -28,17 +28,17 @@ pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
     let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut room = 0;
+    let mut bytes_left = 0;
     for class in order {
         let bytes = sizes[class] * dim * size_of::<f32>();
         match batches.last_mut() {
-            Some(batch) if bytes <= room => batch.push(class),
+            Some(batch) if bytes <= bytes_left => batch.push(class),
             _ => {
                 batches.push(vec![class]);
-                room = MOST_BYTES;
+                bytes_left = MOST_BYTES;
             }
         }
-        room = room.saturating_sub(bytes);
+        bytes_left = bytes_left.saturating_sub(bytes);
     }
     batches
 }

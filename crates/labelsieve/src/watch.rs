@@ -1,4 +1,4 @@
-//! Lets somebody outside follow work under way and end it early.
+//! Lets a caller follow running work and stop it early.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

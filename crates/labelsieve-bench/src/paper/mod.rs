@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use labelsieve::Method;
 use labelsieve::classifier::Cosine;
-use labelsieve::evaluation::{Interval, SizeGroup, Trial};
+use labelsieve::evaluation::{GroupGain, Interval, Trial};
 use labelsieve_cuda::Device;
 use labelsieve_pipeline::estimate::Work;
 use labelsieve_pipeline::table::layout;
@@ -104,7 +104,7 @@ struct Report {
     episodes: usize,
     rows: Vec<ReportRow>,
     /// Top-1 gain of gcn over clean only at the fewest shots, by number of candidates.
-    gain_by_pool_size: Vec<SizeGroup>,
+    gain_by_pool_size: Vec<GroupGain>,
     tuned: Option<Tuned>,
 }
 
@@ -244,7 +244,7 @@ fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
 }
 
 /// What cleaning with gcn brings over clean examples alone at the fewest shots, by pool size.
-fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<SizeGroup> {
+fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<GroupGain> {
     let (Some(with), Some(without)) = (named(rows, "gcn"), named(rows, "clean only")) else {
         return Vec::new();
     };

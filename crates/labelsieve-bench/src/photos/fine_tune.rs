@@ -3,7 +3,7 @@
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{BaseTest, TestSets, Trial};
-use labelsieve_cuda::OpenedNetworks;
+use labelsieve_cuda::OpenLearners;
 use labelsieve_pipeline::inputs::network::OpenedNetwork;
 use labelsieve_pipeline::{Context, Monitor, Progress, Result};
 use labelsieve_vision::training::{Checkpoint, Examples, Rates, Recipe, Training, Watcher};
@@ -53,7 +53,7 @@ impl Learns {
 
 /// A network and the photos it can learn from.
 pub struct FineTuning<'a> {
-    pub device: &'a OpenedNetworks,
+    pub device: &'a OpenLearners,
     pub opened: &'a OpenedNetwork,
     pub pictures: &'a Pictures,
 }
@@ -160,7 +160,7 @@ impl FineTuning<'_> {
     ) -> Result<CellResult> {
         let examples = self.examples(session, weights).without_irrelevant();
         let training = Training {
-            networks: self.device.networks(),
+            learners: self.device.learners(),
             network: &self.opened.network,
             examples: &examples,
             validation: None,
@@ -256,7 +256,7 @@ impl FineTuning<'_> {
             rows.extend(class.test.iter().filter_map(|&photo| self.pictures.place(photo)));
             labels.resize(rows.len(), label);
         }
-        let mut learner = self.device.networks().learner(network, snapshot)?;
+        let mut learner = self.device.learners().learner(network, snapshot)?;
         let look = (self.opened.metadata.image_size, self.opened.view);
         let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, look, |_| ())?;
         Ok((Features::new(features, network.dim())?, labels))

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use labelsieve_cuda::Device;
-use labelsieve_cuda::Opened;
+use labelsieve_cuda::OpenDevice;
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;
@@ -315,7 +315,7 @@ impl Photos {
         &self,
         prepared: &Prepared,
         backbone: &Backbone,
-        opened: &'a Opened,
+        opened: &'a OpenDevice,
         monitor: &dyn Monitor,
     ) -> Result<Run<'a>> {
         let Config { photos, candidates, clean, protocol, .. } = &prepared.config;

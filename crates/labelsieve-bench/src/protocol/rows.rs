@@ -1,7 +1,7 @@
 //! Lines of the tables.
 
 use labelsieve::Method;
-use labelsieve::evaluation::{Interval, SizeGroup, Trial, group_by_pool_size};
+use labelsieve::evaluation::{self, GroupGain, Interval, Trial};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve_data::{Cell, Number};
 use labelsieve_pipeline::table::percent;
@@ -66,8 +66,8 @@ pub fn class_gains(with: &[CellResult], without: &[CellResult]) -> Vec<f64> {
 }
 
 /// The same by number of candidates.
-pub fn gain_by_pool_size(with: &[CellResult], without: &[CellResult], sizes: &[usize]) -> Vec<SizeGroup> {
-    group_by_pool_size(sizes, &class_gains(with, without))
+pub fn gain_by_pool_size(with: &[CellResult], without: &[CellResult], sizes: &[usize]) -> Vec<GroupGain> {
+    evaluation::gain_by_pool_size(sizes, &class_gains(with, without))
 }
 
 /// `67.8 ± 0.4`, in per cent, or `67.8` where a single value says nothing about its spread.
@@ -96,10 +96,10 @@ pub fn shot_header(shots: &[usize]) -> Vec<String> {
 }
 
 /// Groups as lines of a table.
-pub fn gain_lines(groups: &[SizeGroup]) -> Vec<String> {
+pub fn gain_lines(groups: &[GroupGain]) -> Vec<String> {
     let rows: Vec<Vec<String>> = groups
         .iter()
-        .map(|g| vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
+        .map(|g| vec![g.group.range(), g.group.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
         .collect();
     labelsieve_pipeline::table::layout(&["candidates", "classes", "gain"], &rows)
 }

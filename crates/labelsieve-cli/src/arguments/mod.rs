@@ -14,7 +14,7 @@ pub use tables::{ColumnArguments, MixedArguments, PoolArguments};
 pub const COMMON: &str = "Common options";
 
 /// `--seed`.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Copy, Debug, serde::Serialize)]
 pub struct SeedArguments {
     /// The same seed gives the same result
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]

@@ -7,20 +7,25 @@ use clap::Args;
 use labelsieve_data::text::{read_class_file, write_class_file};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
+use serde_json::json;
 
+use crate::arguments::JsonArguments;
 use crate::printer::Printer;
 
-/// Convert a class file or a list of WordNet synsets to TOML
+/// Make a class file from a folder per class, a list of WordNet synsets or another class file
 #[derive(Args)]
 pub struct Classes {
-    /// Classes: .toml, .csv, or .txt with one synset per line (`n03028079 church, church building`); - for standard
-    /// input
-    #[arg(value_name = "FILE")]
+    /// Classes: a folder with a folder per class, .toml, .csv, or .txt with one synset per line (`n03028079 church, church
+    /// building`); - for standard input
+    #[arg(value_name = "SOURCE")]
     input: PathBuf,
 
     /// The file to write (.toml)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 impl Classes {
@@ -29,7 +34,11 @@ impl Classes {
         Files::default().reads([&self.input]).writes([&self.output]).check()?;
         let classes = read_class_file(&self.input)?;
         write_class_file(&self.output, &classes)?;
-        printer.note(&format!("{} classes written to `{}`", classes.classes().len(), self.output.display()));
+        let n_classes = classes.classes().len();
+        if self.json.json {
+            return printer.json("classes", &json!({ "n_classes": n_classes }));
+        }
+        printer.note(&format!("{n_classes} classes written to `{}`", self.output.display()));
         Ok(())
     }
 }

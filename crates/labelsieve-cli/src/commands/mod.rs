@@ -4,16 +4,20 @@
 mod bench;
 mod classes;
 mod clean;
+mod completions;
 mod demo;
 mod embed;
 mod evaluate;
 mod finetune;
+mod man;
 mod match_text;
 mod predict;
 mod pretrain;
 mod report;
+mod run;
 mod train;
 mod train_attention;
+mod words;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -23,9 +27,11 @@ use crate::printer::Printer;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Do everything: embed, match, clean, train and report, each step as its own command
+    Run(Box<run::Run>),
     /// Find the candidates of each class: examples whose texts contain one of its names
     Match(Box<match_text::Match>),
-    /// Convert a class file or a list of WordNet synsets to TOML
+    /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
     /// Learn a backbone on base classes with a cosine classifier
     Pretrain(Box<pretrain::Pretrain>),
@@ -50,6 +56,10 @@ pub enum Command {
     Bench(bench::Bench),
     /// Run the whole pipeline on icons that come with the program
     Demo(demo::Demo),
+    /// Print the script that completes commands and options in a shell
+    Completions(completions::Completions),
+    /// Write a manual page for every command
+    Man(man::Man),
 }
 
 impl Command {
@@ -65,16 +75,20 @@ impl Command {
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
             // All options of these count, or clap refuses them together with what they need.
-            Command::Classes(_)
+            Command::Run(_)
+            | Command::Classes(_)
             | Command::Embed(_)
             | Command::FineTune(_)
             | Command::Bench(_)
-            | Command::Demo(_) => Ok(()),
+            | Command::Demo(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Ok(()),
         }
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
         match self {
+            Command::Run(command) => command.run(printer),
             Command::Match(command) => command.run(printer),
             Command::Classes(command) => command.run(printer),
             Command::Pretrain(command) => command.run(printer),
@@ -88,6 +102,8 @@ impl Command {
             Command::Report(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
+            Command::Completions(command) => command.run(printer),
+            Command::Man(command) => command.run(printer),
         }
     }
 }

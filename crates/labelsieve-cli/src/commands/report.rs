@@ -8,7 +8,9 @@ use labelsieve_data::RunDirectory;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
 use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
+use serde_json::json;
 
+use crate::arguments::JsonArguments;
 use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
@@ -62,6 +64,9 @@ pub struct Report {
     /// Candidates to show of each class: half from the top of its ranking, the others from the middle and the end
     #[arg(long, value_name = "N", default_value_t = 60)]
     per_class: usize,
+
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 /// Examples that are named in a warning.
@@ -141,6 +146,16 @@ impl Report {
         bar.finish();
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
+        if self.json.json {
+            return printer.json(
+                "report",
+                &json!({
+                    "n_tables": summary.tables, "n_figures": summary.figures, "n_classes": summary.classes,
+                    "n_examples": summary.examples, "n_pictures": summary.pictures, "n_captions": summary.captions,
+                    "n_without_picture": summary.missing.len(), "n_bytes": bytes,
+                }),
+            );
+        }
         printer.note(&format!(
             "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture and {} with a \
              caption; {:.1} MB",

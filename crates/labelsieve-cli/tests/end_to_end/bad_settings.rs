@@ -11,9 +11,9 @@ fn settings_out_of_range_are_refused_by_name() {
     let clean = "clean --clean C.npz --noisy N.npz -o S.parquet";
     let train = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
     for (command, options, message) in [
-        (clean, "--lambda NaN", "lambda: expected a number from 0 on, found NaN"),
-        (clean, "--lambda -1", "lambda: expected a number from 0 on, found -1"),
-        (clean, "--method mlp --lambda=inf", "lambda: expected a number from 0 on, found inf"),
+        (clean, "--lambda NaN", "lambda: expected a non-negative number, found NaN"),
+        (clean, "--lambda -1", "lambda: expected a non-negative number, found -1"),
+        (clean, "--method mlp --lambda=inf", "lambda: expected a non-negative number, found inf"),
         (clean, "--neighbours 0", "neighbours: expected at least 1, found 0"),
         (clean, "--method label-propagation --neighbours 0", "neighbours: expected at least 1, found 0"),
         (clean, "--method beta --beta 2", "beta: expected a number from 0 to 1, found 2"),

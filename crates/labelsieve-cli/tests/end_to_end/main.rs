@@ -1,6 +1,7 @@
 //! The binary from the outside: files in, files out, exit codes and messages.
 //!
 //! One test program for all, so that helpers are linked once and none of them looks unused.
+#![cfg(unix)] // `sh`, pipes, links, limits and signals are everywhere here
 
 mod common;
 mod examples;
@@ -31,5 +32,6 @@ mod report;
 mod report_images;
 mod resume;
 mod roworder;
+mod shell_files;
 mod terminal;
 mod unused_options;

@@ -17,10 +17,11 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// README.md, ARCHITECTURE.md and docs/*.md.
+/// README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, models/README.md and docs/*.md.
 fn documents() -> Vec<PathBuf> {
     let root = root();
-    let mut found = vec![root.join("README.md"), root.join("ARCHITECTURE.md")];
+    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "models/README.md"];
+    let mut found = names.map(|name| root.join(name)).to_vec();
     let docs = std::fs::read_dir(root.join("docs")).expect("a folder docs");
     found.extend(
         docs.map(|entry| entry.expect("an entry").path())

@@ -34,7 +34,7 @@ impl Breaks {
     }
 }
 
-/// What no processor would answer, so that it shows who did.
+/// What no CPU would answer, so that it shows who did.
 const BY_DEVICE: f32 = 0.125;
 
 impl Engine for Breaks {
@@ -81,7 +81,7 @@ fn jobs<'a>(clean: &'a Features, pools: &'a [NoisyPool]) -> Vec<Job<'a>> {
 }
 
 #[test]
-fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_processor() {
+fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
     let (clean, pools) = pools();
     let jobs = jobs(&clean, &pools);
     let on_cpu = Cpu.relevance(&Method::gcn(), &jobs, &|_, _| ()).unwrap();
@@ -104,8 +104,8 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_process
         assert_eq!(*told.lock().unwrap(), each_once, "after {after}");
         let notice = match jobs.len() - after {
             0 => Vec::new(),
-            1 => vec!["the GPU is out of memory; scoring 1 class on the processor instead".to_owned()],
-            n => vec![format!("the GPU is out of memory; scoring {n} classes on the processor instead")],
+            1 => vec!["the GPU is out of memory; scoring 1 class on the CPU instead".to_owned()],
+            n => vec![format!("the GPU is out of memory; scoring {n} classes on the CPU instead")],
         };
         assert_eq!(heard.all(), notice);
     }
@@ -122,7 +122,7 @@ fn what_the_method_refuses_stays_refused() {
 }
 
 #[test]
-fn graphs_and_classifiers_are_made_on_the_processor_and_a_reason_is_told_once() {
+fn graphs_and_classifiers_are_made_on_the_cpu_and_a_reason_is_told_once() {
     let heard = Heard::default();
     let engine = Fallback::new(Breaks::after(0), heard.notices());
     let noisy = features(40, 3);
@@ -139,12 +139,12 @@ fn graphs_and_classifiers_are_made_on_the_processor_and_a_reason_is_told_once() 
     assert_eq!(engine.prototypes(&classes, 6, 10.0), Cpu.prototypes(&classes, 6, 10.0));
     assert_eq!(engine.cosine(&cosine, &classes, 6, 5), Cpu.cosine(&cosine, &classes, 6, 5));
     let notices = ["making graphs", "making prototypes", "learning"]
-        .map(|what| format!("the GPU is out of memory; {what} on the processor instead"));
+        .map(|what| format!("the GPU is out of memory; {what} on the CPU instead"));
     assert_eq!(heard.all(), notices);
 }
 
-/// Networks on the processor that pretend to be a device and fail at a certain call.
-struct FailingNetworks {
+/// Learners on the CPU that pretend to be a device and fail at a certain call.
+struct FailingLearners {
     at_call: usize,
     /// Whether the device then answers no more at all.
     is_lost: bool,
@@ -161,12 +161,12 @@ fn failure() -> VisionError {
     VisionError::Device("a batch of 2 images of 16×16 does not fit the GPU's memory".to_owned())
 }
 
-impl Networks for FailingNetworks {
+impl Learners for FailingLearners {
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
         if self.at_call == 0 {
             return Err(failure());
         }
-        let inner = labelsieve_vision::Cpu.learner(network, snapshot)?;
+        let inner = labelsieve_vision::CpuLearners.learner(network, snapshot)?;
         let (at_call, is_lost) = (self.at_call, self.is_lost);
         Ok(Box::new(FailingLearner { inner, calls: AtomicUsize::new(0), at_call, is_lost }))
     }
@@ -209,9 +209,9 @@ impl Learner for FailingLearner {
 }
 
 /// Features, three steps, and features again.
-fn learn(networks: &dyn Networks) -> labelsieve_vision::Result<(Vec<f32>, Tally, Snapshot)> {
+fn learn(learners: &dyn Learners) -> labelsieve_vision::Result<(Vec<f32>, Tally, Snapshot)> {
     let network = Architecture::ConvNet128.network(16, 16, Stem::Small)?;
-    let mut learner = networks.learner(&network, &Snapshot::initial(&network, 2, 7))?;
+    let mut learner = learners.learner(&network, &Snapshot::initial(&network, 2, 7))?;
     let images = Batch::new(16, 16, (0..2 * 16 * 16 * 3).map(|i| (i * 7 % 251) as u8).collect())?;
     let sgd = Sgd { rate: 0.01, momentum: 0.9, decay: 1e-4, scale: ScaleRule::Learned };
     let mut features = learner.features(&images)?;
@@ -224,13 +224,13 @@ fn learn(networks: &dyn Networks) -> labelsieve_vision::Result<(Vec<f32>, Tally,
 
 #[test]
 fn a_network_goes_on_where_its_device_failed() {
-    let expected = learn(&labelsieve_vision::Cpu).unwrap();
+    let expected = learn(&labelsieve_vision::CpuLearners).unwrap();
     for at_call in 0..=6 {
         let heard = Heard::default();
-        let first = FailingNetworks { at_call, is_lost: false };
-        let found = learn(&FallbackNetworks { first, notices: heard.notices() }).unwrap();
+        let first = FailingLearners { at_call, is_lost: false };
+        let found = learn(&FallbackLearners { first, notices: heard.notices() }).unwrap();
         assert_eq!(found, expected, "failed at call {at_call}");
-        let notice = format!("{}; running the network on the processor instead", failure());
+        let notice = format!("{}; running the network on the CPU instead", failure());
         assert_eq!(heard.all(), if at_call < 6 { vec![notice] } else { Vec::new() }, "call {at_call}");
     }
 }
@@ -238,10 +238,10 @@ fn a_network_goes_on_where_its_device_failed() {
 #[test]
 fn a_device_that_is_lost_ends_a_training_with_its_first_error_but_not_before_one() {
     for (at_call, survives) in [(1, true), (2, true), (3, false), (5, false)] {
-        let first = FailingNetworks { at_call, is_lost: true };
-        let found = learn(&FallbackNetworks { first, notices: Heard::default().notices() });
+        let first = FailingLearners { at_call, is_lost: true };
+        let found = learn(&FallbackLearners { first, notices: Heard::default().notices() });
         match survives {
-            true => assert_eq!(found, learn(&labelsieve_vision::Cpu), "lost at call {at_call}"),
+            true => assert_eq!(found, learn(&labelsieve_vision::CpuLearners), "lost at call {at_call}"),
             false => assert_eq!(found, Err(failure()), "lost at call {at_call}"),
         }
     }

@@ -95,8 +95,8 @@ extern "C" __global__ void clean_similarities(const float* clean, const float* n
 extern "C" __global__ void __launch_bounds__(256) clean_neighbours(const float* similarities, uint n, uint width,
                                                                    uint* indices, float* nearest, float* last_similarity,
                                                                    uint* last_index) {
-    const uint STEP = 1024, ROOM = 2 * STEP;
-    __shared__ ulong64 keys[ROOM];
+    const uint STEP = 1024, CAPACITY = 2 * STEP;
+    __shared__ ulong64 keys[CAPACITY];
     __shared__ uint filled;
     uint c = blockIdx.x;
     ulong64 floor = 0;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256) clean_neighbours(const float* 
         }
         __syncthreads();
         uint count = filled;
-        if (count > ROOM - STEP || base + STEP >= n) {
+        if (count > CAPACITY - STEP || base + STEP >= n) {
             uint size = 2;
             while (size < count) size *= 2;
             for (uint slot = count + threadIdx.x; slot < size; slot += 256) keys[slot] = 0;

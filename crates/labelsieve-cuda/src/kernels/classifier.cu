@@ -54,10 +54,10 @@ __device__ __forceinline__ float block_reduce(float value, float* scratch, Combi
     return result;
 }
 
-// Cosines become slopes of the logits: weight · s/n · (softmax(s · cosines) − one at the class). One row a block of 128.
-extern "C" __global__ void __launch_bounds__(128) logit_slopes(float* cosines, uint n_classes, const uint* chosen,
-                                                               const uint* classes, const float* weights, float scale,
-                                                               float n) {
+// Cosines become gradients of the logits: weight · s/n · (softmax(s · cosines) − one at the class). One row a block of 128.
+extern "C" __global__ void __launch_bounds__(128) logit_gradients(float* cosines, uint n_classes, const uint* chosen,
+                                                                  const uint* classes, const float* weights, float scale,
+                                                                  float n) {
     __shared__ float scratch[128];
     float* row = cosines + (size_t)blockIdx.x * n_classes;
     uint example = chosen[blockIdx.x], own = classes[example];
@@ -88,19 +88,19 @@ extern "C" __global__ void __launch_bounds__(128) unit_rows(const float* weights
     if (threadIdx.x == 0) lengths[blockIdx.x] = length;
 }
 
-// The slope for Ŵ becomes one for W, which takes a step with momentum. One class a block of 128.
-extern "C" __global__ void __launch_bounds__(128) momentum_step(float* weights, float* velocity, const float* slopes,
+// The gradient for Ŵ becomes one for W, which takes a step with momentum. One class a block of 128.
+extern "C" __global__ void __launch_bounds__(128) momentum_step(float* weights, float* velocity, const float* gradients,
                                                                 const float* unit, const float* lengths, uint dim,
                                                                 uint stride, float momentum, float rate) {
     __shared__ float scratch[128];
     size_t start = (size_t)blockIdx.x * stride;
     float along = 0.0f;
-    for (uint c = threadIdx.x; c < dim; c += 128) along += slopes[start + c] * unit[start + c];
+    for (uint c = threadIdx.x; c < dim; c += 128) along += gradients[start + c] * unit[start + c];
     along = block_reduce(along, scratch, [](float a, float b) { return a + b; });
     float length = lengths[blockIdx.x], shrink = length > 0.0f ? 1.0f / length : 0.0f;
     for (uint c = threadIdx.x; c < dim; c += 128) {
-        float slope = (slopes[start + c] - along * unit[start + c]) * shrink;
-        float speed = momentum * velocity[start + c] + slope;
+        float gradient = (gradients[start + c] - along * unit[start + c]) * shrink;
+        float speed = momentum * velocity[start + c] + gradient;
         velocity[start + c] = speed;
         weights[start + c] -= rate * speed;
     }

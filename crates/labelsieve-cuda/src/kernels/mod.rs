@@ -1,4 +1,4 @@
-//! The kernels: CUDA C, one file per idea, compiled at start for the GPU at hand.
+//! The kernels: CUDA C, one file per idea, compiled at start for the GPU in use.
 #![expect(unsafe_code, reason = "NVRTC is a C library; each block says what makes it sound")]
 
 use std::ffi::{CStr, CString};
@@ -36,7 +36,7 @@ kernels! {
         propagate_features;
     "network.cu": initial_parameters forward probability gather backward adam;
     "label_propagation.cu": flow_scale flow_start flow_first_square flow_apply flow_step flow_turn;
-    "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_slopes unit_rows momentum_step;
+    "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_gradients unit_rows momentum_step;
 }
 
 /// Shared memory of `forward`: two buffers of a 256-row chunk of X (32 columns, padded by 4) and of Θ₁.

@@ -25,8 +25,8 @@ struct Job {
     float* hidden;            // R, n×16
     float* support;           // s
     float* probability;       // p
-    float* slope_over_degree; // D⁻¹ ∂L/∂a
-    float* support_slope;     // ∂s
+    float* gradient_over_degree; // D⁻¹ ∂L/∂a
+    float* support_gradient;     // ∂s
     float* parameters;        // Θ₁ (d×16), b₁ (16), Θ₂ (16), b₂; then Adam's two moments of each
     float* partial;           // per tile: ∂Θ₁ (stride×16), ∂b₁, ∂Θ₂
     double* bias_partial;     // per tile: ∂b₂
@@ -181,11 +181,11 @@ extern "C" __global__ void __launch_bounds__(256) probability(const Tile* tiles,
         float inverse = job.offsets == nullptr ? 1.0f : job.inverse_degree[row];
         float a = inverse * (job.support[row] + flow) + bias;
         float p = 1.0f / (1.0f + expf(-a));
-        float slope = p * (1.0f - p);
-        slope = row < job.n_clean ? -clean_weight * slope / (p + EPSILON) : noisy_weight * slope / (1.0f - p + EPSILON);
+        float gradient = p * (1.0f - p);
+        gradient = row < job.n_clean ? -clean_weight * gradient / (p + EPSILON) : noisy_weight * gradient / (1.0f - p + EPSILON);
         job.probability[row] = p;
-        job.slope_over_degree[row] = slope * inverse;
-        sum += slope;
+        job.gradient_over_degree[row] = gradient * inverse;
+        sum += gradient;
     }
     if (threadIdx.x % 8 == 0) sums[threadIdx.x / 8] = sum;
     __syncthreads();
@@ -200,15 +200,15 @@ extern "C" __global__ void __launch_bounds__(256) gather(const Tile* tiles, cons
     const Job job = jobs[tiles[blockIdx.x].job];
     for (uint r = threadIdx.x / 8; r < TILE; r += 32) {
         uint row = tiles[blockIdx.x].index * TILE + r;
-        float flow = edge_sum(job, row, job.slope_over_degree);
-        if (row < job.n && threadIdx.x % 8 == 0) job.support_slope[row] = job.slope_over_degree[row] + flow;
+        float flow = edge_sum(job, row, job.gradient_over_degree);
+        if (row < job.n && threadIdx.x % 8 == 0) job.support_gradient[row] = job.gradient_over_degree[row] + flow;
     }
 }
 
-__device__ __forceinline__ void add_outer(float (&sums)[4][HIDDEN], float4 x, const float* slopes) {
+__device__ __forceinline__ void add_outer(float (&sums)[4][HIDDEN], float4 x, const float* gradients) {
     #pragma unroll
     for (uint q = 0; q < 4; q++) {
-        float4 s = ((const float4*)slopes)[q];
+        float4 s = ((const float4*)gradients)[q];
         #pragma unroll
         for (uint c = 0; c < 4; c++) {
             float a = c == 0 ? x.x : c == 1 ? x.y : c == 2 ? x.z : x.w;
@@ -223,7 +223,7 @@ __device__ __forceinline__ void add_outer(float (&sums)[4][HIDDEN], float4 x, co
 // A thread owns four columns of X, and so 64 numbers of ∂Θ₁, at a time; at most 512 threads.
 extern "C" __global__ void __launch_bounds__(512) backward(const Tile* tiles, const Job* jobs, float scale) {
     const uint GROUP = 4; // rows in flight
-    __shared__ float slopes[TILE * HIDDEN];   // ∂H
+    __shared__ float gradients[TILE * HIDDEN];   // ∂H
     __shared__ float products[TILE * HIDDEN]; // ∂s R
     __shared__ float warp_sums[16][32];
     const Job job = jobs[tiles[blockIdx.x].job];
@@ -236,13 +236,13 @@ extern "C" __global__ void __launch_bounds__(512) backward(const Tile* tiles, co
         uint r = i / HIDDEN, u = i % HIDDEN;
         bool real = r < n_rows;
         float hidden = real ? job.hidden[(size_t)(first_row + r) * HIDDEN + u] : 0.0f;
-        float slope = real ? job.support_slope[first_row + r] : 0.0f;
-        products[i] = slope * hidden;
-        slopes[i] = hidden > 0.0f ? slope * theta_2[u] * scale : 0.0f;
+        float gradient = real ? job.support_gradient[first_row + r] : 0.0f;
+        products[i] = gradient * hidden;
+        gradients[i] = hidden > 0.0f ? gradient * theta_2[u] * scale : 0.0f;
     }
     __syncthreads();
     uint n_warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    const float* source = lane_id() < HIDDEN ? slopes : products;
+    const float* source = lane_id() < HIDDEN ? gradients : products;
     float sum = 0.0f;
     for (uint r = warp; r < n_rows; r += n_warps) sum += source[r * HIDDEN + lane_id() % HIDDEN];
     warp_sums[warp][lane_id()] = sum;
@@ -267,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(512) backward(const Tile* tiles, co
                 next[g] = row < n_rows ? *(const float4*)(x + (size_t)row * job.stride) : make_float4(0, 0, 0, 0);
             }
             #pragma unroll
-            for (uint g = 0; g < GROUP; g++) add_outer(sums, now[g], slopes + (r + g) * HIDDEN);
+            for (uint g = 0; g < GROUP; g++) add_outer(sums, now[g], gradients + (r + g) * HIDDEN);
             #pragma unroll
             for (uint g = 0; g < GROUP; g++) now[g] = next[g];
         }
@@ -291,26 +291,26 @@ extern "C" __global__ void __launch_bounds__(256) adam(const Tile* tiles, const 
     const Job job = jobs[tiles[blockIdx.x].job];
     uint slices = adam_slices(job), per_block = 256 / slices, count = n_parameters(job);
     uint slice = threadIdx.x / per_block, i = tiles[blockIdx.x].index * per_block + threadIdx.x % per_block;
-    float slope = 0.0f;
+    float gradient = 0.0f;
     if (i == count - 1) {
         double sum = 0.0;
         for (uint t = slice; t < job.n_tiles; t += slices) sum += job.bias_partial[t];
-        slope = (float)sum;
+        gradient = (float)sum;
     } else if (i < count) {
         uint at = i < job.dim * HIDDEN ? i : job.stride * HIDDEN + (i - job.dim * HIDDEN);
         size_t size = job.stride * HIDDEN + 2 * HIDDEN;
         #pragma unroll 8
-        for (uint t = slice; t < job.n_tiles; t += slices) slope += job.partial[t * size + at];
+        for (uint t = slice; t < job.n_tiles; t += slices) gradient += job.partial[t * size + at];
     }
-    sums[threadIdx.x] = slope;
+    sums[threadIdx.x] = gradient;
     __syncthreads();
     if (slice != 0 || i >= count) return;
-    for (uint s = 1; s < slices; s++) slope += sums[s * per_block + threadIdx.x];
+    for (uint s = 1; s < slices; s++) gradient += sums[s * per_block + threadIdx.x];
     float* parameter = job.parameters + i;
     float* mean = job.parameters + count + i;
     float* square = job.parameters + 2 * count + i;
-    slope = slope + weight_decay * *parameter;
-    *mean = BETA_1 * *mean + (1.0f - BETA_1) * slope;
-    *square = BETA_2 * *square + (1.0f - BETA_2) * slope * slope;
+    gradient = gradient + weight_decay * *parameter;
+    *mean = BETA_1 * *mean + (1.0f - BETA_1) * gradient;
+    *square = BETA_2 * *square + (1.0f - BETA_2) * gradient * gradient;
     *parameter -= rate * *mean / (sqrtf(*square) / root + EPSILON);
 }

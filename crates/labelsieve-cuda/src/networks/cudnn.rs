@@ -13,7 +13,7 @@ use cudarc::cudnn::sys::{
 use cudarc::driver::CudaStream;
 use labelsieve_vision::Shape;
 
-use super::Precision;
+use super::ActivationPrecision;
 use crate::error::{Error, Result};
 
 /// A handle to cuDNN that queues its work on one stream.
@@ -59,9 +59,9 @@ impl Drop for Cudnn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Direction {
     Forward,
-    /// Slopes of the input.
+    /// Gradients of the input.
     Input,
-    /// Slopes of the weights.
+    /// Gradients of the weights.
     Weights,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Plan {
     _parts: Arc<Vec<Descriptor>>,
 }
 
-// Names of the operands, which every direction shares: input or its slopes, weights or theirs, output or theirs.
+// Names of the operands, which every direction shares: input or its gradients, weights or theirs, output or theirs.
 const INPUT: i64 = 1;
 const WEIGHTS: i64 = 2;
 const OUTPUT: i64 = 3;
@@ -94,8 +94,13 @@ const OUTPUT: i64 = 3;
 const MOST_WORKSPACE: usize = 1 << 30;
 
 impl Plan {
-    /// The way that cuDNN thinks best.
-    pub fn new(cudnn: &Cudnn, problem: &Problem, direction: Direction, precision: Precision) -> Result<Plan> {
+    /// The way that cuDNN ranks first.
+    pub fn new(
+        cudnn: &Cudnn,
+        problem: &Problem,
+        direction: Direction,
+        precision: ActivationPrecision,
+    ) -> Result<Plan> {
         Plan::candidates(cudnn, problem, direction, precision, 1)?.pop().ok_or_else(|| {
             Error::Failed(format!("cuDNN has no repeatable {direction:?} convolution for {problem:?}"))
         })
@@ -106,7 +111,7 @@ impl Plan {
         cudnn: &Cudnn,
         problem: &Problem,
         direction: Direction,
-        precision: Precision,
+        precision: ActivationPrecision,
         most: usize,
     ) -> Result<Vec<Plan>> {
         let mut plans = Vec::new();
@@ -164,12 +169,12 @@ impl Plan {
     }
 }
 
-/// The graph of one convolution, and the parts it is made of.
+/// The graph of one convolution, and its parts.
 fn operation(
     cudnn: &Cudnn,
     problem: &Problem,
     direction: Direction,
-    precision: Precision,
+    precision: ActivationPrecision,
 ) -> Result<(Descriptor, Vec<Descriptor>)> {
     use Name as N;
     let (kind, convolution_name, input_name, weights_name, output_name, [alpha, beta]) = match direction {
@@ -228,12 +233,12 @@ fn operation(
     Ok((graph, vec![input, weights, output, convolution, operation]))
 }
 
-/// `count` images, or filters, whose channels stand side by side.
-fn tensor(name: i64, count: usize, shape: Shape, precision: Precision) -> Result<Descriptor> {
+/// `count` images, or filters, whose channels are side by side.
+fn tensor(name: i64, count: usize, shape: Shape, precision: ActivationPrecision) -> Result<Descriptor> {
     let [n, c, h, w] = [count, shape.channels, shape.height, shape.width].map(|size| size as i64);
     let data_type = match precision {
-        Precision::Bf16 => sys::cudnnDataType_t::CUDNN_DATA_BFLOAT16,
-        Precision::F32 => sys::cudnnDataType_t::CUDNN_DATA_FLOAT,
+        ActivationPrecision::Bf16 => sys::cudnnDataType_t::CUDNN_DATA_BFLOAT16,
+        ActivationPrecision::F32 => sys::cudnnDataType_t::CUDNN_DATA_FLOAT,
     };
     let tensor = Descriptor::new(Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?;
     tensor.set(Name::CUDNN_ATTR_TENSOR_DATA_TYPE, Type::CUDNN_TYPE_DATA_TYPE, &[data_type])?;
@@ -280,7 +285,7 @@ fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>
 }
 
 /// Whether a way repeats itself exactly and computes as precisely as asked for.
-fn is_welcome(config: &Descriptor, precision: Precision) -> Result<bool> {
+fn is_welcome(config: &Descriptor, precision: ActivationPrecision) -> Result<bool> {
     use sys::cudnnBackendNumericalNote_t as Note;
     let engine = Descriptor::new(Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR)?;
     let mut raw = [engine.0];
@@ -289,11 +294,11 @@ fn is_welcome(config: &Descriptor, precision: Precision) -> Result<bool> {
     let count =
         engine.get(Name::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, Type::CUDNN_TYPE_NUMERICAL_NOTE, &mut notes)?;
     let unwelcome: &[Note] = match precision {
-        Precision::Bf16 => &[
+        ActivationPrecision::Bf16 => &[
             Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
             Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
         ],
-        Precision::F32 => &[
+        ActivationPrecision::F32 => &[
             Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
             Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
             Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
@@ -339,11 +344,11 @@ impl Descriptor {
 
     /// Fills `values` as far as there are any; how many came.
     fn get<T>(&self, name: Name, of: Type, values: &mut [T]) -> Result<usize> {
-        let (room, mut count) = (values.len() as i64, 0);
+        let (capacity, mut count) = (values.len() as i64, 0);
         let values = values.as_mut_ptr().cast::<c_void>();
-        // SAFETY: `values` has room for as many values of the type as it says.
-        checked(unsafe { sys::cudnnBackendGetAttribute(self.0, name, of, room, &mut count, values) })?;
-        Ok(count.clamp(0, room) as usize)
+        // SAFETY: `values` has space for as many values of the type as it says.
+        checked(unsafe { sys::cudnnBackendGetAttribute(self.0, name, of, capacity, &mut count, values) })?;
+        Ok(count.clamp(0, capacity) as usize)
     }
 }
 
@@ -361,7 +366,7 @@ fn checked(status: Status) -> Result<()> {
         status => {
             // SAFETY: returns a text that lives as long as the library.
             let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(status)) };
-            Err(Error::Failed(format!("cuDNN says {}", text.to_string_lossy())))
+            Err(Error::Failed(format!("cuDNN: {}", text.to_string_lossy())))
         }
     }
 }
@@ -377,7 +382,7 @@ mod tests {
 
     /// Microseconds of each way to do a product, in cuDNN's order.
     fn times(cudnn: &Cudnn, stream: &Arc<CudaStream>, problem: &Problem, direction: Direction) -> Vec<f32> {
-        let plans = Plan::candidates(cudnn, problem, direction, Precision::Bf16, 8).unwrap();
+        let plans = Plan::candidates(cudnn, problem, direction, ActivationPrecision::Bf16, 8).unwrap();
         let weights = problem.from.channels * problem.to.channels * problem.kernel.pow(2);
         let lens = [problem.n_images * problem.from.len(), weights, problem.n_images * problem.to.len()];
         let operands: Vec<CudaSlice<u16>> =

@@ -1,4 +1,4 @@
-//! The cosine classifier on top: its loss and the slopes of everything in it, all in `f32`.
+//! The cosine classifier on top: its loss and the gradients of everything in it, all in `f32`.
 #![expect(unsafe_code, reason = "queues kernels; the macro says what makes it sound")]
 
 use cudarc::driver::CudaSlice;
@@ -14,7 +14,7 @@ use crate::gpu::{at, blocks, launch};
 pub(super) struct Head {
     dim: usize,
     n_classes: usize,
-    /// Where W and s stand among the parameters.
+    /// Where W and s are among the parameters.
     weights: usize,
     scale: usize,
     /// Ŵ and the lengths of W's rows.
@@ -30,7 +30,7 @@ struct Batch {
     features: CudaSlice<f32>,
     unit: CudaSlice<f32>,
     lengths: CudaSlice<f32>,
-    slopes: CudaSlice<f32>,
+    gradients: CudaSlice<f32>,
     cosines: CudaSlice<f32>,
     outcomes: CudaSlice<f32>,
 }
@@ -42,7 +42,7 @@ impl Batch {
             features: queue.zeros(capacity * dim)?,
             unit: queue.zeros(capacity * dim)?,
             lengths: queue.zeros(capacity)?,
-            slopes: queue.zeros(capacity * dim)?,
+            gradients: queue.zeros(capacity * dim)?,
             cosines: queue.zeros(capacity * n_classes)?,
             outcomes: queue.zeros(3 * capacity)?,
         })
@@ -108,14 +108,14 @@ impl Head {
         queue.read(&self.batch.features, n_images * self.dim)
     }
 
-    /// **Eq. (6) to (8)**: adds the loss of the features to the sums and computes the slopes of W, s and the features.
+    /// **Eq. (6) to (8)**: adds the loss of the features to the sums and computes the gradients of W, s and the features.
     ///
     /// ```text
     /// L = - Σ_i u_i ln softmax(s Ŵᵀ ĝ(x_i))_{c_i}
     /// ```
     ///
-    /// `request` lies at address `request_at`. Returns the address of the slopes of the features.
-    pub fn slopes(
+    /// `request` lies at address `request_at`. Returns the address of the gradients of the features.
+    pub fn gradients(
         &self,
         queue: &Queue,
         parameters: &Parameters,
@@ -126,19 +126,19 @@ impl Head {
         let Queue { stream, kernels, .. } = queue;
         let (n, k, dim, batch) = (n_images, self.n_classes, self.dim, &self.batch);
         let weights = at(&parameters.values) + 4 * self.weights as u64;
-        let weight_slopes = at(&parameters.slopes) + 4 * self.weights as u64;
+        let weight_gradients = at(&parameters.gradients) + 4 * self.weights as u64;
         let scale = at(&parameters.values) + 4 * self.scale as u64;
-        let scale_slope = at(&parameters.slopes) + 4 * self.scale as u64;
+        let scale_gradient = at(&parameters.gradients) + 4 * self.scale as u64;
         let (unit, lengths) = (at(&batch.unit), at(&batch.lengths));
         let (unit_weights, weight_lengths) = (at(&self.unit_weights), at(&self.weight_lengths));
-        let (cosines, outcomes, slopes) = (at(&batch.cosines), at(&batch.outcomes), at(&batch.slopes));
+        let (cosines, outcomes, gradients) = (at(&batch.cosines), at(&batch.outcomes), at(&batch.gradients));
         let columns = dim as u32;
         launch!(stream, kernels.unit_rows, blocks(n, 128), at(&batch.features), columns, unit, lengths);
         launch!(stream, kernels.unit_rows, blocks(k, 128), weights, columns, unit_weights, weight_lengths);
         queue.product((unit, Side::Along), (unit_weights, Side::Across), cosines, (n, k, dim))?;
         launch!(
             stream,
-            kernels.class_slopes,
+            kernels.class_gradients,
             blocks(n, 128),
             cosines,
             k as u32,
@@ -148,20 +148,28 @@ impl Head {
             scale,
             outcomes,
         );
-        launch!(stream, kernels.count_step, blocks(1, 256), outcomes, n as u32, at(&self.sums), scale_slope);
-        queue.product((cosines, Side::Along), (unit_weights, Side::Along), slopes, (n, dim, k))?;
-        queue.product((cosines, Side::Across), (unit, Side::Along), weight_slopes, (k, dim, n))?;
-        launch!(stream, kernels.row_slopes, blocks(n, 128), slopes, unit, lengths, columns);
         launch!(
             stream,
-            kernels.row_slopes,
+            kernels.count_step,
+            blocks(1, 256),
+            outcomes,
+            n as u32,
+            at(&self.sums),
+            scale_gradient
+        );
+        queue.product((cosines, Side::Along), (unit_weights, Side::Along), gradients, (n, dim, k))?;
+        queue.product((cosines, Side::Across), (unit, Side::Along), weight_gradients, (k, dim, n))?;
+        launch!(stream, kernels.row_gradients, blocks(n, 128), gradients, unit, lengths, columns);
+        launch!(
+            stream,
+            kernels.row_gradients,
             blocks(k, 128),
-            weight_slopes,
+            weight_gradients,
             unit_weights,
             weight_lengths,
             columns
         );
-        Ok(slopes)
+        Ok(gradients)
     }
 
     /// What steps added up to since the last call.

@@ -1,4 +1,4 @@
-//! Where the parameters of a network stand on the device.
+//! Where the parameters of a network are on the device.
 //!
 //! One long array, as in a [`Snapshot`](labelsieve_vision::Snapshot), but every tensor starts at a multiple of 64 numbers,
 //! and the weights of a convolution are in the order that images are stored in: out, row, column, in. The image has eight

@@ -6,11 +6,11 @@ use labelsieve_vision::{
     Batch, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
 };
 
+use super::buffers::{Embedding, Learning};
 use super::head::{Head, Request};
 use super::layout::{Layout, Piece};
 use super::passes::{Parameters, Pass, Tables};
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::rooms::{Embedding, Learning};
 use super::schedule::Schedule;
 use super::staging::Staging;
 use crate::error::{Error, Result};
@@ -59,9 +59,9 @@ impl CudaLearner {
         let parameters = Parameters {
             values: queue.copy(&layout.to_device(&snapshot.values))?,
             momenta: queue.copy(&layout.to_device(&snapshot.momentum))?,
-            slopes: queue.zeros(layout.len)?,
+            gradients: queue.zeros(layout.len)?,
             weights: queue.zeros(layout.len * element)?,
-            weight_slopes: queue.zeros(layout.len * element)?,
+            weight_gradients: queue.zeros(layout.len * element)?,
         };
         let (mean, deviation) = (network.mean, network.deviation);
         let colours = Colours {
@@ -100,8 +100,8 @@ impl CudaLearner {
             sgd,
             at(&parameters.values),
             at(&parameters.momenta),
-            at(&parameters.slopes),
-            at(&parameters.weight_slopes),
+            at(&parameters.gradients),
+            at(&parameters.weight_gradients),
             at(&parameters.weights),
         );
         Ok(())
@@ -120,10 +120,10 @@ impl CudaLearner {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
         let (plan, arena) = (&self.embedding.0, &mut self.embedding.1);
-        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &[])?;
-        let first = self.embedding.1.room(self.embedding.0.images[0]);
+        let first = self.embedding.1.buffer(self.embedding.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
         self.staging.done(&self.queue.stream, parcel)?;
         let mut pass = Pass {
@@ -149,10 +149,10 @@ impl CudaLearner {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
         let (plan, arena) = (&self.learning.0, &mut self.learning.1);
-        arena.fit(&self.queue, &plan.rooms, n_images)?;
+        arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
-        let first = self.learning.1.room(self.learning.0.images[0]);
+        let first = self.learning.1.buffer(self.learning.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
         let (plan, arena) = (&self.learning.0, &self.learning.1);
         let mut pass = Pass {
@@ -168,8 +168,8 @@ impl CudaLearner {
         self.tables_are_current = false;
         pass.forward(Some(&plan.winners))?;
         pass.read_features(self.head.features())?;
-        let slopes = self.head.slopes(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
-        pass.spread_slopes(slopes, plan.last)?;
+        let gradients = self.head.gradients(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
+        pass.spread_gradients(gradients, plan.last)?;
         pass.backward(&plan.backward, &plan.winners)?;
         self.descend(request.sgd(parcel.rest))?;
         self.staging.done(&self.queue.stream, parcel)

@@ -4,9 +4,9 @@
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 use labelsieve_vision::Shape;
 
+use super::buffers::{Backward, Winners};
 use super::cudnn::Direction;
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::rooms::{Backward, Winners};
 use super::schedule::{Feature, Normalise, Pool, Schedule, Work};
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
@@ -89,10 +89,10 @@ pub(super) struct Parameters {
     /// In the order of [`Layout`](super::layout::Layout).
     pub values: CudaSlice<f32>,
     pub momenta: CudaSlice<f32>,
-    pub slopes: CudaSlice<f32>,
-    /// The weights of convolutions in the numbers of images, and their slopes.
+    pub gradients: CudaSlice<f32>,
+    /// The weights of convolutions in the numbers of images, and their gradients.
     pub weights: CudaSlice<u8>,
-    pub weight_slopes: CudaSlice<u8>,
+    pub weight_gradients: CudaSlice<u8>,
 }
 
 impl Parameters {
@@ -100,8 +100,8 @@ impl Parameters {
         at(&self.values) + 4 * start as u64
     }
 
-    fn slope(&self, start: usize) -> u64 {
-        at(&self.slopes) + 4 * start as u64
+    fn gradient(&self, start: usize) -> u64 {
+        at(&self.gradients) + 4 * start as u64
     }
 }
 
@@ -109,16 +109,16 @@ impl Parameters {
 pub(super) struct Tables {
     pub batch: CudaSlice<f32>,
     pub running: CudaSlice<f32>,
-    slopes: CudaSlice<f32>,
+    gradients: CudaSlice<f32>,
     partial: CudaSlice<f32>,
 }
 
 impl Tables {
     pub fn new(queue: &Queue, schedule: &Schedule) -> Result<Tables> {
-        let room = || queue.zeros(schedule.table_len);
+        let table = || queue.zeros(schedule.table_len);
         let widest = schedule.images.iter().map(|image| image.channels).max().unwrap_or(0);
         let partial = queue.zeros(2 * (MOST_BLOCKS * 256 + widest))?;
-        Ok(Tables { batch: room()?, running: room()?, slopes: room()?, partial })
+        Ok(Tables { batch: table()?, running: table()?, gradients: table()?, partial })
     }
 }
 
@@ -130,14 +130,14 @@ pub(super) struct Pass<'a> {
     pub parameters: &'a Parameters,
     pub tables: &'a Tables,
     pub arena: &'a Arena,
-    /// The room of each image.
+    /// The buffer of each image.
     pub images: &'a [usize],
     pub n_images: usize,
 }
 
 impl Pass<'_> {
     fn image(&self, number: usize) -> u64 {
-        self.arena.room(self.images[number])
+        self.arena.buffer(self.images[number])
     }
 
     fn weights(&self, of: &CudaSlice<u8>, start: usize) -> u64 {
@@ -205,7 +205,7 @@ impl Pass<'_> {
         };
         let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
         let (places, values) =
-            winners.map_or((0, 0), |w| (self.arena.room(w.places), self.arena.room(w.values)));
+            winners.map_or((0, 0), |w| (self.arena.buffer(w.places), self.arena.buffer(w.values)));
         let shape = threads(self.n_images * normalise.to.len() / 8);
         launch!(stream, kernels.normalise_pool, shape, windows, input, table, relu, output, places, values);
         Ok(())
@@ -244,33 +244,43 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Slopes of the last image, into room `to`.
-    pub fn spread_slopes(&self, feature_slopes: u64, to: usize) -> Result<()> {
+    /// Gradients of the last image, into buffer `to`.
+    pub fn spread_gradients(&self, feature_gradients: u64, to: usize) -> Result<()> {
         let Queue { stream, kernels, .. } = self.queue;
         let shape = self.schedule.images[self.schedule.last];
         let (n, places, channels) =
             (self.n_images as u32, (shape.height * shape.width) as u32, shape.channels as u32);
         let (kernel, items) = match self.schedule.feature {
-            Feature::Mean => (&kernels.spread_mean_slopes, self.n_images * shape.len() / 8),
-            Feature::Flatten => (&kernels.unflatten_slopes, self.n_images * shape.len()),
+            Feature::Mean => (&kernels.spread_mean_gradients, self.n_images * shape.len() / 8),
+            Feature::Flatten => (&kernels.unflatten_gradients, self.n_images * shape.len()),
         };
-        launch!(stream, kernel, threads(items), feature_slopes, n, places, channels, self.arena.room(to));
+        launch!(
+            stream,
+            kernel,
+            threads(items),
+            feature_gradients,
+            n,
+            places,
+            channels,
+            self.arena.buffer(to)
+        );
         Ok(())
     }
 
-    /// Slopes of all parameters from those of the last image.
+    /// Gradients of all parameters from those of the last image.
     pub fn backward(&mut self, plan: &[Backward], winners: &[Option<Winners>]) -> Result<()> {
         let schedule = self.schedule;
         for (number, (work, back)) in schedule.work.iter().zip(plan).enumerate().rev() {
             match (work, back) {
-                (Work::Convolution(convolution), &Backward::Convolution { slopes, input }) => {
-                    let (queue, n, slopes) = (self.queue, self.n_images, self.arena.room(slopes));
-                    let weight_slopes = self.weights(&self.parameters.weight_slopes, convolution.weights);
-                    let operands = [self.image(convolution.input), weight_slopes, slopes];
+                (Work::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
+                    let (queue, n, gradients) = (self.queue, self.n_images, self.arena.buffer(gradients));
+                    let weight_gradients =
+                        self.weights(&self.parameters.weight_gradients, convolution.weights);
+                    let operands = [self.image(convolution.input), weight_gradients, gradients];
                     self.convolutions.run(queue, number, convolution, n, Direction::Weights, operands)?;
                     if let Some(input) = input {
                         let weights = self.weights(&self.parameters.weights, convolution.weights);
-                        let operands = [self.arena.room(input), weights, slopes];
+                        let operands = [self.arena.buffer(input), weights, gradients];
                         self.convolutions.run(queue, number, convolution, n, Direction::Input, operands)?;
                     }
                 }
@@ -284,23 +294,23 @@ impl Pass<'_> {
     }
 
     fn normalise_back(&self, normalise: &Normalise, back: &Backward, winners: Option<Winners>) -> Result<()> {
-        let &Backward::Normalise { slopes, second, keep, input } = back else { return Ok(()) };
+        let &Backward::Normalise { gradients, second, keep, input } = back else { return Ok(()) };
         let Queue { stream, kernels, .. } = self.queue;
         let (arena, relu) = (self.arena, u32::from(normalise.relu));
         let table = at(&self.tables.batch) + 4 * normalise.table as u64;
-        let slope_table = at(&self.tables.slopes) + 4 * normalise.table as u64;
+        let gradient_table = at(&self.tables.gradients) + 4 * normalise.table as u64;
         let (partial, x) = (at(&self.tables.partial), self.image(normalise.input));
-        let (slopes, second) = (arena.room(slopes), second.map_or(0, |second| arena.room(second)));
-        // Behind a max-pool only winners have slopes, and what they were is remembered.
+        let (gradients, second) = (arena.buffer(gradients), second.map_or(0, |second| arena.buffer(second)));
+        // Behind a max-pool only winners have gradients, and what they were is remembered.
         let summed = Spread::new(self.n_images, normalise.to);
-        let summed_x = winners.map_or(x, |winners| arena.room(winners.values));
+        let summed_x = winners.map_or(x, |winners| arena.buffer(winners.values));
         let mask = if normalise.add.is_some() { self.image(normalise.output) } else { 0 };
         launch!(
             stream,
-            kernels.slope_sums,
+            kernels.gradient_sums,
             summed.launch(),
             summed,
-            slopes,
+            gradients,
             second,
             summed_x,
             mask,
@@ -312,33 +322,33 @@ impl Pass<'_> {
         let spread = Spread::new(self.n_images, normalise.from);
         launch!(
             stream,
-            kernels.slope_table,
+            kernels.gradient_table,
             blocks(normalise.from.channels / 8, THREADS),
             partial,
             summed.n_chunks(),
             spread.channels,
             spread.n_pixels,
             table,
-            self.parameters.slope(normalise.scale),
-            self.parameters.slope(normalise.shift),
-            slope_table,
+            self.parameters.gradient(normalise.scale),
+            self.parameters.gradient(normalise.shift),
+            gradient_table,
         );
-        let out = arena.room(input);
+        let out = arena.buffer(input);
         match (normalise.pool, winners) {
             (Some(pool), Some(winners)) => {
                 let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
                 let (shape, places) =
-                    (threads(self.n_images * normalise.from.len() / 8), arena.room(winners.places));
+                    (threads(self.n_images * normalise.from.len() / 8), arena.buffer(winners.places));
                 launch!(
                     stream,
-                    kernels.pool_input_slopes,
+                    kernels.pool_input_gradients,
                     shape,
                     windows,
-                    slopes,
+                    gradients,
                     places,
                     x,
                     table,
-                    slope_table,
+                    gradient_table,
                     out
                 );
             }
@@ -346,13 +356,13 @@ impl Pass<'_> {
                 let mask = u32::from(normalise.relu && !keep);
                 launch!(
                     stream,
-                    kernels.input_slopes,
+                    kernels.input_gradients,
                     spread.launch(),
                     spread,
-                    slopes,
+                    gradients,
                     x,
                     table,
-                    slope_table,
+                    gradient_table,
                     mask,
                     out
                 );

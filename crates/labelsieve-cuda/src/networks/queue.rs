@@ -11,10 +11,10 @@ use cudarc::cublas::result::sgemm;
 use cudarc::cublas::{CudaBlas, sys as blas};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr, LaunchConfig};
 
-use super::Precision;
+use super::ActivationPrecision;
+use super::buffers::Buffers;
 use super::cudnn::{Cudnn, Direction, Plan, Problem};
 use super::kernels::Kernels;
-use super::rooms::Rooms;
 use super::schedule::Convolution;
 use crate::error::Result;
 use crate::gpu::{at, blocks};
@@ -25,11 +25,15 @@ pub(super) struct Queue {
     blas: CudaBlas,
     pub stream: Arc<CudaStream>,
     pub kernels: Arc<Kernels>,
-    pub precision: Precision,
+    pub precision: ActivationPrecision,
 }
 
 impl Queue {
-    pub fn new(context: &Arc<CudaContext>, kernels: &Arc<Kernels>, precision: Precision) -> Result<Queue> {
+    pub fn new(
+        context: &Arc<CudaContext>,
+        kernels: &Arc<Kernels>,
+        precision: ActivationPrecision,
+    ) -> Result<Queue> {
         context.bind_to_thread()?;
         let stream = context.new_stream()?;
         Ok(Queue {
@@ -115,32 +119,32 @@ pub(super) fn threads(items: usize) -> LaunchConfig {
     blocks(items.div_ceil(256), 256)
 }
 
-/// Rooms on the device, for batches of up to `capacity` images.
+/// Buffers on the device, for batches of up to `capacity` images.
 pub(super) struct Arena {
     capacity: usize,
-    rooms: Vec<CudaSlice<u8>>,
+    buffers: Vec<CudaSlice<u8>>,
 }
 
 impl Arena {
     /// An arena that holds nothing.
     pub fn empty() -> Arena {
-        Arena { capacity: 0, rooms: Vec::new() }
+        Arena { capacity: 0, buffers: Vec::new() }
     }
 
     /// Makes sure that `n_images` fit.
-    pub fn fit(&mut self, queue: &Queue, rooms: &Rooms, n_images: usize) -> Result<()> {
+    pub fn fit(&mut self, queue: &Queue, buffers: &Buffers, n_images: usize) -> Result<()> {
         if n_images > self.capacity {
             *self = Arena::empty(); // first give back, then ask
             // SAFETY: everything is written by the forward or the backward pass before it is read.
-            let room = |size: &usize| unsafe { queue.stream.alloc((size * n_images).max(1)) };
-            let rooms = rooms.sizes.iter().map(room).collect::<std::result::Result<_, _>>()?;
-            *self = Arena { capacity: n_images, rooms };
+            let buffer = |size: &usize| unsafe { queue.stream.alloc((size * n_images).max(1)) };
+            let buffers = buffers.sizes.iter().map(buffer).collect::<std::result::Result<_, _>>()?;
+            *self = Arena { capacity: n_images, buffers };
         }
         Ok(())
     }
 
-    pub fn room(&self, number: usize) -> u64 {
-        at(&self.rooms[number])
+    pub fn buffer(&self, number: usize) -> u64 {
+        at(&self.buffers[number])
     }
 }
 
@@ -155,7 +159,7 @@ impl Convolutions {
         Ok(Convolutions { plans: HashMap::new(), workspace: queue.zeros(1)? })
     }
 
-    /// Queues one product of convolution number `number` of the schedule. Addresses of the operands or of their slopes.
+    /// Queues one product of convolution number `number` of the schedule. Addresses of the operands or of their gradients.
     pub fn run(
         &mut self,
         queue: &Queue,

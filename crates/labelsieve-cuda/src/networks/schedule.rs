@@ -91,7 +91,7 @@ impl Schedule {
             }
         }
         let Some((last, feature)) = end else {
-            return Err(Error::Failed("a network without a feature at its end".to_owned()));
+            return Err(Error::Failed("the network does not end in a feature layer".to_owned()));
         };
         let Builder { images, work, table_len, .. } = builder;
         Ok(Schedule { images, work, last, feature, table_len })

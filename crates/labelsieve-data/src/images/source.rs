@@ -5,6 +5,8 @@ use std::hash::Hasher;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use labelsieve::Fnv1a;
+
 use super::folder::Folder;
 use super::parquet_images::ParquetImages;
 use super::stream::{ImageStream, Sink};
@@ -96,7 +98,7 @@ impl ImageSource {
 
     /// A text that changes when a file is added, removed, renamed or written to (by size and time of change).
     pub fn fingerprint(&self) -> Result<String> {
-        let mut fnv = Fnv(0xcbf2_9ce4_8422_2325);
+        let mut hash = Fnv1a::default();
         let mut n_files = 0;
         for part in &self.parts {
             let files = match part {
@@ -106,16 +108,16 @@ impl ImageSource {
             };
             n_files += files.len();
             for file in files {
-                fnv.write(file.as_os_str().as_encoded_bytes());
+                add_to(&mut hash, file.as_os_str().as_encoded_bytes());
                 // A listed file that is not there is an image to skip, not the end of the run.
                 let Ok(metadata) = std::fs::metadata(&file) else { continue };
                 let changed = metadata.modified().map_err(DataError::io("open", &file))?;
                 let age = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-                fnv.write(&metadata.len().to_le_bytes());
-                fnv.write(&age.to_le_bytes());
+                add_to(&mut hash, &metadata.len().to_le_bytes());
+                add_to(&mut hash, &age.to_le_bytes());
             }
         }
-        Ok(format!("{n_files} image files {:016x}", fnv.finish()))
+        Ok(format!("{n_files} image files {:016x}", hash.finish()))
     }
 
     /// All images, read on a thread of their own.
@@ -203,20 +205,10 @@ pub(super) fn extension(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
-/// FNV-1a: the same on every machine and in every version, unlike the standard library's hash.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        let length = (bytes.len() as u64).to_le_bytes(); // so that neighbours cannot trade bytes
-        for &byte in length.iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+/// With its length first, so that neighbours cannot trade bytes.
+fn add_to(hash: &mut Fnv1a, bytes: &[u8]) {
+    hash.write(&(bytes.len() as u64).to_le_bytes());
+    hash.write(bytes);
 }
 
 #[cfg(test)]

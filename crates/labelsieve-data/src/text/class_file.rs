@@ -45,9 +45,13 @@ impl From<ClassRow> for ClassEntry {
     }
 }
 
-/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets. A pipe, or `-` for standard input, may hold any of them.
+/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets. A pipe, or `-` for standard input, may hold any of them; a
+/// folder has one folder per class.
 pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
     let path = path.as_ref();
+    if path.is_dir() {
+        return checked(path, classes_of_folder(path)?);
+    }
     let text = utf8(path, read(path)?)?;
     let extension = path.extension().and_then(|extension| extension.to_str());
     let classes = match extension {
@@ -64,6 +68,10 @@ pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
             ));
         }
     };
+    checked(path, classes)
+}
+
+fn checked(path: &Path, classes: Vec<ClassEntry>) -> Result<ClassList> {
     ClassList::new(classes).map_err(|error| match error {
         labelsieve::Error::ClassList { place, expected, found } => {
             DataError::malformed(path, place, expected, found)
@@ -84,6 +92,30 @@ pub fn write_class_file(path: impl AsRef<Path>, classes: &ClassList) -> Result<(
     let mut file = AtomicFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(DataError::io("write", path))?;
     file.commit()
+}
+
+/// A class for every folder below, named as the folder is, in alphabetical order. Underscores and hyphens of a folder's name
+/// are spaces in texts.
+fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
+    let mut classes = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(DataError::io("read", path))? {
+        let folder = entry.map_err(DataError::io("read", path))?.path();
+        let Some(id) = folder.file_name().filter(|_| folder.is_dir()) else { continue };
+        let Some(id) = id.to_str() else {
+            return Err(DataError::malformed(path, "folders", "names in UTF-8", format!("{id:?}")));
+        };
+        if !id.starts_with('.') {
+            let words: Vec<&str> = id.split(['_', '-', ' ']).filter(|word| !word.is_empty()).collect();
+            let name = if words.is_empty() { id.to_owned() } else { words.join(" ") };
+            let (id, names, exclude) = (id.to_owned(), vec![name.clone()], Vec::new());
+            classes.push(ClassEntry { id, display_name: name, names, exclude });
+        }
+    }
+    if classes.is_empty() {
+        return Err(DataError::malformed(path, "folders", "one per class", "none"));
+    }
+    classes.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(classes)
 }
 
 /// A stream has no name that would say what it is.
@@ -264,5 +296,21 @@ mod tests {
                 let _ = read(name, text.as_bytes());
             }
         }
+    }
+
+    #[test]
+    fn a_folder_per_class_names_the_classes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["barn_owl", "Cat", ".git", "ice-cream"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("notes.txt"), "").unwrap();
+        let classes = read_class_file(folder.path()).unwrap();
+        let found: Vec<(&str, &str)> =
+            classes.classes().iter().map(|class| (class.id.as_str(), class.names[0].as_str())).collect();
+        assert_eq!(found, [("Cat", "Cat"), ("barn_owl", "barn owl"), ("ice-cream", "ice cream")]);
+        let empty = tempfile::tempdir().unwrap();
+        let error = read_class_file(empty.path()).unwrap_err().to_string();
+        assert!(error.ends_with(": folders: expected one per class, found none"), "{error}");
     }
 }

@@ -125,7 +125,7 @@ impl Embed {
         let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
         let pca = self.read_pca(&opened)?;
         let device = open_networks(self.device, monitor)?;
-        let mut learner = device.networks().learner(&opened.network, &opened.snapshot)?;
+        let mut learner = device.learners().learner(&opened.network, &opened.snapshot)?;
 
         let settings = json!({
             "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
-use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup, accuracy, group_by_pool_size};
+use labelsieve::evaluation::{self, Accuracy, GroupGain, RelevanceAnalysis, accuracy};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{ExampleTable, RelevanceTable, SavedClassifier, read_relevance, read_truth};
@@ -182,8 +182,8 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
 }
 
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
-fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<SizeGroup> {
-    let top_1 = |counts: &labelsieve::evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
+fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<GroupGain> {
+    let top_1 = |counts: &evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
     let earlier: HashMap<&str, f64> = before
         .classes
         .iter()
@@ -198,7 +198,7 @@ fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Me
             Some((sizes.get(name.as_str()).copied().unwrap_or(0), gain))
         })
         .unzip();
-    group_by_pool_size(&pool_sizes, &gains)
+    evaluation::gain_by_pool_size(&pool_sizes, &gains)
 }
 
 fn analyse(relevance: &RelevanceTable, truth: &Path) -> Result<RelevanceReport> {

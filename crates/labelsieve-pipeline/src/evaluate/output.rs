@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use labelsieve::evaluation::{Accuracy, RelevanceAnalysis, SizeGroup};
+use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
 use serde::Serialize;
 
 use crate::table::{layout, percent};
@@ -15,7 +15,7 @@ pub struct Report {
     pub accuracy: Option<AccuracyReport>,
     /// What each class gained over the baseline, by its number of candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gain_by_pool_size: Option<Vec<SizeGroup>>,
+    pub gain_by_pool_size: Option<Vec<GroupGain>>,
     /// Relevance against the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<RelevanceReport>,
@@ -123,8 +123,8 @@ impl Report {
             lines.extend(layout(&["", "top-1 %", "top-5 %"], &rows));
         }
         if let Some(groups) = &self.gain_by_pool_size {
-            let row = |g: &SizeGroup| {
-                vec![g.range(), g.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)]
+            let row = |g: &GroupGain| {
+                vec![g.group.range(), g.group.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)]
             };
             let rows: Vec<Vec<String>> = groups.iter().map(row).collect();
             lines.extend(layout(&["candidates", "classes", "top-1 gain"], &rows));

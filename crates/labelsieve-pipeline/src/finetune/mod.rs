@@ -106,7 +106,7 @@ impl FineTune {
             Some(_) => (all_names(&opened, &novel.names)?, opened.metadata.classes.len()),
         };
 
-        let mut learner = networks.networks().learner(&opened.network, &opened.snapshot)?;
+        let mut learner = networks.learners().learner(&opened.network, &opened.snapshot)?;
         let mut start = novel.prototypes(learner.as_mut(), &opened, monitor)?;
         drop(learner);
         if sources.base.is_some() {
@@ -126,7 +126,7 @@ impl FineTune {
             recipe.epochs,
         ));
         let training = Training {
-            networks: networks.networks(),
+            learners: networks.learners(),
             network: &opened.network,
             examples: &examples,
             validation: None,

@@ -1,6 +1,7 @@
 //! **Figure 3** of the paper: candidates per class, classes per size, gain per size.
 
-use labelsieve::evaluation::{SizeGroup, group_by_pool_size};
+use labelsieve::evaluation::{GroupGain, gain_by_pool_size};
+use labelsieve::matching::SizeGroup;
 use labelsieve_data::{AxisScale, PoolSize};
 
 use super::{Layout, nothing};
@@ -32,7 +33,7 @@ pub(super) fn draw(classes: &[PoolSize], gain_label: &str, layout: Layout) -> Dr
     bars(&mut canvas, &counts, "classes", 0, corner(1), size);
     if !gains.is_empty() {
         let gains: Vec<(String, f64)> =
-            gains.iter().map(|group| (short_range(group), group.mean_gain)).collect();
+            gains.iter().map(|gain| (short_range(&gain.group), gain.mean_gain)).collect();
         let label = if gain_label.is_empty() { "mean gain" } else { gain_label };
         bars(&mut canvas, &gains, label, 2, corner(2), size);
     }
@@ -120,15 +121,15 @@ fn bars(
 }
 
 fn size_groups(classes: &[PoolSize]) -> Vec<SizeGroup> {
-    let sizes: Vec<usize> = classes.iter().map(|class| class.candidates).collect();
-    group_by_pool_size(&sizes, &vec![0.0; sizes.len()])
+    let counts: Vec<u64> = classes.iter().map(|class| class.candidates as u64).collect();
+    SizeGroup::by_digits(&counts).into_iter().filter(|group| group.n_classes > 0).collect()
 }
 
 /// Only classes whose gain is known.
-fn gain_groups(classes: &[PoolSize]) -> Vec<SizeGroup> {
+fn gain_groups(classes: &[PoolSize]) -> Vec<GroupGain> {
     let (sizes, gains): (Vec<usize>, Vec<f64>) =
         classes.iter().filter_map(|class| class.gain.map(|gain| (class.candidates, gain))).unzip();
-    group_by_pool_size(&sizes, &gains)
+    gain_by_pool_size(&sizes, &gains)
 }
 
 /// `0`, `1–9`, `10+`, `100+`, `1k+`: in a group of powers of ten, the lower end says it all.
@@ -146,7 +147,7 @@ pub(super) fn describe(classes: &[PoolSize]) -> String {
     let counts: Vec<String> =
         size_groups(classes).iter().map(|g| format!("{} with {}", g.n_classes, g.range())).collect();
     let gains: Vec<String> =
-        gain_groups(classes).iter().map(|g| format!("{:+.1} for {}", g.mean_gain, g.range())).collect();
+        gain_groups(classes).iter().map(|g| format!("{:+.1} for {}", g.mean_gain, g.group.range())).collect();
     let gains = if gains.is_empty() { String::new() } else { format!(" Mean gain: {}.", gains.join(", ")) };
     format!("{} classes by number of candidates: {}.{gains}", classes.len(), counts.join(", "))
 }
@@ -163,7 +164,7 @@ mod tests {
     fn gains_average_only_over_classes_where_they_are_known() {
         let classes = [class(5, Some(1.0)), class(7, Some(3.0)), class(8, None), class(2000, None)];
         let gains = gain_groups(&classes);
-        assert_eq!((gains.len(), gains[0].mean_gain, gains[0].n_classes), (1, 2.0, 2));
+        assert_eq!((gains.len(), gains[0].mean_gain, gains[0].group.n_classes), (1, 2.0, 2));
         let names: Vec<String> = size_groups(&classes).iter().map(short_range).collect();
         assert_eq!(names, ["1–9", "1k+"]);
         let text = describe(&classes);

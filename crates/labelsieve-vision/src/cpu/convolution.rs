@@ -8,7 +8,7 @@
 //!                    in[y·stride + r - padding, x·stride + c - padding, i] · weight[o, i, r, c]
 //! ```
 //!
-//! Images stand in a border of zeros, so no index is ever outside. The sum over c and i runs over consecutive numbers of
+//! Images have a border of zeros, so no index is ever outside. The sum over c and i runs over consecutive numbers of
 //! both images and (packed) weights: a *run*. The gradient by the input is the same sweep with the weights turned round,
 //! one sweep for each position of a pixel relative to the stride. The gradient by the weights sums over pixels instead.
 #![expect(unsafe_code, reason = "tasks write to parts of one output that do not overlap")]
@@ -20,7 +20,7 @@ use super::tensor::Tensor;
 use super::tile::{BLOCK, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
 use crate::network::Shape;
 
-/// Pixels that a weight gradient sums over before it leaves its registers: their slopes fill half the first cache.
+/// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
 
 /// Tasks that a weight gradient is cut into, whatever the number of threads.
@@ -100,8 +100,8 @@ impl Layout {
 }
 
 impl Convolution {
-    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads stands in a border of `input_border`
-    /// zeros, all other tensors in one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
+    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
+    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
     /// where gradients by the input are asked for.
     pub fn new(
         level: Level,
@@ -175,13 +175,13 @@ impl Convolution {
     }
 
     /// The gradient by the input from that by the output; added to what is there if `add`.
-    pub fn backward(&self, slopes: &Tensor, weights: &[f32], add: Accumulate, gradient: &mut Tensor) {
+    pub fn backward(&self, by_output: &Tensor, weights: &[f32], add: Accumulate, by_input: &mut Tensor) {
         for phase in &self.backward {
             if phase.sweep.runs.is_empty() && add == Accumulate::Add {
                 continue;
             }
             let turned = self.turn(weights, phase);
-            phase.sweep.run_into(self.level, slopes, &turned, Finish::default(), add, gradient);
+            phase.sweep.run_into(self.level, by_output, &turned, Finish::default(), add, by_input);
         }
     }
 
@@ -212,7 +212,7 @@ impl Convolution {
     }
 
     /// The gradient by the (packed) weights, written to `gradient`.
-    pub fn weight_gradient(&self, input: &Tensor, slopes: &Tensor, gradient: &mut [f32]) {
+    pub fn weight_gradient(&self, input: &Tensor, by_output: &Tensor, gradient: &mut [f32]) {
         let blocks = self.output.channels / BLOCK;
         let groups = input.images.div_ceil(self.forward.group);
         // Parts depend on sizes alone, so that sums do not depend on the number of threads.
@@ -230,7 +230,7 @@ impl Convolution {
             .collect();
         tasks.into_par_iter().for_each(|(part, block, sums)| {
             for group in part * per_part..((part + 1) * per_part).min(groups) {
-                self.add_weight_gradient(input, slopes, group, block, sums);
+                self.add_weight_gradient(input, by_output, group, block, sums);
             }
         });
         for partial in partial.chunks_exact(gradient.len().max(1)) {
@@ -240,11 +240,11 @@ impl Convolution {
         }
     }
 
-    /// Adds what one group of images has to say about one block of weights.
+    /// Adds the share of one group of images in one block of weights.
     fn add_weight_gradient(
         &self,
         input: &Tensor,
-        slopes: &Tensor,
+        by_output: &Tensor,
         group: usize,
         block: usize,
         sums: &mut [f32],
@@ -253,14 +253,14 @@ impl Convolution {
         let images = sweep.group.min(input.images - group * sweep.group);
         let first = group * sweep.group;
         let input = &input.data[first * input.image_stride()..];
-        let slopes = &slopes.data[first * slopes.image_stride()..];
+        let by_output = &by_output.data[first * by_output.image_stride()..];
         let mut rows = [0.0; CHUNK * BLOCK];
         let pixels = images * sweep.pixels;
         for start in (0..pixels).step_by(CHUNK) {
             let range = start..(start + CHUNK).min(pixels);
             for (row, &at) in rows.chunks_exact_mut(BLOCK).zip(&sweep.output_at[range.clone()]) {
                 let at = at as usize + block * BLOCK;
-                row.copy_from_slice(&slopes[at..at + BLOCK]);
+                row.copy_from_slice(&by_output[at..at + BLOCK]);
             }
             let input_at = &sweep.input_at[range];
             let mut done = 0;
@@ -271,7 +271,7 @@ impl Convolution {
                     // SAFETY: offsets and runs lie inside the input and the sums, as just checked.
                     input: unsafe { input.as_ptr().add(run.shift) },
                     input_at,
-                    slopes: rows.as_ptr(),
+                    by_output: rows.as_ptr(),
                     sums: sums[done * BLOCK..].as_mut_ptr(),
                     depth: run.depth,
                 };
@@ -284,7 +284,7 @@ impl Convolution {
 }
 
 impl BackwardSweep {
-    /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the slopes in `to`.
+    /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the gradients in `to`.
     fn new(
         (y0, x0): (usize, usize),
         to: Layout,
@@ -425,7 +425,7 @@ impl Target {
     /// # Safety
     /// `offset` lies inside the output.
     unsafe fn at(self, offset: usize) -> *mut f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { self.0.add(offset) }
     }
 }

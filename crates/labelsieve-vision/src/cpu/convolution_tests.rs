@@ -35,10 +35,10 @@ struct Naive {
 fn naive(
     input: &Tensor,
     weights: &[f32],
-    slopes: &Tensor,
+    by_output: &Tensor,
     (kernel, stride, padding): (usize, usize, usize),
 ) -> Naive {
-    let (from, to) = (input.shape, slopes.shape);
+    let (from, to) = (input.shape, by_output.shape);
     let mut all = Naive {
         output: vec![0.0; input.images * to.len()],
         by_input: vec![0.0; input.images * from.len()],
@@ -47,7 +47,7 @@ fn naive(
     for image in 0..input.images {
         for (y, x, o) in positions(to) {
             let at = ((image * to.height + y) * to.width + x) * to.channels + o;
-            let slope = get(slopes, image, y as isize, x as isize, o);
+            let gradient = get(by_output, image, y as isize, x as isize, o);
             for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
                 let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
                 let (iy, ix) = (
@@ -56,11 +56,11 @@ fn naive(
                 );
                 let value = get(input, image, iy, ix, i);
                 all.output[at] += value * f64::from(weights[weight]);
-                all.by_weights[weight] += value * slope;
+                all.by_weights[weight] += value * gradient;
                 if (0..from.height as isize).contains(&iy) && (0..from.width as isize).contains(&ix) {
                     let place =
                         ((image * from.height + iy as usize) * from.width + ix as usize) * from.channels + i;
-                    all.by_input[place] += slope * f64::from(weights[weight]);
+                    all.by_input[place] += gradient * f64::from(weights[weight]);
                 }
             }
         }
@@ -89,12 +89,12 @@ fn inner(tensor: &Tensor) -> impl Iterator<Item = f32> {
     })
 }
 
-/// A convolution with random input, weights and slopes, and what the naive loops make of them.
+/// A convolution with random input, weights and gradients by the output, and what the naive loops make of them.
 struct Case {
     geometry: (usize, usize, usize),
     input: Tensor,
     weights: Vec<f32>,
-    slopes: Tensor,
+    by_output: Tensor,
     expected: Naive,
 }
 
@@ -111,21 +111,21 @@ impl Case {
         let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
         let to = Shape { channels: channels.1, height: out(height), width: out(width) };
         let input = random(stream.branch(0), from, images, padding.max(1));
-        let slopes = random(stream.branch(1), to, images, 1);
+        let by_output = random(stream.branch(1), to, images, 1);
         let weights: Vec<f32> = (0..to.channels * from.channels * kernel * kernel)
             .map(|i| stream.branch(2).normal(i as u64))
             .collect();
-        let expected = naive(&input, &weights, &slopes, (kernel, stride, padding));
-        Case { geometry: (kernel, stride, padding), input, weights, slopes, expected }
+        let expected = naive(&input, &weights, &by_output, (kernel, stride, padding));
+        Case { geometry: (kernel, stride, padding), input, weights, by_output, expected }
     }
 
     fn convolution(&self, level: Level) -> Convolution {
-        let (from, to) = (self.input.shape, self.slopes.shape);
-        Convolution::new(level, (from, self.input.border), (to, self.slopes.border), self.geometry)
+        let (from, to) = (self.input.shape, self.by_output.shape);
+        Convolution::new(level, (from, self.input.border), (to, self.by_output.border), self.geometry)
     }
 
     fn check_forward(&self, level: Level) {
-        let (convolution, to, stream) = (self.convolution(level), self.slopes.shape, Stream::new(9));
+        let (convolution, to, stream) = (self.convolution(level), self.by_output.shape, Stream::new(9));
         let packed = convolution.pack(&self.weights);
         assert_eq!(convolution.unpack(&packed), self.weights);
         let mut output = random(stream.branch(0), to, self.input.images, 1); // to be overwritten
@@ -147,7 +147,7 @@ impl Case {
     fn check_weight_gradient(&self, level: Level) {
         let convolution = self.convolution(level);
         let mut gradient = vec![f32::NAN; self.weights.len()];
-        convolution.weight_gradient(&self.input, &self.slopes, &mut gradient);
+        convolution.weight_gradient(&self.input, &self.by_output, &mut gradient);
         let gradient = convolution.unpack(&gradient).into_iter();
         assert_near(gradient, &self.expected.by_weights, &format!("{level}: weight gradient"));
     }
@@ -157,10 +157,10 @@ impl Case {
         let packed = convolution.pack(&self.weights);
         let there = random(Stream::new(8), from, self.input.images, 1);
         let mut gradient = there.clone();
-        convolution.backward(&self.slopes, &packed, Accumulate::Replace, &mut gradient);
+        convolution.backward(&self.by_output, &packed, Accumulate::Replace, &mut gradient);
         assert_near(inner(&gradient), &self.expected.by_input, &format!("{level}: input gradient"));
         let mut gradient = there.clone();
-        convolution.backward(&self.slopes, &packed, Accumulate::Add, &mut gradient);
+        convolution.backward(&self.by_output, &packed, Accumulate::Add, &mut gradient);
         let sum: Vec<f64> =
             self.expected.by_input.iter().zip(inner(&there)).map(|(g, there)| g + f64::from(there)).collect();
         assert_near(inner(&gradient), &sum, &format!("{level}: input gradient, added"));
@@ -217,12 +217,12 @@ fn levels_with_fused_instructions_give_the_same_bits() {
     let all = |level: Level| {
         let convolution = case.convolution(level);
         let packed = convolution.pack(&case.weights);
-        let mut output = Tensor::zeros(3, case.slopes.shape, 1);
+        let mut output = Tensor::zeros(3, case.by_output.shape, 1);
         convolution.forward(&case.input, &packed, Finish::default(), &mut output);
         let mut by_input = Tensor::zeros(3, case.input.shape, 1);
-        convolution.backward(&case.slopes, &packed, Accumulate::Replace, &mut by_input);
+        convolution.backward(&case.by_output, &packed, Accumulate::Replace, &mut by_input);
         let mut by_weights = vec![0.0; packed.len()];
-        convolution.weight_gradient(&case.input, &case.slopes, &mut by_weights);
+        convolution.weight_gradient(&case.input, &case.by_output, &mut by_weights);
         (output.data, by_input.data, by_weights)
     };
     let fused = Level::available().into_iter().filter(|&level| level > Level::PLAIN);

@@ -34,7 +34,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn zero() -> Self::V {
-        // SAFETY: the caller checked for AVX-512; the same for the functions below, whose pointers the caller vouches for.
+        // SAFETY: the caller checked for AVX-512; the same for the functions below, whose pointers the caller guarantees.
         unsafe { std::arch::x86_64::_mm512_setzero_ps() }
     }
 
@@ -80,7 +80,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn zero() -> Self::V {
-        // SAFETY: the caller checked for AVX2; the same for the functions below, whose pointers the caller vouches for.
+        // SAFETY: the caller checked for AVX2; the same for the functions below, whose pointers the caller guarantees.
         unsafe { std::arch::x86_64::_mm256_setzero_ps() }
     }
 
@@ -129,13 +129,13 @@ impl Lanes for Plain {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self::V {
-        // SAFETY: the caller vouches for eight numbers at `from`.
+        // SAFETY: the caller guarantees eight numbers at `from`.
         unsafe { from.cast::<[f32; 8]>().read_unaligned() }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut f32, value: Self::V) {
-        // SAFETY: the caller vouches for room for eight numbers at `to`.
+        // SAFETY: the caller guarantees space for eight numbers at `to`.
         unsafe { to.cast::<[f32; 8]>().write_unaligned(value) }
     }
 

@@ -1,4 +1,4 @@
-//! Networks on the processor.
+//! Networks on the CPU.
 
 mod convolution;
 mod lanes;
@@ -15,13 +15,13 @@ use walk::Walker;
 
 use crate::cosine::cosine_loss_at;
 use crate::error::{Error, Result};
-use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Tally, Targets};
+use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
 use crate::network::{Network, Parameter, Role};
 
-/// The processor, with the threads of the current rayon pool.
-pub struct Cpu;
+/// Makes learners on the CPU, with the threads of the current rayon pool.
+pub struct CpuLearners;
 
-impl Networks for Cpu {
+impl Learners for CpuLearners {
     fn learner(&self, network: &Network, snapshot: &Snapshot) -> Result<Box<dyn Learner>> {
         Ok(Box::new(CpuLearner::new(Level::current(), network, snapshot)?))
     }

@@ -18,7 +18,7 @@ const RUNNING_SHARE: f32 = 0.1;
 pub(super) struct Statistics {
     pub mean: Vec<f32>,
     /// 1 / √(variance + ε).
-    pub sharpness: Vec<f32>,
+    pub inverse_deviation: Vec<f32>,
     variance: Vec<f64>,
     count: usize,
 }
@@ -31,7 +31,7 @@ pub(super) struct Affine<'a> {
 }
 
 impl Statistics {
-    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in the order they stand in.
+    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in their order.
     pub fn of(level: Level, values: &Tensor) -> Statistics {
         let channels = values.shape.channels;
         let sums = sum_over_images(values, |image, sums| {
@@ -45,7 +45,7 @@ impl Statistics {
         let variance: Vec<f64> =
             second.iter().zip(&mean).map(|(sum, mean)| (sum / count as f64 - mean * mean).max(0.0)).collect();
         Statistics {
-            sharpness: variance.iter().map(|v| 1.0 / (*v as f32 + EPSILON).sqrt()).collect(),
+            inverse_deviation: variance.iter().map(|v| 1.0 / (*v as f32 + EPSILON).sqrt()).collect(),
             mean: mean.into_iter().map(|mean| mean as f32).collect(),
             variance,
             count,
@@ -64,7 +64,7 @@ impl Statistics {
     }
 }
 
-/// Sums `2 × channels` numbers over images, each image by itself and then in order.
+/// Sums `2 × channels` numbers over images, each image separately, then in order.
 fn sum_over_images(values: &Tensor, image_sums: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let width = 2 * values.shape.channels;
     let mut sums = vec![0.0; values.images * width];
@@ -102,7 +102,7 @@ fn block(values: &[f32], first: usize) -> &[f32; CHANNELS] {
     values[first..first + CHANNELS].try_into().expect("channels come in blocks")
 }
 
-/// `output = relu((input - mean) * sharpness * scale + shift + add)`, the last two where asked for.
+/// `output = relu((input - mean) * inverse_deviation * scale + shift + add)`, the last two where asked for.
 pub(super) fn forward(
     level: Level,
     input: &Tensor,
@@ -111,31 +111,32 @@ pub(super) fn forward(
     relu: bool,
     output: &mut Tensor,
 ) {
-    let slope: Vec<f32> = affine.scale.iter().zip(&statistics.sharpness).map(|(a, b)| a * b).collect();
+    let factor: Vec<f32> =
+        affine.scale.iter().zip(&statistics.inverse_deviation).map(|(a, b)| a * b).collect();
     let offset: Vec<f32> =
-        affine.shift.iter().zip(&statistics.mean).zip(&slope).map(|((b, mean), a)| b - mean * a).collect();
+        affine.shift.iter().zip(&statistics.mean).zip(&factor).map(|((b, mean), a)| b - mean * a).collect();
     for_each_row(output, |image, y, row| {
-        scale_row(level, input.row(image, y), &slope, &offset, add.map(|add| add.row(image, y)), relu, row);
+        scale_row(level, input.row(image, y), &factor, &offset, add.map(|add| add.row(image, y)), relu, row);
     });
 }
 
 for_this_machine! {
-    fn scale_row(input: &[f32], slope: &[f32], offset: &[f32], add: Option<&[f32]>, relu: bool, output: &mut [f32]) {
-        let channels = slope.len();
+    fn scale_row(input: &[f32], factor: &[f32], offset: &[f32], add: Option<&[f32]>, relu: bool, output: &mut [f32]) {
+        let channels = factor.len();
         let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
         match add {
             Some(add) => {
                 let pixels = output.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
                 for ((output, input), add) in pixels.zip(add.chunks_exact(channels)) {
                     for c in 0..channels {
-                        output[c] = (input[c] * slope[c] + offset[c] + add[c]).max(floor);
+                        output[c] = (input[c] * factor[c] + offset[c] + add[c]).max(floor);
                     }
                 }
             }
             None => {
                 for (output, input) in output.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
                     for c in 0..channels {
-                        output[c] = (input[c] * slope[c] + offset[c]).max(floor);
+                        output[c] = (input[c] * factor[c] + offset[c]).max(floor);
                     }
                 }
             }
@@ -163,59 +164,66 @@ pub(super) struct AffineGradient {
 pub(super) fn backward(
     level: Level,
     saved: &Saved,
-    slopes: &mut Tensor,
+    gradients: &mut Tensor,
     shortcut: Option<(&mut Tensor, Accumulate)>,
 ) -> AffineGradient {
-    let channels = slopes.shape.channels;
-    let Statistics { mean, sharpness, count, .. } = saved.statistics;
+    let channels = gradients.shape.channels;
+    let Statistics { mean, inverse_deviation, count, .. } = saved.statistics;
     if let Some(output) = saved.output {
-        mask(level, output, slopes);
+        mask(level, output, gradients);
     }
     if let Some((shortcut, accumulate)) = shortcut {
-        pass_on(level, slopes, accumulate, shortcut);
+        pass_on(level, gradients, accumulate, shortcut);
     }
-    let sums = sum_over_images(slopes, |image, sums| {
-        for y in 0..slopes.shape.height {
-            add_row_slopes(level, slopes.row(image, y), saved.input.row(image, y), mean, sharpness, sums);
+    let sums = sum_over_images(gradients, |image, sums| {
+        for y in 0..gradients.shape.height {
+            add_row_gradients(
+                level,
+                gradients.row(image, y),
+                saved.input.row(image, y),
+                mean,
+                inverse_deviation,
+                sums,
+            );
         }
     });
     let (shift, scale) = sums.split_at(channels);
-    // dx = scale · sharpness · (g - mean(g) - x̂ mean(g x̂)) = a g + b x + c, channel by channel.
+    // dx = scale · inverse_deviation · (g - mean(g) - x̂ mean(g x̂)) = a g + b x + c, channel by channel.
     let share = 1.0 / *count as f64;
     let mut factors = [vec![0.0; channels], vec![0.0; channels], vec![0.0; channels]];
     for c in 0..channels {
-        let a = f64::from(saved.affine.scale[c]) * f64::from(sharpness[c]);
-        let b = -a * scale[c] * share * f64::from(sharpness[c]);
+        let a = f64::from(saved.affine.scale[c]) * f64::from(inverse_deviation[c]);
+        let b = -a * scale[c] * share * f64::from(inverse_deviation[c]);
         factors[0][c] = a as f32;
         factors[1][c] = b as f32;
         factors[2][c] = (-a * shift[c] * share - b * f64::from(mean[c])) as f32;
     }
-    for_each_row(slopes, |image, y, row| combine_row(level, row, saved.input.row(image, y), &factors));
+    for_each_row(gradients, |image, y, row| combine_row(level, row, saved.input.row(image, y), &factors));
     let to_f32 = |sums: &[f64]| sums.iter().map(|g| *g as f32).collect();
     AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
 }
 
 /// Stops the gradient where the ReLU gave zero.
-fn mask(level: Level, output: &Tensor, slopes: &mut Tensor) {
-    let stride = slopes.image_stride();
-    let images = slopes.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
-    images.for_each(|(slopes, output)| mask_values(level, slopes, output));
+fn mask(level: Level, output: &Tensor, gradients: &mut Tensor) {
+    let stride = gradients.image_stride();
+    let images = gradients.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
+    images.for_each(|(gradients, output)| mask_values(level, gradients, output));
 }
 
 /// Gives the gradient to the shortcut.
-fn pass_on(level: Level, slopes: &Tensor, accumulate: Accumulate, shortcut: &mut Tensor) {
-    let stride = slopes.image_stride();
-    let images = shortcut.data.par_chunks_exact_mut(stride).zip(slopes.data.par_chunks_exact(stride));
-    images.for_each(|(shortcut, slopes)| match accumulate {
-        Accumulate::Replace => shortcut.copy_from_slice(slopes),
-        Accumulate::Add => add_values(level, shortcut, slopes),
+fn pass_on(level: Level, gradients: &Tensor, accumulate: Accumulate, shortcut: &mut Tensor) {
+    let stride = gradients.image_stride();
+    let images = shortcut.data.par_chunks_exact_mut(stride).zip(gradients.data.par_chunks_exact(stride));
+    images.for_each(|(shortcut, gradients)| match accumulate {
+        Accumulate::Replace => shortcut.copy_from_slice(gradients),
+        Accumulate::Add => add_values(level, shortcut, gradients),
     });
 }
 
 for_this_machine! {
-    fn mask_values(slopes: &mut [f32], output: &[f32]) {
-        for (slope, output) in slopes.iter_mut().zip(output) {
-            *slope = if *output > 0.0 { *slope } else { 0.0 };
+    fn mask_values(gradients: &mut [f32], output: &[f32]) {
+        for (gradient, output) in gradients.iter_mut().zip(output) {
+            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
         }
     }
 }
@@ -230,16 +238,16 @@ for_this_machine! {
 
 for_this_machine! {
     /// Adds Σ g and Σ g x̂ of each channel.
-    fn add_row_slopes(slopes: &[f32], input: &[f32], mean: &[f32], sharpness: &[f32], sums: &mut [f64]) {
+    fn add_row_gradients(gradients: &[f32], input: &[f32], mean: &[f32], inverse_deviation: &[f32], sums: &mut [f64]) {
         let channels = mean.len();
         for first in (0..channels).step_by(CHANNELS) {
-            let (mean, sharpness) = (block(mean, first), block(sharpness, first));
+            let (mean, inverse_deviation) = (block(mean, first), block(inverse_deviation, first));
             let (mut plain, mut by_input) = ([0.0f32; CHANNELS], [0.0f32; CHANNELS]);
-            for (slope, input) in slopes.chunks_exact(channels).zip(input.chunks_exact(channels)) {
-                let (slope, input) = (block(slope, first), block(input, first));
+            for (gradient, input) in gradients.chunks_exact(channels).zip(input.chunks_exact(channels)) {
+                let (gradient, input) = (block(gradient, first), block(input, first));
                 for c in 0..CHANNELS {
-                    plain[c] += slope[c];
-                    by_input[c] += slope[c] * (input[c] - mean[c]) * sharpness[c];
+                    plain[c] += gradient[c];
+                    by_input[c] += gradient[c] * (input[c] - mean[c]) * inverse_deviation[c];
                 }
             }
             for c in 0..CHANNELS {
@@ -251,12 +259,12 @@ for_this_machine! {
 }
 
 for_this_machine! {
-    fn combine_row(slopes: &mut [f32], input: &[f32], factors: &[Vec<f32>; 3]) {
+    fn combine_row(gradients: &mut [f32], input: &[f32], factors: &[Vec<f32>; 3]) {
         let [a, b, c] = factors;
         let channels = a.len();
-        for (slope, input) in slopes.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
+        for (gradient, input) in gradients.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
             for i in 0..channels {
-                slope[i] = a[i] * slope[i] + b[i] * input[i] + c[i];
+                gradient[i] = a[i] * gradient[i] + b[i] * input[i] + c[i];
             }
         }
     }

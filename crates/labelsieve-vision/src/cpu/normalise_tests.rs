@@ -92,9 +92,9 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
 
 #[test]
 fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
-    let (input, output, slopes, there) = (random(2), random(3), random(4), random(5));
+    let (input, output, gradients, there) = (random(2), random(3), random(4), random(5));
     let (scale, shift) = affine();
-    let (x, g) = (channels(&input), channels(&slopes));
+    let (x, g) = (channels(&input), channels(&gradients));
     let (passed, before) = (channels(&output), channels(&there));
     for level in Level::available() {
         let statistics = Statistics::of(level, &input);
@@ -104,7 +104,7 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
             let affine = Affine { scale: &scale, shift: &shift };
             let saved =
                 Saved { input: &input, output: relu.then_some(&output), statistics: &statistics, affine };
-            let (mut by_input, mut by_shortcut) = (slopes.clone(), there.clone());
+            let (mut by_input, mut by_shortcut) = (gradients.clone(), there.clone());
             let found = backward(level, &saved, &mut by_input, Some((&mut by_shortcut, accumulate)));
             let (by_input, by_shortcut) = (channels(&by_input), channels(&by_shortcut));
             for c in 0..SHAPE.channels {
@@ -133,14 +133,14 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
 
 #[test]
 fn every_level_gives_the_same_bits() {
-    let (input, add, slopes, (scale, shift)) = (random(6), random(7), random(8), affine());
+    let (input, add, gradients, (scale, shift)) = (random(6), random(7), random(8), affine());
     let all = |level: Level| {
         let statistics = Statistics::of(level, &input);
         let affine = Affine { scale: &scale, shift: &shift };
         let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
         forward(level, &input, (&statistics, affine), Some(&add), true, &mut output);
         let saved = Saved { input: &input, output: Some(&output), statistics: &statistics, affine };
-        let (mut by_input, mut by_shortcut) = (slopes.clone(), add.clone());
+        let (mut by_input, mut by_shortcut) = (gradients.clone(), add.clone());
         let shortcut = Some((&mut by_shortcut, Accumulate::Add));
         let found = backward(level, &saved, &mut by_input, shortcut);
         (output.data, by_input.data, by_shortcut.data, found.scale, found.shift)

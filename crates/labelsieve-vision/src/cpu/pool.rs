@@ -90,21 +90,21 @@ for_this_machine! {
     }
 }
 
-/// Sends each slope to the input that won.
+/// Sends each gradient to the input that won.
 pub(super) fn max_backward(
     level: Level,
-    slopes: &Tensor,
+    by_output: &Tensor,
     winners: &[u8],
     windows: Windows,
-    gradient: &mut Tensor,
+    by_input: &mut Tensor,
 ) {
-    let (shape, channels, from) = (slopes.shape, slopes.shape.channels, gradient.shape);
-    let (origin, stride, image_stride) = (gradient.origin(), gradient.row_stride(), gradient.image_stride());
-    gradient.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, gradient)| {
-        gradient.fill(0.0);
+    let (shape, channels, from) = (by_output.shape, by_output.shape.channels, by_input.shape);
+    let (origin, stride, image_stride) = (by_input.origin(), by_input.row_stride(), by_input.image_stride());
+    by_input.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, by_input)| {
+        by_input.fill(0.0);
         for y in 0..shape.height {
             for x in 0..shape.width {
-                let slopes = &slopes.row(image, y)[x * channels..][..channels];
+                let by_output = &by_output.row(image, y)[x * channels..][..channels];
                 let winners =
                     &winners[((image * shape.height + y) * shape.width + x) * channels..][..channels];
                 for row in windows.inside(y, from.height) {
@@ -113,7 +113,7 @@ pub(super) fn max_backward(
                             + (y * windows.stride + row - windows.padding) * stride
                             + (x * windows.stride + column - windows.padding) * channels;
                         let tap = (row * windows.kernel + column) as u8;
-                        add_where(level, slopes, winners, tap, &mut gradient[at..][..channels]);
+                        add_where(level, by_output, winners, tap, &mut by_input[at..][..channels]);
                     }
                 }
             }
@@ -122,9 +122,9 @@ pub(super) fn max_backward(
 }
 
 for_this_machine! {
-    fn add_where(slopes: &[f32], winners: &[u8], tap: u8, gradient: &mut [f32]) {
-        for ((gradient, slope), winner) in gradient.iter_mut().zip(slopes).zip(winners) {
-            *gradient += if *winner == tap { *slope } else { 0.0 };
+    fn add_where(by_output: &[f32], winners: &[u8], tap: u8, by_input: &mut [f32]) {
+        for ((by_input, by_output), winner) in by_input.iter_mut().zip(by_output).zip(winners) {
+            *by_input += if *winner == tap { *by_output } else { 0.0 };
         }
     }
 }
@@ -144,14 +144,14 @@ pub(super) fn mean_forward(input: &Tensor) -> Vec<f32> {
     means
 }
 
-/// Every pixel gets its share of the slope.
-pub(super) fn mean_backward(slopes: &[f32], gradient: &mut Tensor) {
+/// Every pixel gets its share of the gradient.
+pub(super) fn mean_backward(by_output: &[f32], by_input: &mut Tensor) {
     let (channels, share) =
-        (gradient.shape.channels, 1.0 / (gradient.shape.height * gradient.shape.width) as f32);
-    for_each_row(gradient, |image, _, row| {
-        let slopes = &slopes[image * channels..][..channels];
+        (by_input.shape.channels, 1.0 / (by_input.shape.height * by_input.shape.width) as f32);
+    for_each_row(by_input, |image, _, row| {
+        let by_output = &by_output[image * channels..][..channels];
         for pixel in row.chunks_exact_mut(channels) {
-            pixel.iter_mut().zip(slopes).for_each(|(gradient, slope)| *gradient = slope * share);
+            pixel.iter_mut().zip(by_output).for_each(|(by_input, by_output)| *by_input = by_output * share);
         }
     });
 }

@@ -21,7 +21,7 @@ fn at(tensor: &Tensor, image: usize, (y, x): (usize, usize), channel: usize) -> 
 }
 
 #[test]
-fn the_largest_of_each_window_comes_out_and_gets_the_slope_at_every_level() {
+fn the_largest_of_each_window_comes_out_and_gets_the_gradient_at_every_level() {
     for (i, (height, width, kernel, stride, padding)) in
         [(7, 9, 3, 2, 1), (8, 6, 2, 2, 0), (5, 5, 3, 1, 1), (2, 3, 3, 2, 1)].into_iter().enumerate()
     {
@@ -29,7 +29,7 @@ fn the_largest_of_each_window_comes_out_and_gets_the_slope_at_every_level() {
         let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
         let from = Shape { channels: 64, height, width };
         let to = Shape { channels: 64, height: out(height), width: out(width) };
-        let (input, slopes) = (random(i as u64, 2, from), random(90 + i as u64, 2, to));
+        let (input, by_output) = (random(i as u64, 2, from), random(90 + i as u64, 2, to));
         let mut expected = Tensor::zeros(2, to, 1);
         let mut by_input = Tensor::zeros(2, from, 1);
         for_each_row(&mut expected, |image, y, row| {
@@ -39,19 +39,19 @@ fn the_largest_of_each_window_comes_out_and_gets_the_slope_at_every_level() {
             }
         });
         for (image, y) in (0..2).flat_map(|image| (0..to.height).map(move |y| (image, y))) {
-            for (i, slope) in slopes.row(image, y).iter().enumerate() {
+            for (i, gradient) in by_output.row(image, y).iter().enumerate() {
                 let (row, column) = first_largest(&input, image, (y, i / 64), windows, i % 64);
                 let place = by_input.row_start(image, row) + column * 64 + i % 64;
-                by_input.data[place] += slope;
+                by_input.data[place] += gradient;
             }
         }
         for level in Level::available() {
             let (mut output, mut winners) = (random(7, 2, to), Vec::new());
             max_forward(level, &input, windows, &mut output, &mut winners);
             assert_eq!(output.data, expected.data, "{level}");
-            let mut gradient = random(8, 2, from); // to be overwritten
-            max_backward(level, &slopes, &winners, windows, &mut gradient);
-            assert_eq!(gradient.data, by_input.data, "{level}");
+            let mut found = random(8, 2, from); // to be overwritten
+            max_backward(level, &by_output, &winners, windows, &mut found);
+            assert_eq!(found.data, by_input.data, "{level}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) const CHANNELS: usize = 32;
 
 /// The values of one layer for a batch: image by image, row by row, pixel by pixel, channel by channel.
 ///
-/// Every image stands in a border of zeros, so that a window that leaves the image reads zeros instead of asking where it
+/// Every image has a border of zeros, so that a window that leaves the image reads zeros instead of asking where it
 /// is. Nothing ever writes to the border.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {

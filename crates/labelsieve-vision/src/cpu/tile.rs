@@ -1,6 +1,6 @@
 //! The two inner loops of every convolution. Both keep a tile of sums in registers.
 //!
-//! Numbers of one row of a window stand one after the other in memory (kernel columns × channels), since images are
+//! The numbers of one row of a window are contiguous in memory (kernel columns × channels), since images are
 //! stored pixel by pixel. So a window of height h is h *runs*, and a convolution is, for each output pixel, a sum over
 //! runs of (numbers of the run) × (rows of 32 weights). No window is ever copied out.
 #![expect(
@@ -64,7 +64,7 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
             ($($n:literal)*) => {
                 match tile.input_at.len() {
                     0 => (),
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: as the caller guarantees.
                     $($n => unsafe { pixels::<Avx512, 2, $n>(tile, 0) },)*
                     n => unreachable!("a tile has at most {PIXELS} pixels, not {n}"),
                 }
@@ -75,11 +75,11 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(tile: &PixelTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { pixels_by::<Avx2, 4, 2>(tile) }
     }
     debug_assert!(tile.input_at.len() <= PIXELS && tile.input_at.len() == tile.output_at.len());
-    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
+    // SAFETY: as the caller guarantees; the machine has the instructions of every `Level` there is.
     unsafe {
         match level.instructions() {
             #[cfg(target_arch = "x86_64")]
@@ -95,7 +95,7 @@ pub(super) unsafe fn pixel_tile(level: Level, tile: &PixelTile) {
 #[inline(always)]
 unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) {
     let (n, mut first) = (tile.input_at.len(), 0);
-    // SAFETY: as the caller vouches; pixels stay below `n`.
+    // SAFETY: as the caller guarantees; pixels stay below `n`.
     unsafe {
         while first + M <= n {
             pixels::<L, R, M>(tile, first);
@@ -111,7 +111,7 @@ unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) 
 /// `M` pixels from the `first`, `R` registers of channels each.
 #[inline(always)]
 unsafe fn pixels<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile, first: usize) {
-    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    // SAFETY: all offsets lie inside their buffers, as the caller guarantees.
     unsafe {
         let mut sums = [[L::zero(); R]; M];
         if !tile.bias.is_null() {
@@ -159,12 +159,12 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile, fir
 }
 
 /// What a tile of weight gradients reads: `depth` rows of 32 sums at `sums`, each the sum over pixels of
-/// `input[input_at[p] + row] * slopes[p]`.
+/// `input[input_at[p] + row] * by_output[p]`.
 pub(super) struct WeightTile<'a> {
     pub input: *const f32,
     pub input_at: &'a [u32],
-    /// One row of 32 slopes per pixel.
-    pub slopes: *const f32,
+    /// One row of 32 gradients per pixel.
+    pub by_output: *const f32,
     /// Added to.
     pub sums: *mut f32,
     pub depth: usize,
@@ -173,22 +173,22 @@ pub(super) struct WeightTile<'a> {
 /// Adds the gradients of `depth` rows of 32 weights.
 ///
 /// # Safety
-/// `input + input_at[p] + depth` lies inside the input for each pixel, `slopes` holds 32 numbers per pixel and `sums` 32
+/// `input + input_at[p] + depth` lies inside the input for each pixel, `by_output` holds 32 numbers per pixel and `sums` 32
 /// per row; nothing else writes to the sums meanwhile.
 pub(super) unsafe fn weight_tile(level: Level, tile: &WeightTile) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512(tile: &WeightTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { weight_rows::<Avx512, 2, 12>(tile) }
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2(tile: &WeightTile) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { weight_rows::<Avx2, 4, 2>(tile) }
     }
-    // SAFETY: as the caller vouches; the machine has the instructions of every `Level` there is.
+    // SAFETY: as the caller guarantees; the machine has the instructions of every `Level` there is.
     unsafe {
         match level.instructions() {
             #[cfg(target_arch = "x86_64")]
@@ -223,16 +223,16 @@ unsafe fn weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTil
 
 #[inline(always)]
 unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &WeightTile, first: usize) {
-    // SAFETY: all offsets lie inside their buffers, as the caller vouches.
+    // SAFETY: all offsets lie inside their buffers, as the caller guarantees.
     unsafe {
         let mut sums = [[L::zero(); R]; M];
-        let mut slopes = tile.slopes;
+        let mut by_output = tile.by_output;
         let input = tile.input.add(first);
         for &at in tile.input_at {
             let input = input.add(at as usize);
             let mut row = [L::zero(); R];
             for (r, row) in row.iter_mut().enumerate() {
-                *row = L::load(slopes.add(r * L::N));
+                *row = L::load(by_output.add(r * L::N));
             }
             for (j, sums) in sums.iter_mut().enumerate() {
                 let a = *input.add(j);
@@ -240,7 +240,7 @@ unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize>(tile: &Weig
                     *sum = L::add_scaled(*sum, a, row);
                 }
             }
-            slopes = slopes.add(BLOCK);
+            by_output = by_output.add(BLOCK);
         }
         for (j, sums) in sums.into_iter().enumerate() {
             for (r, sum) in sums.into_iter().enumerate() {

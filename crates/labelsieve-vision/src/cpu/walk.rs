@@ -43,7 +43,7 @@ struct Folded {
     bias: Vec<f32>,
 }
 
-/// Tensors that are not in use, to be used again: fresh memory is dear.
+/// Tensors that are not in use, to be used again: allocating is expensive.
 #[derive(Default)]
 struct TensorPool(HashMap<(usize, Shape), Vec<Tensor>>);
 
@@ -163,26 +163,26 @@ impl Walker {
         let mut gradient = vec![0.0; self.n_numbers];
         let network = self.network.clone();
         let n = memory.image.as_ref().map_or(0, |image| image.images);
-        let mut slopes: Vec<Option<Tensor>> = network.nodes().iter().map(|_| None).collect();
+        let mut by_output: Vec<Option<Tensor>> = network.nodes().iter().map(|_| None).collect();
         for (position, node) in network.nodes().iter().enumerate().rev() {
-            let own = slopes[position].take();
+            let own = by_output[position].take();
             match (node.layer, own, node.input) {
                 (Layer::MeanPool, _, Value::Node(input)) => {
                     let mut by_input = self.pool.take(n, node.input_shape);
                     pool::mean_backward(by_features, &mut by_input);
-                    slopes[input] = Some(by_input);
+                    by_output[input] = Some(by_input);
                 }
                 (Layer::Flatten, _, Value::Node(input)) => {
                     let mut by_input = self.pool.take(n, node.input_shape);
                     pool::unflatten(by_features, &mut by_input);
-                    slopes[input] = Some(by_input);
+                    by_output[input] = Some(by_input);
                 }
                 (Layer::MaxPool { kernel, stride, padding }, Some(own), Value::Node(input)) => {
                     let mut by_input = self.pool.take(n, node.input_shape);
                     let windows = Windows { kernel, stride, padding };
                     pool::max_backward(self.level, &own, &memory.winners[&position], windows, &mut by_input);
                     self.pool.give(own);
-                    slopes[input] = Some(by_input);
+                    by_output[input] = Some(by_input);
                 }
                 (Layer::Normalise { add, relu }, Some(mut own), Value::Node(input)) => {
                     let [scale, shift, ..] = self.four(position);
@@ -194,7 +194,7 @@ impl Walker {
                     };
                     let mut shortcut = match add {
                         Some(Value::Node(from)) => {
-                            let (there, how) = self.accumulator(&mut slopes[from], n, node.shape);
+                            let (there, how) = self.accumulator(&mut by_output[from], n, node.shape);
                             Some((from, there, how))
                         }
                         _ => None,
@@ -206,20 +206,20 @@ impl Walker {
                         shortcut.as_mut().map(|(_, tensor, how)| (tensor, *how)),
                     );
                     if let Some((from, tensor, _)) = shortcut {
-                        slopes[from] = Some(tensor);
+                        by_output[from] = Some(tensor);
                     }
                     gradient[scale].copy_from_slice(&affine.scale);
                     gradient[shift].copy_from_slice(&affine.shift);
-                    slopes[input] = Some(own);
+                    by_output[input] = Some(own);
                 }
                 (Layer::Convolution { .. }, Some(own), input) => {
                     let convolution = &self.convolutions[&position];
                     let range = self.ranges[position][0].clone();
                     convolution.weight_gradient(memory.value(input), &own, &mut gradient[range.clone()]);
                     if let Value::Node(from) = input {
-                        let (mut by_input, how) = self.accumulator(&mut slopes[from], n, node.input_shape);
+                        let (mut by_input, how) = self.accumulator(&mut by_output[from], n, node.input_shape);
                         self.convolutions[&position].backward(&own, &values[range], how, &mut by_input);
-                        slopes[from] = Some(by_input);
+                        by_output[from] = Some(by_input);
                     }
                     self.pool.give(own);
                 }
@@ -349,13 +349,13 @@ impl Walker {
         let mut tensor = Tensor::zeros(images.len(), shape, self.image_border);
         let row_len = shape.width * 3;
         let (mean, deviation) = (self.network.mean, self.network.deviation);
-        let slope = deviation.map(|deviation| 1.0 / (255.0 * deviation));
+        let factor = deviation.map(|deviation| 1.0 / (255.0 * deviation));
         let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
         for_each_row(&mut tensor, |image, y, row| {
             let bytes = &images.pixels()[(image * shape.height + y) * row_len..][..row_len];
             for (pixel, bytes) in row.chunks_exact_mut(3).zip(bytes.chunks_exact(3)) {
                 for c in 0..3 {
-                    pixel[c] = f32::from(bytes[c]) * slope[c] + offset[c];
+                    pixel[c] = f32::from(bytes[c]) * factor[c] + offset[c];
                 }
             }
         });

@@ -29,7 +29,7 @@ pub(crate) struct Taken {
 }
 
 impl Budget {
-    /// The one of this process: room for the largest image, and more on machines with many cores.
+    /// The one of this process: enough for the largest image, and more on machines with many cores.
     pub(super) fn shared() -> &'static Budget {
         static SHARED: OnceLock<Budget> = OnceLock::new();
         SHARED

@@ -28,7 +28,7 @@ pub struct Encoded {
 /// Why a source has no bytes to hand over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// In words.
+    /// As a message.
     pub reason: String,
     /// Whether an image is missing, or the rest of a file.
     pub cause: Cause,
@@ -60,7 +60,7 @@ pub enum Cause {
 /// What to do about images that cannot be read or decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDamage {
-    /// List them and go on.
+    /// List them and continue.
     #[default]
     Skip,
     /// Stop at the first.

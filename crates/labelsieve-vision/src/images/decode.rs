@@ -127,7 +127,7 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<RgbImage, DecodeErr
     Ok(decode_for(bytes, limits, &|_, _| 0)?.0)
 }
 
-/// The same for an image that something is made of, which takes memory too: `afterwards` says how much for a height and
+/// The same for an image that is processed further, which takes memory too: `afterwards` says how much for a height and
 /// width. That memory is there until what comes with the image is dropped.
 pub(crate) fn decode_for(
     bytes: &[u8],

@@ -67,7 +67,7 @@ impl Layout {
     }
 }
 
-/// What the head says, if the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot stand
+/// What the head says, if the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot be
 /// together; a preview in the head, which has an end mark of its own, is stepped over.
 fn layout(bytes: &[u8]) -> Option<Layout> {
     let (mut at, mut layout) = (2, Layout::default());

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 pub use recipe::{Preset, Rates, Recipe};
 pub use sampler::Sampler;
 
+use crate::cosine::length;
 use crate::error::{Error, Result};
 use crate::images::{Dataset, Prefetch, View};
-use crate::learner::{Batch, Learner, Networks, ScaleRule, Sgd, Snapshot, Targets};
+use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Targets};
 use crate::network::{Network, Role};
 use labelsieve::random::Stream;
+use labelsieve::unit_rows;
 
 /// Batches that are prepared ahead of the network.
 const AHEAD: usize = 3;
@@ -93,8 +95,8 @@ pub struct Epoch {
     pub validation: Option<f64>,
 }
 
-/// Everything needed to go on after an epoch as if nothing had happened: random numbers are drawn by position, so they
-/// need no state.
+/// Everything needed to resume after an epoch as if uninterrupted: random numbers are drawn by position, so they need no
+/// state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The network.
@@ -110,7 +112,7 @@ impl Checkpoint {
     }
 }
 
-/// Who wants to know how it goes.
+/// Follows a training.
 pub trait Watcher {
     /// An epoch begins: its number from 1, and how many batches it has.
     fn epoch_starts(&mut self, epoch: usize, batches: usize);
@@ -122,8 +124,8 @@ pub trait Watcher {
 
 /// A training: which network learns what, how, on which device.
 pub struct Training<'a> {
-    /// The device.
-    pub networks: &'a dyn Networks,
+    /// Makes the learner on the device.
+    pub learners: &'a dyn Learners,
     /// The network.
     pub network: &'a Network,
     /// What it learns from.
@@ -145,7 +147,7 @@ impl Training<'_> {
         let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
         let weights = self.weights();
         let mut checkpoint = start;
-        let mut learner = self.networks.learner(self.network, &checkpoint.snapshot)?;
+        let mut learner = self.learners.learner(self.network, &checkpoint.snapshot)?;
         let first = checkpoint.epochs.len();
         let batches_per_epoch = self.recipe.batches(self.examples.rows.len());
         let mut batches = self.batches(&sampler, first)?;
@@ -156,7 +158,7 @@ impl Training<'_> {
                 Sgd { rate, momentum: self.recipe.momentum, decay: self.recipe.decay, scale: self.scale };
             for _ in 0..batches_per_epoch {
                 let Some(next) = batches.next() else {
-                    return Err(Error::Device("the batches ended early".to_owned()));
+                    return Err(Error::Device("internal error: the batches ended early".to_owned()));
                 };
                 let (batch, rows) = next?;
                 let classes: Vec<u32> = rows.iter().map(|&row| self.examples.classes[row]).collect();
@@ -236,7 +238,8 @@ pub fn accuracy(
     images: &Dataset,
 ) -> Result<f64> {
     let weights = snapshot.class_weights(network)?;
-    let (unit, dim) = (unit_rows(weights, network.dim()), network.dim());
+    let dim = network.dim();
+    let (unit, _) = unit_rows(weights, dim, length);
     let input = network.input();
     let size = (input.height, input.width);
     let rows: Vec<usize> = (0..images.len()).collect();
@@ -252,15 +255,6 @@ pub fn accuracy(
         }
     }
     Ok(correct as f64 / images.len().max(1) as f64)
-}
-
-fn unit_rows(rows: &[f32], dim: usize) -> Vec<f32> {
-    rows.chunks_exact(dim)
-        .flat_map(|row| {
-            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-12);
-            row.iter().map(move |x| x / length)
-        })
-        .collect()
 }
 
 impl Snapshot {

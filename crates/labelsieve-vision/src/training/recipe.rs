@@ -49,7 +49,7 @@ impl Rates {
     }
 }
 
-/// More images than any device holds at once: a slip of the keyboard, not a wish.
+/// More images than any device holds at once: a typo.
 const LARGEST_BATCH: usize = 1 << 16;
 
 /// More epochs would take centuries.

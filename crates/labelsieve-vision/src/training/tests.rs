@@ -1,6 +1,6 @@
 use super::*;
 use crate::architecture::{Architecture, Stem};
-use crate::cpu::Cpu;
+use crate::cpu::CpuLearners;
 use crate::images::{Augmentation, DatasetOptions, Encoded};
 
 /// Two classes of 16×16 images: dark on the left, or dark on the right, with noise.
@@ -61,7 +61,7 @@ fn train(start: Option<Checkpoint>, epochs: usize, log: &mut Log) -> Checkpoint 
     let examples = Examples::all(Arc::new(images(1, 24)));
     let start = start.unwrap_or_else(|| Checkpoint::start(Snapshot::initial(&network, 2, 5)));
     let training = Training {
-        networks: &Cpu,
+        learners: &CpuLearners,
         network: &network,
         examples: &examples,
         validation: Some(&images(2, 20)),
@@ -99,7 +99,7 @@ fn eq_6_weighs_examples_by_their_relevance_within_the_class() {
         images: Arc::new(images(1, 4)),
     };
     let training = Training {
-        networks: &Cpu,
+        learners: &CpuLearners,
         network: &network,
         examples: &examples,
         validation: None,
@@ -126,7 +126,8 @@ fn a_network_takes_another_classifier_and_keeps_the_rest() {
     assert_eq!(other.class_weights(&network).unwrap(), weights);
     assert_eq!(other.scale(&network).unwrap(), 7.0);
     let batch = images(1, 2).evaluation_batch(&[0, 1], (16, 16), View::for_images(16, 16)).unwrap();
-    let features = |snapshot: &Snapshot| Cpu.learner(&network, snapshot).unwrap().features(&batch).unwrap();
+    let features =
+        |snapshot: &Snapshot| CpuLearners.learner(&network, snapshot).unwrap().features(&batch).unwrap();
     assert_eq!(features(&snapshot), features(&other));
     assert!(snapshot.with_classifier(&network, &weights[1..], 7.0).is_err());
 }

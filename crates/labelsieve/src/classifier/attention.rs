@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::cosine::unit_rows;
+use super::cosine::length;
 use super::{WeightMatrix, WeightedClass, prototype};
 use crate::error::{Error, Result, check};
-use crate::features::Features;
+use crate::features::{Features, unit_rows};
 use crate::kernels::{add_scaled, product_with_transposed};
 use crate::random::Stream;
 
@@ -25,7 +25,7 @@ pub struct Attention {
     base: WeightMatrix,
 }
 
-/// What the generator learns. Its slopes have the same shape.
+/// What the generator learns. Its gradients have the same shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionParameters {
     /// φ_q, d×d: row o makes number o of the query.
@@ -78,7 +78,7 @@ impl AttentionParameters {
 }
 
 impl Attention {
-    /// A generator over the weights of base classes; refuses shapes that disagree and numbers that are none.
+    /// A generator over the weights of base classes; refuses shapes that disagree and numbers that are not finite.
     pub fn new(parameters: AttentionParameters, base: WeightMatrix) -> Result<Attention> {
         let (n_base, dim) = (base.weights().len(), base.weights().dim());
         check(n_base >= 2, "base classes", "at least 2", n_base)?;
@@ -148,7 +148,7 @@ pub(super) struct Shares {
 
 impl<'a> Lookup<'a> {
     pub(super) fn new(parameters: &'a AttentionParameters, base: &'a WeightMatrix) -> Lookup<'a> {
-        let (unit_keys, key_lengths) = unit_rows(&parameters.keys, base.weights().dim());
+        let (unit_keys, key_lengths) = unit_rows(&parameters.keys, base.weights().dim(), length);
         Lookup { parameters, base, unit_keys, key_lengths }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Lookup<'a> {
         let (n_base, dim) = (self.base.weights().len(), self.base.weights().dim());
         let mut queries = vec![0f32; rows.len()];
         product_with_transposed(rows, &self.parameters.query, &mut queries, dim);
-        let (unit_queries, query_lengths) = unit_rows(&queries, dim);
+        let (unit_queries, query_lengths) = unit_rows(&queries, dim, length);
         let mut cosines = vec![0f32; query_lengths.len() * n_base];
         product_with_transposed(&unit_queries, &self.unit_keys, &mut cosines, dim);
         let mut shares = cosines.clone();

@@ -60,11 +60,11 @@ fn assert_parameters_close(
 }
 
 #[test]
-fn loss_and_slope_of_a_step_agree_with_pytorch() {
+fn loss_and_gradient_of_a_step_agree_with_pytorch() {
     let Golden { base, sets, start, episodes, json, .. } = golden();
-    let (loss, slope) = mean_slope(&start, &base, &sets, &episodes[0]);
+    let (loss, gradient) = mean_gradient(&start, &base, &sets, &episodes[0]);
     assert!((loss - json["loss_f64"].as_f64().unwrap()).abs() < 1e-5, "{loss}");
-    assert_parameters_close(slope, parameters(&json["slope_f64"]), 2e-6);
+    assert_parameters_close(gradient, parameters(&json["gradient_f64"]), 2e-6);
 }
 
 #[test]
@@ -89,20 +89,20 @@ fn generated_weights_agree_with_pytorch_when_examples_are_weighted() {
 }
 
 #[test]
-fn the_slope_is_what_finite_differences_say() {
+fn the_gradient_is_what_finite_differences_say() {
     let Golden { base, sets, start, episodes, .. } = golden();
-    let (_, mut slope) = mean_slope(&start, &base, &sets, &episodes[0]);
+    let (_, mut gradient) = mean_gradient(&start, &base, &sets, &episodes[0]);
     const STEP: f32 = 4e-3; // f32 losses: smaller steps drown in rounding
     for part in 0..5 {
-        let len = slope.slices_mut()[part].len();
+        let len = gradient.slices_mut()[part].len();
         for i in (0..len).step_by((len / 12).max(1)) {
             let loss_at = |shift: f32| {
                 let mut moved = start.clone();
                 moved.slices_mut()[part][i] += shift;
-                mean_slope(&moved, &base, &sets, &episodes[0]).0
+                mean_gradient(&moved, &base, &sets, &episodes[0]).0
             };
             let expected = (loss_at(STEP) - loss_at(-STEP)) / f64::from(2.0 * STEP);
-            let found = f64::from(slope.slices_mut()[part][i]);
+            let found = f64::from(gradient.slices_mut()[part][i]);
             assert!((found - expected).abs() < 3e-4, "part {part}, number {i}: {found}, {expected}");
         }
     }

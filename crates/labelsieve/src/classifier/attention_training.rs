@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WeightMatrix;
 use super::attention::{Attention, AttentionParameters, Lookup};
-use super::attention_slope::{episode_slope, sum_slopes};
+use super::attention_gradient::{episode_gradient, sum_gradients};
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::random::Stream;
@@ -86,11 +86,11 @@ impl AttentionTraining {
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
-        check((0.0..1.0).contains(&self.momentum), "momentum", "a number from 0 to below 1", self.momentum)?;
-        check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a number from 0 on", self.decay)
+        check((0.0..1.0).contains(&self.momentum), "momentum", "a number in [0, 1)", self.momentum)?;
+        check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
-    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` hears each
+    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` gets each
     /// step's number, from 1, and loss.
     pub fn train(
         &self,
@@ -177,13 +177,13 @@ impl Descent {
         rate: f32,
         settings: &AttentionTraining,
     ) -> f64 {
-        let (loss, mut slope) = mean_slope(&self.parameters, base, sets, episodes);
+        let (loss, mut gradient) = mean_gradient(&self.parameters, base, sets, episodes);
         let all = self.parameters.slices_mut().into_iter().zip(self.velocity.slices_mut());
-        for ((parameters, velocity), slope) in all.zip(slope.slices_mut()) {
+        for ((parameters, velocity), gradient) in all.zip(gradient.slices_mut()) {
             let pieces = parameters.par_chunks_mut(PIECE).zip(velocity.par_chunks_mut(PIECE));
-            pieces.zip(slope.par_chunks_mut(PIECE)).for_each(|((parameters, velocity), slope)| {
-                for ((parameter, velocity), slope) in parameters.iter_mut().zip(velocity).zip(slope) {
-                    *velocity = settings.momentum * *velocity + *slope + settings.decay * *parameter;
+            pieces.zip(gradient.par_chunks_mut(PIECE)).for_each(|((parameters, velocity), gradient)| {
+                for ((parameter, velocity), gradient) in parameters.iter_mut().zip(velocity).zip(gradient) {
+                    *velocity = settings.momentum * *velocity + *gradient + settings.decay * *parameter;
                     *parameter -= rate * *velocity;
                 }
             });
@@ -192,8 +192,8 @@ impl Descent {
     }
 }
 
-/// The mean loss of some episodes and its slope; a thread each, added up in order.
-pub(super) fn mean_slope(
+/// The mean loss of some episodes and its gradient; a thread each, added up in order.
+pub(super) fn mean_gradient(
     parameters: &AttentionParameters,
     base: &WeightMatrix,
     sets: &[Features],
@@ -201,9 +201,9 @@ pub(super) fn mean_slope(
 ) -> (f64, AttentionParameters) {
     let lookup = Lookup::new(parameters, base);
     let share = 1.0 / episodes.len() as f32;
-    let parts = episodes.par_iter().map(|episode| episode_slope(&lookup, sets, episode, share)).collect();
-    let (loss, slope) = sum_slopes(parameters, parts, base.weights().dim());
-    (loss * f64::from(share), slope)
+    let parts = episodes.par_iter().map(|episode| episode_gradient(&lookup, sets, episode, share)).collect();
+    let (loss, gradient) = sum_gradients(parameters, parts, base.weights().dim());
+    (loss * f64::from(share), gradient)
 }
 
 #[cfg(test)]

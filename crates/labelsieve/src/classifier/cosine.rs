@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Result, check};
-use crate::features::Features;
+use crate::features::{Features, unit_rows};
 use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
 use crate::random::Stream;
 use crate::watch::Watch;
@@ -58,7 +58,7 @@ impl Cosine {
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
-        check((0.0..1.0).contains(&self.momentum), "momentum", "a number from 0 to below 1", self.momentum)?;
+        check((0.0..1.0).contains(&self.momentum), "momentum", "a number in [0, 1)", self.momentum)?;
         check(self.scale > 0.0 && self.scale.is_finite(), "scale", "a positive number", self.scale)
     }
 
@@ -173,35 +173,35 @@ impl Step {
     fn take<'e, 'x: 'e>(&mut self, batch: impl Iterator<Item = &'e Example<'x>>, rate: f32) {
         let batch: Vec<&Example> = batch.collect();
         let size = self.weights.len();
-        let (unit, lengths) = unit_rows(&self.weights, self.dim);
+        let (unit, lengths) = unit_rows(&self.weights, self.dim, length);
         let (dim, scale) = (self.dim, self.scale);
         let n = batch.len() as f32;
         self.partial.par_chunks_exact_mut(size).zip(batch.par_chunks(batch.len().div_ceil(PARTS))).for_each(
             |(partial, part)| {
                 partial.fill(0.0);
-                add_slope(part, &unit, dim, scale, n, partial);
+                add_gradient(part, &unit, dim, scale, n, partial);
             },
         );
         let n_parts = batch.chunks(batch.len().div_ceil(PARTS)).len();
-        let mut slope = self.partial[..size].to_vec();
+        let mut gradient = self.partial[..size].to_vec();
         for partial in self.partial[size..n_parts * size].chunks_exact(size) {
-            add(&mut slope, partial);
+            add(&mut gradient, partial);
         }
-        let rows = slope.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
-        rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
-        for ((weight, velocity), slope) in self.weights.iter_mut().zip(&mut self.velocity).zip(&slope) {
-            *velocity = self.momentum * *velocity + slope;
+        let rows = gradient.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
+        rows.for_each(|((gradient, unit), &length)| through_normalisation(gradient, unit, length));
+        for ((weight, velocity), gradient) in self.weights.iter_mut().zip(&mut self.velocity).zip(&gradient) {
+            *velocity = self.momentum * *velocity + gradient;
             *weight -= rate * *velocity;
         }
     }
 }
 
-/// Adds the slope of the batch's mean loss with respect to Ŵ (K×d).
-fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, slope: &mut [f32]) {
+/// Adds the gradient of the batch's mean loss with respect to Ŵ (K×d).
+fn add_gradient(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, gradient: &mut [f32]) {
     let k = unit.len() / dim;
     let mut rows = Vec::with_capacity(part.len() * dim);
     part.iter().for_each(|example| rows.extend_from_slice(example.row));
-    let mut errors = vec![0f32; part.len() * k]; // B×K: cosines, then slopes of the logits
+    let mut errors = vec![0f32; part.len() * k]; // B×K: cosines, then gradients of the logits
     product_with_transposed(&rows, unit, &mut errors, dim);
     for (errors, example) in errors.chunks_exact_mut(k).zip(part) {
         errors.iter_mut().for_each(|e| *e *= scale);
@@ -210,23 +210,22 @@ fn add_slope(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, sl
         let weight = example.weight * scale / n;
         errors.iter_mut().for_each(|e| *e *= weight);
     }
-    add_transposed_product(&errors, &rows, slope, k, dim);
+    add_transposed_product(&errors, &rows, gradient, k, dim);
 }
 
-/// The slope with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
-pub(super) fn through_normalisation(slope: &mut [f32], unit: &[f32], length: f32) {
-    let along = dot(slope, unit);
+/// The gradient with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
+pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
+    let along = dot(gradient, unit);
     let shrink = if length > 0.0 { 1.0 / length } else { 0.0 };
-    slope.iter_mut().zip(unit).for_each(|(slope, unit)| *slope = (*slope - along * unit) * shrink);
+    gradient
+        .iter_mut()
+        .zip(unit)
+        .for_each(|(gradient, unit)| *gradient = (*gradient - along * unit) * shrink);
 }
 
-pub(super) fn unit_rows(weights: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-    let lengths: Vec<f32> = weights.chunks_exact(dim).map(|row| dot(row, row).sqrt()).collect();
-    let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
-        row.iter().map(|w| if length > 0.0 { w / length } else { 0.0 }).collect()
-    };
-    let unit = weights.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
-    (unit, lengths)
+/// ‖row‖ by the similarity of this crate.
+pub(super) fn length(row: &[f32]) -> f32 {
+    dot(row, row).sqrt()
 }
 
 pub(super) fn softmax(logits: &mut [f32]) {
@@ -296,14 +295,14 @@ mod tests {
         // One batch of everything estimates the loss divided by K.
         let examples = weighted_examples(&classes);
         let batch: Vec<&Example> = examples.iter().collect();
-        let (unit, lengths) = unit_rows(&case.raw_weights, case.dim);
-        let mut slope = vec![0f32; unit.len()];
-        add_slope(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut slope);
-        let rows = slope.chunks_exact_mut(case.dim).zip(unit.chunks_exact(case.dim)).zip(&lengths);
-        rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
+        let (unit, lengths) = unit_rows(&case.raw_weights, case.dim, length);
+        let mut gradient = vec![0f32; unit.len()];
+        add_gradient(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut gradient);
+        let rows = gradient.chunks_exact_mut(case.dim).zip(unit.chunks_exact(case.dim)).zip(&lengths);
+        rows.for_each(|((gradient, unit), &length)| through_normalisation(gradient, unit, length));
         let expected: Vec<f32> =
             numbers(&golden["gradient_f64"]).iter().map(|g| g / classes.len() as f32).collect();
-        assert_close(&slope, &expected, 1e-5);
+        assert_close(&gradient, &expected, 1e-5);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Learning from weighted examples: prototypes, with or without attention to base classes, and the cosine classifier.
 
 mod attention;
-mod attention_slope;
+mod attention_gradient;
 mod attention_training;
 mod cosine;
 mod prototype;

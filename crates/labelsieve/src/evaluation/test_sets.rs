@@ -27,9 +27,9 @@ pub struct BaseTest {
     pub labels: Vec<usize>,
 }
 
-/// What a classifier of the novel classes reaches.
+/// The accuracy of a classifier of the novel classes on both test sets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reached {
+pub struct TestAccuracy {
     /// Novel test examples among the novel classes.
     pub novel: Accuracy,
     /// All test examples among base and novel classes, by W_A = [W_B, W].
@@ -38,14 +38,14 @@ pub struct Reached {
 
 impl TestSets {
     /// Tests the weights W of the novel classes.
-    pub fn measure(&self, novel: &WeightMatrix) -> Result<Reached> {
+    pub fn measure(&self, novel: &WeightMatrix) -> Result<TestAccuracy> {
         let all = self.base.as_ref().map(|base| {
             let n_base = base.weights.weights().len();
             let novel_labels = self.novel_labels.iter().map(|label| n_base + label);
             let labels: Vec<usize> = base.labels.iter().copied().chain(novel_labels).collect();
             accuracy(&base.weights.with_novel(novel)?, &base.features.stack(&self.novel)?, &labels)
         });
-        Ok(Reached { novel: accuracy(novel, &self.novel, &self.novel_labels)?, all: all.transpose()? })
+        Ok(TestAccuracy { novel: accuracy(novel, &self.novel, &self.novel_labels)?, all: all.transpose()? })
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use crate::synthetic::Recipe;
 
     #[test]
-    fn cleaned_pools_beat_untreated_ones_and_few_clean_examples_on_generated_noise() {
+    fn weighted_pools_beat_untreated_ones_and_few_clean_examples_on_generated_noise() {
         let recipe = Recipe { n_classes: 10, n_clean: 1, largest_pool: 200, ..Recipe::default() };
         let task = recipe.generate(3);
         let tests = TestSets { novel: task.test, novel_labels: task.test_labels, base: None };
@@ -96,8 +96,8 @@ mod tests {
         let novel = row(&[0.0, 1.0, 0.1, 0.9, 0.0, 0.2]);
         let tests = TestSets { novel, novel_labels: vec![0, 1], base: Some(base) };
         let learned = WeightMatrix::new(row(&[0.0, 1.0, 0.0, 0.0, 0.0, 1.0]), 10.0).unwrap();
-        let reached = tests.measure(&learned).unwrap();
-        assert_eq!(reached.novel.top_1, 1.0);
-        assert!((reached.all.unwrap().top_1 - 2.0 / 3.0).abs() < 1e-9); // the last one looks like the base class
+        let measured = tests.measure(&learned).unwrap();
+        assert_eq!(measured.novel.top_1, 1.0);
+        assert!((measured.all.unwrap().top_1 - 2.0 / 3.0).abs() < 1e-9); // the last one looks like the base class
     }
 }

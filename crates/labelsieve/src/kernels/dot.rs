@@ -7,7 +7,7 @@ use crate::level::Level;
 /// The inner product a·b: *the* similarity of this crate.
 ///
 /// Thirty-two lanes add up every thirty-second product each, then the lanes are summed by halves. Every product and
-/// every sum is rounded by itself, in this order, on every machine: the same two rows give the same bits wherever and
+/// every sum is rounded separately, in this order, on every machine: the same two rows give the same bits wherever and
 /// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
 #[inline]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {

@@ -7,7 +7,7 @@ use gemm_common::Parallelism;
 
 use crate::level::Level;
 
-/// Where the numbers of a matrix stand in a slice.
+/// Where the numbers of a matrix are in a slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
     /// Rows.
@@ -187,7 +187,7 @@ mod private {
                 #[cfg(target_arch = "x86_64")]
                 unsafe fn gemm(level: Level, arguments: &Arguments<$type>) {
                     type Wide = $type;
-                    // SAFETY: as the caller vouches; the tokens say that the machine has the instructions.
+                    // SAFETY: as the caller guarantees; the tokens say that the machine has the instructions.
                     unsafe {
                         if level.instructions() == Instructions::Avx512
                             && let Some(simd) = <V4 as MixedSimd<Wide, Wide, Wide, Wide>>::try_new()
@@ -219,7 +219,7 @@ mod private {
                 unsafe fn gemm(_one: Level, arguments: &Arguments<$type>) {
                     let Arguments { sizes: (m, n, k), out, out_strides, sum, a, a_strides, b, b_strides } =
                         *arguments;
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: as the caller guarantees.
                     unsafe {
                         $crate_name::gemm::$type::get_gemm_fn()(
                             m,

@@ -64,7 +64,7 @@ macro_rules! for_this_machine {
 }
 pub(crate) use for_this_machine;
 
-/// Asks the memory for a row that will be read soon.
+/// Prefetches a row that will be read soon.
 #[inline(always)]
 pub(crate) fn prefetch(row: &[f32]) {
     #[cfg(target_arch = "x86_64")]

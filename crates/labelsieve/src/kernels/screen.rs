@@ -1,7 +1,7 @@
 //! Blocks of similarities with a known error, for finding the few pairs that deserve an exact look.
 //!
 //! Neighbour search needs the similarity of every pair but keeps only the best fifty of each row. A [`Screen`]
-//! multiplies blocks of rows as fast as the machine can, up to an error it vouches for, and reports the pairs that
+//! multiplies blocks of rows as fast as the machine can, up to an error bound it guarantees, and reports the pairs that
 //! reach the threshold of their row or of their column.
 
 use std::ops::Range;

@@ -27,18 +27,21 @@ pub(crate) fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [
     }
 }
 
-/// `out = xᵀ · slopes` for row-major `x` (n×d), `slopes` (n×16) and `out` (d×16).
-pub(crate) fn thin_transposed_product(level: Level, x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-    let n = slopes.len() / COLUMNS;
-    assert!(x.len() == n * d && slopes.len() == n * COLUMNS && out.len() == d * COLUMNS, "shapes disagree");
+/// `out = xᵀ · gradients` for row-major `x` (n×d), `gradients` (n×16) and `out` (d×16).
+pub(crate) fn thin_transposed_product(level: Level, x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
+    let n = gradients.len() / COLUMNS;
+    assert!(
+        x.len() == n * d && gradients.len() == n * COLUMNS && out.len() == d * COLUMNS,
+        "shapes disagree"
+    );
     match level.instructions() {
         // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, slopes, out, d) },
+        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, gradients, out, d) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, slopes, out, d) },
-        _ => plain_transposed_product(x, slopes, out, d),
+        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, gradients, out, d) },
+        _ => plain_transposed_product(x, gradients, out, d),
     }
 }
 
@@ -52,11 +55,11 @@ fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
     }
 }
 
-fn plain_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
+fn plain_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
     out.fill(0.0);
-    for (x, slopes) in x.chunks_exact(d.max(1)).zip(slopes.as_chunks::<COLUMNS>().0) {
+    for (x, gradients) in x.chunks_exact(d.max(1)).zip(gradients.as_chunks::<COLUMNS>().0) {
         for (&x, out) in x.iter().zip(out.as_chunks_mut::<COLUMNS>().0) {
-            add_row(out, x, slopes);
+            add_row(out, x, gradients);
         }
     }
 }
@@ -68,100 +71,146 @@ fn add_row(sums: &mut [f32; COLUMNS], x: f32, row: &[f32; COLUMNS]) {
     }
 }
 
+/// Both products in the vectors of the module around it, which has
+/// `Row`: sixteen numbers; `zero`, `load`, `store` and `add_scaled` for it; `ROWS`: rows whose sums are held in registers at a
+/// time; `GRADIENT_ROWS`: rows whose gradients are, likewise.
+#[cfg(target_arch = "x86_64")]
+macro_rules! products {
+    ($features:literal) => {
+        /// Columns of `x` whose sums are held in the first-level cache at a time.
+        const DEPTH: usize = 256;
+
+        /// # Safety
+        /// Needs the instructions of this module; `x` is n×d, `weights` d×16 and `out` n×16.
+        #[target_feature(enable = $features)]
+        pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+            let n = out.len() / COLUMNS;
+            let mut i = 0;
+            // SAFETY: rows i..i + ROWS (or the one row i) lie inside `x` and `out`, as the loops' bounds say.
+            unsafe {
+                while i + ROWS <= n {
+                    rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                    i += ROWS;
+                }
+                while i < n {
+                    rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                    i += 1;
+                }
+            }
+        }
+
+        /// # Safety
+        /// Needs the instructions of this module; `x` points to R rows of d, `out` to R rows of 16.
+        #[target_feature(enable = $features)]
+        unsafe fn rows<const R: usize>(x: *const f32, weights: &[f32], out: *mut f32, d: usize) {
+            let mut sums = [zero(); R];
+            for k in 0..d {
+                // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
+                unsafe {
+                    let weight = load(weights.as_ptr().add(k * COLUMNS));
+                    for (r, sum) in sums.iter_mut().enumerate() {
+                        *sum = add_scaled(*sum, *x.add(r * d + k), weight);
+                    }
+                }
+            }
+            for (r, &sum) in sums.iter().enumerate() {
+                // SAFETY: r < R rows of `out`.
+                unsafe { store(out.add(r * COLUMNS), sum) };
+            }
+        }
+
+        /// # Safety
+        /// Needs the instructions of this module; `x` is n×d, `gradients` n×16 and `out` d×16.
+        #[target_feature(enable = $features)]
+        pub unsafe fn thin_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
+            let n = gradients.len() / COLUMNS;
+            out.fill(0.0);
+            for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
+                let x = &x[block * DEPTH..];
+                let rows = |i: usize| (x[i * d..].as_ptr(), gradients[i * COLUMNS..].as_ptr());
+                let mut i = 0;
+                // SAFETY: rows i..i + GRADIENT_ROWS (or the one row i) lie inside `gradients`, and their columns from
+                // block * DEPTH on inside `x`, as the loops' bounds say.
+                unsafe {
+                    while i + GRADIENT_ROWS <= n {
+                        add_rows::<GRADIENT_ROWS>(rows(i), out, d);
+                        i += GRADIENT_ROWS;
+                    }
+                    while i < n {
+                        add_rows::<1>(rows(i), out, d);
+                        i += 1;
+                    }
+                }
+            }
+        }
+
+        /// Adds R rows' share to a block of sums; the rows' gradients stay in registers.
+        ///
+        /// # Safety
+        /// Needs the instructions of this module; `x` points to R rows, d apart, of as many numbers as `out` has rows
+        /// of 16; `gradients` to R rows of 16.
+        #[target_feature(enable = $features)]
+        unsafe fn add_rows<const R: usize>(
+            (x, gradients): (*const f32, *const f32),
+            out: &mut [f32],
+            d: usize,
+        ) {
+            // SAFETY: r < R rows of `gradients`.
+            let gradients: [Row; R] = std::array::from_fn(|r| unsafe { load(gradients.add(r * COLUMNS)) });
+            for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
+                // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
+                unsafe {
+                    let mut sum = load(out.as_ptr());
+                    for (r, &gradient) in gradients.iter().enumerate() {
+                        sum = add_scaled(sum, *x.add(r * d + k), gradient);
+                    }
+                    store(out.as_mut_ptr(), sum);
+                }
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
 
     use super::COLUMNS;
 
-    /// Rows whose sums are held in registers at a time.
+    type Row = __m512;
     const ROWS: usize = 12;
-    /// Columns of `x` whose sums are held in the first-level cache at a time.
-    const DEPTH: usize = 256;
+    const GRADIENT_ROWS: usize = 8;
 
-    /// # Safety
-    /// Needs AVX-512 F; `x` is n×d, `weights` d×16 and `out` n×16.
+    products!("avx512f");
+
+    #[inline]
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
-        let n = out.len() / COLUMNS;
-        let mut i = 0;
-        // SAFETY: rows i..i + ROWS (or the one row i) lie inside `x` and `out`, as the loops' bounds say.
-        unsafe {
-            while i + ROWS <= n {
-                rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
-                i += ROWS;
-            }
-            while i < n {
-                rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
-                i += 1;
-            }
-        }
+    fn zero() -> Row {
+        _mm512_setzero_ps()
     }
 
     /// # Safety
-    /// Needs AVX-512 F; `x` points to R rows of d, `out` to R rows of 16.
+    /// Sixteen numbers at `from`.
+    #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn rows<const R: usize>(x: *const f32, weights: &[f32], out: *mut f32, d: usize) {
-        let mut sums = [_mm512_setzero_ps(); R];
-        for k in 0..d {
-            // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
-            unsafe {
-                let weight = _mm512_loadu_ps(weights.as_ptr().add(k * COLUMNS));
-                for (r, sum) in sums.iter_mut().enumerate() {
-                    *sum = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(r * d + k)), weight, *sum);
-                }
-            }
-        }
-        for (r, &sum) in sums.iter().enumerate() {
-            // SAFETY: r < R rows of `out`.
-            unsafe { _mm512_storeu_ps(out.add(r * COLUMNS), sum) };
-        }
+    unsafe fn load(from: *const f32) -> Row {
+        // SAFETY: as the caller guarantees.
+        unsafe { _mm512_loadu_ps(from) }
     }
 
     /// # Safety
-    /// Needs AVX-512 F; `x` is n×d, `slopes` n×16 and `out` d×16.
+    /// Space for sixteen numbers at `to`.
+    #[inline]
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-        let n = slopes.len() / COLUMNS;
-        out.fill(0.0);
-        for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
-            let x = &x[block * DEPTH..];
-            let mut i = 0;
-            // SAFETY: rows i..i + 8 (or the one row i) lie inside `slopes`, and their columns from block * DEPTH on
-            // inside `x`, as the loops' bounds say.
-            unsafe {
-                while i + 8 <= n {
-                    add_rows::<8>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
-                    i += 8;
-                }
-                while i < n {
-                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
-                    i += 1;
-                }
-            }
-        }
+    unsafe fn store(to: *mut f32, row: Row) {
+        // SAFETY: as the caller guarantees.
+        unsafe { _mm512_storeu_ps(to, row) }
     }
 
-    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
-    ///
-    /// # Safety
-    /// Needs AVX-512 F; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
-    /// of 16.
+    #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
-        // SAFETY: r < R rows of `slopes`.
-        let slopes: [__m512; R] =
-            std::array::from_fn(|r| unsafe { _mm512_loadu_ps(slopes.add(r * COLUMNS)) });
-        for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
-            // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
-            unsafe {
-                let mut sum = _mm512_loadu_ps(out.as_ptr());
-                for (r, &slope) in slopes.iter().enumerate() {
-                    sum = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(r * d + k)), slope, sum);
-                }
-                _mm512_storeu_ps(out.as_mut_ptr(), sum);
-            }
-        }
+    fn add_scaled(sum: Row, x: f32, row: Row) -> Row {
+        _mm512_fmadd_ps(_mm512_set1_ps(x), row, sum)
     }
 }
 
@@ -171,115 +220,33 @@ mod avx2 {
 
     use super::COLUMNS;
 
-    /// Rows whose sums are held in registers at a time, two for each.
-    const ROWS: usize = 6;
-    /// Rows whose slopes are, likewise.
-    const SLOPE_ROWS: usize = 6;
-    /// Columns of `x` whose sums are held in the first-level cache at a time.
-    const DEPTH: usize = 256;
-
-    /// Sixteen numbers.
     type Row = [__m256; 2];
+    const ROWS: usize = 6;
+    const GRADIENT_ROWS: usize = 6;
 
-    /// # Safety
-    /// Needs AVX2 and FMA; `x` is n×d, `weights` d×16 and `out` n×16.
+    products!("avx2,fma");
+
+    #[inline]
     #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
-        let n = out.len() / COLUMNS;
-        let mut i = 0;
-        // SAFETY: rows i..i + ROWS (or the one row i) lie inside `x` and `out`, as the loops' bounds say.
-        unsafe {
-            while i + ROWS <= n {
-                rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
-                i += ROWS;
-            }
-            while i < n {
-                rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
-                i += 1;
-            }
-        }
+    fn zero() -> Row {
+        [_mm256_setzero_ps(); 2]
     }
 
     /// # Safety
-    /// Needs AVX2 and FMA; `x` points to R rows of d, `out` to R rows of 16.
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn rows<const R: usize>(x: *const f32, weights: &[f32], out: *mut f32, d: usize) {
-        let mut sums = [[_mm256_setzero_ps(); 2]; R];
-        for k in 0..d {
-            // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
-            unsafe {
-                let weight = load(weights.as_ptr().add(k * COLUMNS));
-                for (r, sum) in sums.iter_mut().enumerate() {
-                    *sum = add_scaled(*sum, *x.add(r * d + k), weight);
-                }
-            }
-        }
-        for (r, &sum) in sums.iter().enumerate() {
-            // SAFETY: r < R rows of `out`.
-            unsafe { store(out.add(r * COLUMNS), sum) };
-        }
-    }
-
-    /// # Safety
-    /// Needs AVX2 and FMA; `x` is n×d, `slopes` n×16 and `out` d×16.
-    #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn thin_transposed_product(x: &[f32], slopes: &[f32], out: &mut [f32], d: usize) {
-        let n = slopes.len() / COLUMNS;
-        out.fill(0.0);
-        for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
-            let x = &x[block * DEPTH..];
-            let mut i = 0;
-            // SAFETY: rows i..i + SLOPE_ROWS (or the one row i) lie inside `slopes`, and their columns from
-            // block * DEPTH on inside `x`, as the loops' bounds say.
-            unsafe {
-                while i + SLOPE_ROWS <= n {
-                    add_rows::<SLOPE_ROWS>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
-                    i += SLOPE_ROWS;
-                }
-                while i < n {
-                    add_rows::<1>(x.as_ptr().add(i * d), slopes.as_ptr().add(i * COLUMNS), out, d);
-                    i += 1;
-                }
-            }
-        }
-    }
-
-    /// Adds R rows' share to a block of sums; the rows' slopes stay in registers.
-    ///
-    /// # Safety
-    /// Needs AVX2 and FMA; `x` points to R rows, d apart, of as many numbers as `out` has rows of 16; `slopes` to R rows
-    /// of 16.
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn add_rows<const R: usize>(x: *const f32, slopes: *const f32, out: &mut [f32], d: usize) {
-        // SAFETY: r < R rows of `slopes`.
-        let slopes: [Row; R] = std::array::from_fn(|r| unsafe { load(slopes.add(r * COLUMNS)) });
-        for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
-            // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
-            unsafe {
-                let mut sum = load(out.as_ptr());
-                for (r, &slope) in slopes.iter().enumerate() {
-                    sum = add_scaled(sum, *x.add(r * d + k), slope);
-                }
-                store(out.as_mut_ptr(), sum);
-            }
-        }
-    }
-
-    /// # Safety
-    /// Needs AVX2 and FMA; sixteen numbers at `from`.
+    /// Sixteen numbers at `from`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn load(from: *const f32) -> Row {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
     }
 
     /// # Safety
-    /// Needs AVX2 and FMA; room for sixteen numbers at `to`.
+    /// Space for sixteen numbers at `to`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn store(to: *mut f32, row: Row) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe {
             _mm256_storeu_ps(to, row[0]);
             _mm256_storeu_ps(to.add(8), row[1]);
@@ -314,15 +281,17 @@ mod tests {
         };
         for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)]
         {
-            let (x, weights, slopes) = (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
+            let (x, weights, gradients) =
+                (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
             let forward = naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
-            let backward = naive(d, n, |at, i| (x[i * d + at / COLUMNS], slopes[i * COLUMNS + at % COLUMNS]));
+            let backward =
+                naive(d, n, |at, i| (x[i * d + at / COLUMNS], gradients[i * COLUMNS + at % COLUMNS]));
             let found: Vec<[Vec<f32>; 2]> = Level::available()
                 .into_iter()
                 .map(|level| {
                     let mut found = [vec![f32::NAN; n * COLUMNS], vec![f32::NAN; d * COLUMNS]];
                     thin_product(level, &x, &weights, &mut found[0], d);
-                    thin_transposed_product(level, &x, &slopes, &mut found[1], d);
+                    thin_transposed_product(level, &x, &gradients, &mut found[1], d);
                     crate::golden::assert_close(&found[0], &forward, 1e-4);
                     crate::golden::assert_close(&found[1], &backward, 1e-4);
                     found

@@ -34,7 +34,7 @@ impl ClassList {
                 return refuse(format!("class number {}", index + 1), "an id", "an empty one");
             }
             if !ids.insert(id) {
-                return refuse(format!("class `{id}`"), "every id once", "it twice");
+                return refuse(format!("class `{id}`"), "a unique id", "a duplicate");
             }
             if names.is_empty() {
                 return refuse(format!("class `{id}`"), "at least one name", "none");
@@ -70,7 +70,7 @@ mod tests {
         check(vec![class("", &["cat"])], "class number 1: expected an id, found an empty one");
         check(
             vec![class("a", &["x"]), class("a", &["y"])],
-            "class `a`: expected every id once, found it twice",
+            "class `a`: expected a unique id, found a duplicate",
         );
         check(vec![class("a", &[])], "class `a`: expected at least one name, found none");
     }

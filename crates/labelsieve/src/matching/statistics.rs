@@ -61,7 +61,7 @@ impl CandidateStatistics {
         classes.sort_by_key(|class| std::cmp::Reverse(class.n_candidates));
         CandidateStatistics {
             classes,
-            groups: groups(counts),
+            groups: SizeGroup::by_digits(counts),
             n_candidates: counts.iter().sum(),
             n_candidates_plural: plural.map(|plural| plural.iter().sum()),
         }
@@ -73,17 +73,29 @@ impl CandidateStatistics {
     }
 }
 
-/// None, 1 to 9, 10 to 99, … up to the largest class.
-fn groups(counts: &[u64]) -> Vec<SizeGroup> {
-    let count = |from, to| counts.iter().filter(|&&n| (from..=to).contains(&n)).count();
-    let mut groups = vec![SizeGroup { from: 0, to: 0, n_classes: count(0, 0) }];
-    let largest = counts.iter().copied().max().unwrap_or(0);
-    let starts = std::iter::successors(Some(1u64), |from| from.checked_mul(10));
-    for from in starts.take_while(|&from| from <= largest) {
-        let to = from.checked_mul(10).map_or(u64::MAX, |next| next - 1);
-        groups.push(SizeGroup { from, to, n_classes: count(from, to) });
+impl SizeGroup {
+    /// Groups classes by their numbers of candidates: none, 1 to 9, 10 to 99, … up to the largest class.
+    pub fn by_digits(counts: &[u64]) -> Vec<SizeGroup> {
+        let count = |from, to| counts.iter().filter(|&&n| (from..=to).contains(&n)).count();
+        let mut groups = vec![SizeGroup { from: 0, to: 0, n_classes: count(0, 0) }];
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        let starts = std::iter::successors(Some(1u64), |from| from.checked_mul(10));
+        for from in starts.take_while(|&from| from <= largest) {
+            let to = from.checked_mul(10).map_or(u64::MAX, |next| next - 1);
+            groups.push(SizeGroup { from, to, n_classes: count(from, to) });
+        }
+        groups
     }
-    groups
+
+    /// Whether a class with so many candidates belongs to the group.
+    pub fn contains(&self, n_candidates: u64) -> bool {
+        (self.from..=self.to).contains(&n_candidates)
+    }
+
+    /// The group's sizes for people: `0`, `1–9`, `10–99`, …
+    pub fn range(&self) -> String {
+        if self.from == self.to { self.from.to_string() } else { format!("{}–{}", self.from, self.to) }
+    }
 }
 
 /// The figure for a terminal: the sorted curve with logarithmic bars, then the groups with linear ones.
@@ -102,9 +114,9 @@ impl fmt::Display for CandidateStatistics {
         }
         writeln!(f, "\nclasses by number of candidates")?;
         let most = self.groups.iter().map(|group| group.n_classes).max().unwrap_or(0).max(1);
-        for SizeGroup { from, to, n_classes } in &self.groups {
-            let range = if to == from { from.to_string() } else { format!("{from}–{to}") };
-            writeln!(f, "{range:>21}  {n_classes:>6}  {}", bar(*n_classes as f64 / most as f64))?;
+        for group in &self.groups {
+            let (range, n_classes) = (group.range(), group.n_classes);
+            writeln!(f, "{range:>21}  {n_classes:>6}  {}", bar(n_classes as f64 / most as f64))?;
         }
         let none = self.without_candidates();
         if !none.is_empty() {

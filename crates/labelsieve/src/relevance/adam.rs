@@ -46,10 +46,10 @@ for_this_machine! {
     ) {
         let (rate, root, weight_decay) = settings;
         let moments = means.iter_mut().zip(squares);
-        for ((parameter, &slope), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
-            let slope = slope + weight_decay * *parameter;
-            *mean = BETA_1 * *mean + (1.0 - BETA_1) * slope;
-            *square = BETA_2 * *square + (1.0 - BETA_2) * slope * slope;
+        for ((parameter, &gradient), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
+            let gradient = gradient + weight_decay * *parameter;
+            *mean = BETA_1 * *mean + (1.0 - BETA_1) * gradient;
+            *square = BETA_2 * *square + (1.0 - BETA_2) * gradient * gradient;
             *parameter -= rate * *mean / (square.sqrt() / root + EPSILON);
         }
     }
@@ -74,7 +74,7 @@ mod tests {
     fn weight_decay_acts_through_the_gradient() {
         let mut parameters = [1.0];
         Adam::new(Level::current(), 1).step(&mut parameters, &[0.0], 0.1, 5e-4);
-        assert!((parameters[0] - 0.9).abs() < 1e-4); // any slope, however small, moves a first step by the rate
+        assert!((parameters[0] - 0.9).abs() < 1e-4); // any gradient, however small, moves a first step by the rate
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! No cleaning at all: every noisy example counts the same.
+//! No scoring at all: every noisy example counts the same.
 
 use serde::{Deserialize, Serialize};
 

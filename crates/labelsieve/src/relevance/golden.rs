@@ -155,10 +155,10 @@ fn the_gradient_agrees_with_finite_differences() {
             moved.0[i] += step;
             cleaning_loss(network.forward(&moved, dropout), k, lambda)
         };
-        for (i, &slope) in gradient.iter().enumerate() {
+        for (i, &derivative) in gradient.iter().enumerate() {
             let h = 4e-4; // small, so that few units cross the kink of their ReLU
             let numeric = (loss(i, h) - loss(i, -h)) / (2.0 * h);
-            assert!((slope - numeric).abs() < 1.5e-3, "parameter {i}: {slope} against {numeric}");
+            assert!((derivative - numeric).abs() < 1.5e-3, "parameter {i}: {derivative} against {numeric}");
         }
         assert!(gradient.iter().any(|g| g.abs() > 0.05), "a gradient of zeros proves nothing");
     }

@@ -30,7 +30,7 @@ impl Default for LabelPropagation {
 
 impl LabelPropagation {
     pub(super) fn checked(self) -> Result<LabelPropagation> {
-        check((0.0..1.0).contains(&self.alpha), "alpha", "a number from 0 to below 1", self.alpha)?;
+        check((0.0..1.0).contains(&self.alpha), "alpha", "a number in [0, 1)", self.alpha)?;
         check(self.neighbours >= 1, "neighbours", "at least 1", self.neighbours)?;
         Ok(self)
     }

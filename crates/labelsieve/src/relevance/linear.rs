@@ -59,7 +59,7 @@ pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
     draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST_OTHERS, stream)
 }
 
-/// At most `count` of these rows, drawn by what they are and not by where they stand, in an order of the stream's own.
+/// At most `count` of these rows, drawn by their contents and not by their positions, in an order of the stream's own.
 fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, stream: Stream) -> Features {
     let mut ranked: Vec<(u64, &[f32])> = rows.map(|row| (stream.bits(row_key(row)), row)).collect();
     ranked.sort_by_key(|&(rank, _)| rank);
@@ -80,15 +80,15 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     let mut point = vec![0f32; dim + 1]; // weights, then the bias
     let mut ahead = point.clone();
     for _ in 0..MOST_ITERATIONS {
-        let mut slope = vec![0f32; dim + 1];
-        add_scaled(&mut slope[..dim], decay, &ahead[..dim]);
-        add_slope(positives, 1.0, &ahead, &mut slope);
-        add_slope(negatives, 0.0, &ahead, &mut slope);
-        if slope.iter().all(|s| s.abs() < FLAT) {
+        let mut gradient = vec![0f32; dim + 1];
+        add_scaled(&mut gradient[..dim], decay, &ahead[..dim]);
+        add_gradient(positives, 1.0, &ahead, &mut gradient);
+        add_gradient(negatives, 0.0, &ahead, &mut gradient);
+        if gradient.iter().all(|s| s.abs() < FLAT) {
             break;
         }
-        for ((point, ahead), slope) in point.iter_mut().zip(&mut ahead).zip(&slope) {
-            let next = *ahead - slope / curvature;
+        for ((point, ahead), gradient) in point.iter_mut().zip(&mut ahead).zip(&gradient) {
+            let next = *ahead - gradient / curvature;
             *ahead = next + momentum * (next - *point);
             *point = next;
         }
@@ -98,12 +98,12 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     (point, bias)
 }
 
-fn add_slope(rows: &Features, target: f32, at: &[f32], slope: &mut [f32]) {
+fn add_gradient(rows: &Features, target: f32, at: &[f32], gradient: &mut [f32]) {
     let dim = rows.dim();
     for row in rows.rows() {
         let error = (sigmoid(dot(row, &at[..dim]) + at[dim]) - target) / rows.len() as f32;
-        add_scaled(&mut slope[..dim], error, row);
-        slope[dim] += error;
+        add_scaled(&mut gradient[..dim], error, row);
+        gradient[dim] += error;
     }
 }
 

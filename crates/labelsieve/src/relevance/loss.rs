@@ -18,12 +18,12 @@ pub fn cleaning_loss(p: &[f32], n_clean: usize, lambda: f32) -> f32 {
 
 /// dL/da of **eq. (3)** for one example with p = σ(a): `weight` is 1/k for a clean example and λ/z for a noisy one.
 #[inline(always)]
-pub(super) fn loss_slope(p: f32, is_clean: bool, weight: f32) -> f32 {
-    let sigmoid_slope = p * (1.0 - p);
+pub(super) fn loss_gradient(p: f32, is_clean: bool, weight: f32) -> f32 {
+    let sigmoid_derivative = p * (1.0 - p);
     if is_clean {
-        -weight * sigmoid_slope / (p + EPSILON)
+        -weight * sigmoid_derivative / (p + EPSILON)
     } else {
-        weight * sigmoid_slope / (1.0 - p + EPSILON)
+        weight * sigmoid_derivative / (1.0 - p + EPSILON)
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_agrees_with_finite_differences() {
+    fn the_gradient_agrees_with_finite_differences() {
         let sigmoid = |a: f32| 1.0 / (1.0 + (-a).exp());
         for a in [-3.0f32, -0.5, 0.0, 2.0] {
             for (n_clean, lambda) in [(1, 0.0), (0, 0.7)] {
@@ -60,8 +60,8 @@ mod tests {
                 let loss = |a: f32| cleaning_loss(&[sigmoid(a)], n_clean, lambda);
                 let numeric = (loss(a + h) - loss(a - h)) / (2.0 * h);
                 let weight = if n_clean == 1 { 1.0 } else { lambda };
-                let slope = loss_slope(sigmoid(a), n_clean == 1, weight);
-                assert!((slope - numeric).abs() < 1e-3, "at {a}: {slope} against {numeric}");
+                let gradient = loss_gradient(sigmoid(a), n_clean == 1, weight);
+                assert!((gradient - numeric).abs() < 1e-3, "at {a}: {gradient} against {numeric}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The GCN with A = 0: every example is judged by itself.
+//! The GCN with A = 0: every example is judged on its own.
 
 use serde::{Deserialize, Serialize};
 

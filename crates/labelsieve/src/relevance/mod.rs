@@ -102,7 +102,7 @@ pub fn paper_lambda(n_clean: usize) -> f32 {
 
 fn check_lambda(lambda: Option<f32>) -> Result<()> {
     let lambda = lambda.unwrap_or(1.0);
-    check(lambda >= 0.0 && lambda.is_finite(), "lambda", "a number from 0 on", lambda)
+    check(lambda >= 0.0 && lambda.is_finite(), "lambda", "a non-negative number", lambda)
 }
 
 #[cfg(test)]
@@ -131,14 +131,14 @@ mod tests {
         let message = |method: Method| method.build().err().expect("a bad setting").to_string();
         assert_eq!(
             message(Method::Gcn(Gcn { lambda: Some(f32::NAN), ..Gcn::default() })),
-            "lambda: expected a number from 0 on, found NaN"
+            "lambda: expected a non-negative number, found NaN"
         );
         assert_eq!(
             message(Method::Mlp(Mlp {
                 training: Training { dropout: 1.0, ..Training::default() },
                 ..Mlp::default()
             })),
-            "dropout: expected a number from 0 to below 1, found 1"
+            "dropout: expected a number in [0, 1), found 1"
         );
         assert_eq!(
             message(Method::Beta(Beta { beta: 1.5 })),
@@ -146,7 +146,7 @@ mod tests {
         );
         assert_eq!(
             message(Method::LabelPropagation(LabelPropagation { alpha: 1.0, ..LabelPropagation::default() })),
-            "alpha: expected a number from 0 to below 1, found 1"
+            "alpha: expected a number in [0, 1), found 1"
         );
     }
 }

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
-use super::loss::loss_slope;
+use super::loss::loss_gradient;
 use crate::error::{Result, check};
 use crate::features::Features;
 use crate::graph::Propagation;
@@ -56,8 +56,8 @@ impl Training {
         let positive = self.learning_rate > 0.0 && self.learning_rate.is_finite();
         check(positive, "learning_rate", "a positive number", self.learning_rate)?;
         let sensible = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
-        check(sensible, "weight_decay", "a number from 0 on", self.weight_decay)?;
-        check((0.0..1.0).contains(&self.dropout), "dropout", "a number from 0 to below 1", self.dropout)?;
+        check(sensible, "weight_decay", "a non-negative number", self.weight_decay)?;
+        check((0.0..1.0).contains(&self.dropout), "dropout", "a number in [0, 1)", self.dropout)?;
         Ok(self)
     }
 }
@@ -113,7 +113,7 @@ pub(super) struct Network<'a> {
     support: Vec<f32>,
     probabilities: Vec<f32>,
     /// D⁻¹ ∂L/∂a.
-    slope_over_degree: Vec<f32>,
+    gradient_over_degree: Vec<f32>,
     /// Each chunk's share of the gradient.
     partial: Vec<f32>,
     gradient: Vec<f32>,
@@ -143,7 +143,7 @@ impl<'a> Network<'a> {
             hidden: vec![0.0; n * HIDDEN],
             support: vec![0.0; n],
             probabilities: vec![0.0; n],
-            slope_over_degree: vec![0.0; n],
+            gradient_over_degree: vec![0.0; n],
             partial: vec![0.0; n.div_ceil(chunk) * n_parameters],
             gradient: vec![0.0; n_parameters],
         }
@@ -204,10 +204,10 @@ impl<'a> Network<'a> {
 
     /// The gradient of eq. (3) at the last forward pass, in the order of [`Weights`].
     pub fn backward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
-        let bias_2_slope = self.slopes_of_loss();
+        let bias_2_gradient = self.gradients_of_loss();
         let (_, _, theta_2, _) = weights.parts();
         let (level, chunk, dim) = (self.level, self.chunk, self.dim);
-        let (propagation, slopes) = (self.propagation, &self.slope_over_degree);
+        let (propagation, gradients) = (self.propagation, &self.gradient_over_degree);
         // Last chunk first: the end of X is what the forward pass left in the cache.
         self.partial
             .par_chunks_exact_mut(self.gradient.len())
@@ -216,34 +216,34 @@ impl<'a> Network<'a> {
             .enumerate()
             .rev()
             .for_each(|(c, ((partial, hidden), x))| {
-                let (theta_1_slope, rest) = partial.split_at_mut(dim * HIDDEN);
+                let (theta_1_gradient, rest) = partial.split_at_mut(dim * HIDDEN);
                 let n_rows = hidden.len() / HIDDEN;
-                let support_slopes: Vec<f32> =
-                    (c * chunk..c * chunk + n_rows).map(|i| propagation.gather(slopes, i)).collect();
-                hidden_slopes(level, hidden, &support_slopes, theta_2, dropout.scale, rest);
-                thin_transposed_product(level, x, hidden, theta_1_slope, dim);
+                let support_gradients: Vec<f32> =
+                    (c * chunk..c * chunk + n_rows).map(|i| propagation.gather(gradients, i)).collect();
+                hidden_gradients(level, hidden, &support_gradients, theta_2, dropout.scale, rest);
+                thin_transposed_product(level, x, hidden, theta_1_gradient, dim);
             });
         let n_parameters = self.gradient.len();
         let (gradient, partial) = (&mut self.gradient, &self.partial);
         gradient.fill(0.0);
         partial.chunks_exact(n_parameters).for_each(|partial| add_at(level, gradient, partial));
-        gradient[n_parameters - 1] = bias_2_slope;
+        gradient[n_parameters - 1] = bias_2_gradient;
         gradient
     }
 
-    /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the slope of b₂.
-    fn slopes_of_loss(&mut self) -> f32 {
+    /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the gradient of b₂.
+    fn gradients_of_loss(&mut self) -> f32 {
         let (k, n) = (self.n_clean, self.probabilities.len());
         let clean_weight = 1.0 / k as f32;
         let noisy_weight = self.lambda / (n - k).max(1) as f32;
         let (propagation, probabilities) = (self.propagation, &self.probabilities);
         let mut sum = 0f64;
-        for (i, out) in self.slope_over_degree.iter_mut().enumerate() {
+        for (i, out) in self.gradient_over_degree.iter_mut().enumerate() {
             let is_clean = i < k;
-            let slope =
-                loss_slope(probabilities[i], is_clean, if is_clean { clean_weight } else { noisy_weight });
-            sum += f64::from(slope);
-            *out = propagation.over_degree(slope, i);
+            let gradient =
+                loss_gradient(probabilities[i], is_clean, if is_clean { clean_weight } else { noisy_weight });
+            sum += f64::from(gradient);
+            *out = propagation.over_degree(gradient, i);
         }
         sum as f32
     }
@@ -308,24 +308,24 @@ fn activate(
 }
 
 for_this_machine! {
-/// In place: R becomes ∂H; writes the slopes of b₁ and Θ₂ to `slopes`.
-fn hidden_slopes(
+/// In place: R becomes ∂H; writes the gradients of b₁ and Θ₂ to `gradients`.
+fn hidden_gradients(
     hidden: &mut [f32],
-    support_slopes: &[f32],
+    support_gradients: &[f32],
     theta_2: &[f32; HIDDEN],
     scale: f32,
-    slopes: &mut [f32],
+    gradients: &mut [f32],
 ) {
-    let (mut bias_1_slope, mut theta_2_slope) = ([0f32; HIDDEN], [0f32; HIDDEN]);
-    for (row, &slope) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().zip(support_slopes) {
+    let (mut bias_1_gradient, mut theta_2_gradient) = ([0f32; HIDDEN], [0f32; HIDDEN]);
+    for (row, &gradient) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().zip(support_gradients) {
         for u in 0..HIDDEN {
-            theta_2_slope[u] += slope * row[u];
-            row[u] = if row[u] > 0.0 { slope * theta_2[u] * scale } else { 0.0 };
-            bias_1_slope[u] += row[u];
+            theta_2_gradient[u] += gradient * row[u];
+            row[u] = if row[u] > 0.0 { gradient * theta_2[u] * scale } else { 0.0 };
+            bias_1_gradient[u] += row[u];
         }
     }
-    slopes[..HIDDEN].copy_from_slice(&bias_1_slope);
-    slopes[HIDDEN..2 * HIDDEN].copy_from_slice(&theta_2_slope);
+    gradients[..HIDDEN].copy_from_slice(&bias_1_gradient);
+    gradients[HIDDEN..2 * HIDDEN].copy_from_slice(&theta_2_gradient);
 }
 }
 

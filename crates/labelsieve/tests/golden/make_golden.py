@@ -417,10 +417,10 @@ def make_logistic() -> None:
 
         found = scipy.optimize.minimize(objective, np.zeros(DIM + 1), jac=True, method="L-BFGS-B",
                                         options={"maxiter": 10000, "maxfun": 100000, "ftol": 0, "gtol": 1e-12})
-        slope = np.abs(objective(found.x)[1]).max()
-        assert slope < 1e-8, f"not converged: gradient {slope:.1e}"
+        gradient = np.abs(objective(found.x)[1]).max()
+        assert gradient < 1e-8, f"not converged: gradient {gradient:.1e}"
         w, b = found.x[:-1], found.x[-1]
-        print(f"  {n_positive} + {n_negative}: objective {found.fun:.9f}, gradient {slope:.1e}, |w| {np.linalg.norm(w):.3f}")
+        print(f"  {n_positive} + {n_negative}: objective {found.fun:.9f}, gradient {gradient:.1e}, |w| {np.linalg.norm(w):.3f}")
         cases.append({"positive": positive, "negative": negative, "rows": rows, "w_f64": w, "b_f64": b,
                       "objective_f64": found.fun, "probabilities_f64": 1 / (1 + np.exp(-(rows @ w + b)))})
     write("logistic", "Minimiser of mean over positives of -ln p + mean over negatives of -ln(1 - p) + penalty/2 |w|^2, "
@@ -522,10 +522,10 @@ def make_attention() -> None:
         first = first or (loss.item(), {name: value.grad.clone() for name, value in p.items()})
         print(f"  loss {loss.item():.4f}")
         optimiser.step()
-    write("attention", "The attention weight generator: loss and slope of the first step, parameters after all steps of "
+    write("attention", "The attention weight generator: loss and gradient of the first step, parameters after all steps of "
                        "SGD (rate 0.1, momentum 0.9, decay 5e-4, scale 8), and the weight generated at the start from two "
                        "clean rows of set 0 and the rows of set 1 by relevance.",
-          dim=dim, base=base, sets=sets, start=start, steps=steps, loss_f64=first[0], slope_f64=first[1],
+          dim=dim, base=base, sets=sets, start=start, steps=steps, loss_f64=first[0], gradient_f64=first[1],
           after_f64=p, relevance=relevance, generated_f64=generated)
 
 

@@ -3,20 +3,18 @@
 mod comparison;
 mod folder;
 mod sample;
-mod words;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Args, Parser};
+use clap::Args;
 use labelsieve_data::{RunDirectory, RunInfo};
 use labelsieve_pipeline::{Kept, Monitor};
 
 use self::comparison::Comparison;
 use self::folder::Folder;
 use self::sample::Sample;
-use self::words::{Words, words};
-use super::Command;
+use super::words::{Words, run_step, words};
 use crate::printer::Printer;
 
 /// Run the whole pipeline on icons that come with the program
@@ -33,13 +31,6 @@ pub struct Demo {
     /// The same seed gives the same result
     #[arg(long, default_value_t = 0)]
     seed: u64,
-}
-
-/// A command line inside a command line.
-#[derive(Parser)]
-struct Line {
-    #[command(subcommand)]
-    command: Command,
 }
 
 impl Demo {
@@ -155,13 +146,6 @@ impl Demo {
         copy(&folder.path("truth.parquet"), &run.truth_path())?;
         sample.write_thumbnails(&run.thumbnails_path())
     }
-}
-
-/// Shows a command, runs it, and returns it as it was shown.
-fn run_step(why: &str, words: &Words, printer: &Printer) -> Result<String> {
-    printer.note(&format!("\n# {why}\n$ {words}"));
-    Line::try_parse_from(words.arguments())?.command.run(printer)?;
-    Ok(words.to_string())
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -7,15 +7,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{DataError, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter, write_csv};
-use labelsieve_icons::{ATTRIBUTION, CLASSES, Icon, Part, draw, icons};
+use labelsieve_icons::{ATTRIBUTION, CLASSES, Icon, NETWORK, Part, draw, icons};
 use labelsieve_pipeline::Monitor;
 use rayon::prelude::*;
 
 use super::folder::Folder;
 use crate::printer::Printer;
-
-/// The network that turns icons into features: see `models/README.md`.
-const NETWORK: &[u8] = include_bytes!("../../../../../models/icons-convnet128.safetensors");
 
 /// Height and width that the network was trained on.
 const SIZE: u32 = 48;

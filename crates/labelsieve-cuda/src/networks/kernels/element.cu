@@ -1,4 +1,4 @@
-// What every kernel file of the networks starts with: the numbers that images are made of, and how work is spread.
+// What every kernel file of the networks starts with: the type of activations, and how work is spread.
 //
 // An image is stored pixel by pixel, channels side by side. With EXACT its numbers are f32, else bf16 (the upper half of an
 // f32), which tensor cores multiply. Arithmetic is f32 either way. Threads take eight channels at a time.

@@ -33,17 +33,17 @@ extern "C" __global__ void __launch_bounds__(128) unit_rows(const float* rows, u
     if (threadIdx.x == 0) lengths[blockIdx.x] = length;
 }
 
-// Slopes of rows out of slopes of their unit rows, in place. One row a block.
-extern "C" __global__ void __launch_bounds__(128) row_slopes(float* slopes, const float* unit, const float* lengths,
-                                                             uint dim) {
+// Gradients of rows out of gradients of their unit rows, in place. One row a block.
+extern "C" __global__ void __launch_bounds__(128) row_gradients(float* gradients, const float* unit, const float* lengths,
+                                                                uint dim) {
     __shared__ float scratch[128];
     size_t start = (size_t)blockIdx.x * dim;
     float along = 0.0f;
-    for (uint c = threadIdx.x; c < dim; c += 128) along = fmaf(slopes[start + c], unit[start + c], along);
+    for (uint c = threadIdx.x; c < dim; c += 128) along = fmaf(gradients[start + c], unit[start + c], along);
     along = block_reduce(along, scratch, Plus());
     float length = lengths[blockIdx.x];
     for (uint c = threadIdx.x; c < dim; c += 128)
-        slopes[start + c] = (slopes[start + c] - along * unit[start + c]) / length;
+        gradients[start + c] = (gradients[start + c] - along * unit[start + c]) / length;
 }
 
 // What the host sends along with the images of a step.
@@ -52,17 +52,17 @@ struct Sgd {
     uint learns_scale, split;
 };
 
-// What an image adds to the loss and to the slope of the scale, and whether its class had the largest cosine: of equal ones,
+// What an image adds to the loss and to the gradient of the scale, and whether its class had the largest cosine: of equal ones,
 // the first.
 struct Outcome {
-    float loss, scale_slope;
+    float loss, scale_gradient;
     uint correct;
 };
 
-// Cosines become slopes of the loss. Classes below `split` compete among themselves, and so do the others. One image a block.
-extern "C" __global__ void __launch_bounds__(128) class_slopes(float* cosines, uint n_classes, const uint* classes,
-                                                               const float* weights, const Sgd* sgd, const float* scale,
-                                                               Outcome* outcomes) {
+// Cosines become gradients of the loss. Classes below `split` compete among themselves, and so do the others. One image a block.
+extern "C" __global__ void __launch_bounds__(128) class_gradients(float* cosines, uint n_classes, const uint* classes,
+                                                                  const float* weights, const Sgd* sgd, const float* scale,
+                                                                  Outcome* outcomes) {
     __shared__ float scratch[128];
     float* row = cosines + (size_t)blockIdx.x * n_classes;
     uint own = classes[blockIdx.x], split = min(sgd->split, n_classes);
@@ -79,10 +79,10 @@ extern "C" __global__ void __launch_bounds__(128) class_slopes(float* cosines, u
     total = block_reduce(total, scratch, Plus());
     float along = 0.0f;
     for (uint c = threadIdx.x; c < n_classes; c += 128) {
-        float cosine = row[c], slope = 0.0f;
-        if (c >= from && c < to) slope = weight * (expf(s * (cosine - most)) / total - (c == own ? 1.0f : 0.0f));
-        along = fmaf(slope, cosine, along);
-        row[c] = s * slope;
+        float cosine = row[c], gradient = 0.0f;
+        if (c >= from && c < to) gradient = weight * (expf(s * (cosine - most)) / total - (c == own ? 1.0f : 0.0f));
+        along = fmaf(gradient, cosine, along);
+        row[c] = s * gradient;
     }
     along = block_reduce(along, scratch, Plus());
     if (threadIdx.x == 0) {
@@ -97,21 +97,21 @@ struct Sums {
     ulong64 correct, images, steps;
 };
 
-// Adds the outcomes of a step to the sums; the slope of the scale goes to its place. One block.
+// Adds the outcomes of a step to the sums; the gradient of the scale goes to its place. One block.
 extern "C" __global__ void __launch_bounds__(THREADS) count_step(const Outcome* outcomes, uint n_images, Sums* sums,
-                                                                 float* scale_slope) {
+                                                                 float* scale_gradient) {
     __shared__ double scratch[THREADS];
-    double loss = 0.0, slope = 0.0, correct = 0.0;
+    double loss = 0.0, gradient = 0.0, correct = 0.0;
     for (uint i = threadIdx.x; i < n_images; i += THREADS) {
         loss += outcomes[i].loss;
-        slope += outcomes[i].scale_slope;
+        gradient += outcomes[i].scale_gradient;
         correct += outcomes[i].correct;
     }
     loss = block_reduce(loss, scratch, Plus());
-    slope = block_reduce(slope, scratch, Plus());
+    gradient = block_reduce(gradient, scratch, Plus());
     correct = block_reduce(correct, scratch, Plus());
     if (threadIdx.x != 0) return;
-    *scale_slope = (float)slope;
+    *scale_gradient = (float)gradient;
     sums->loss += loss;
     sums->correct += (ulong64)correct;
     sums->images += n_images;
@@ -130,13 +130,13 @@ struct Piece {
 // g ← ∂L/∂θ + decay θ;  v ← momentum v + g;  θ ← θ - rate (g + momentum v). The weights of convolutions are also rounded for
 // the tensor cores; without `sgd` that is all that happens. One piece a block.
 extern "C" __global__ void __launch_bounds__(THREADS) descend(const Piece* pieces, const Sgd* sgd, float* values,
-                                                              float* momenta, const float* slopes,
-                                                              const element* weight_slopes, element* weights) {
+                                                              float* momenta, const float* gradients,
+                                                              const element* weight_gradients, element* weights) {
     Piece piece = pieces[blockIdx.x];
     for (uint i = piece.start + threadIdx.x; i < piece.start + piece.length; i += THREADS) {
         float value = values[i];
         if (sgd != nullptr && (piece.kind != SCALE || sgd->learns_scale)) {
-            float g = piece.kind == CONVOLUTION ? to_float(weight_slopes[i]) : slopes[i];
+            float g = piece.kind == CONVOLUTION ? to_float(weight_gradients[i]) : gradients[i];
             if (piece.kind != SCALE) g = fmaf(sgd->decay, value, g);
             float v = fmaf(sgd->momentum, momenta[i], g);
             value -= sgd->rate * fmaf(sgd->momentum, v, g);

@@ -1,4 +1,4 @@
-// Bytes become numbers; the last image becomes a row of features, and slopes go the other way.
+// Bytes become numbers; the last image becomes a row of features, and gradients go the other way.
 
 #define IMAGE_CHANNELS 8
 
@@ -35,15 +35,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) mean_features(const elemen
     for (uint i = 0; i < 8; i++) features[(size_t)image * channels + c + i] = sum[i] / (float)places;
 }
 
-// Every pixel gets its share of the slope of the mean. One thread for eight channels of a pixel.
-extern "C" __global__ void __launch_bounds__(THREADS) spread_mean_slopes(const float* slopes, uint n_images, uint places,
-                                                                         uint channels, element* out) {
+// Every pixel gets its share of the gradient of the mean. One thread for eight channels of a pixel.
+extern "C" __global__ void __launch_bounds__(THREADS) spread_mean_gradients(const float* gradients, uint n_images, uint places,
+                                                                            uint channels, element* out) {
     uint groups = channels / 8;
     size_t index = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (index >= (size_t)n_images * places * groups) return;
     uint c = index % groups * 8, image = index / groups / places;
     float v[8];
-    channel8(slopes + (size_t)image * channels + c, v);
+    channel8(gradients + (size_t)image * channels + c, v);
     #pragma unroll
     for (uint i = 0; i < 8; i++) v[i] /= (float)places;
     store8(out + index * 8, v);
@@ -60,11 +60,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) flatten_features(const ele
 }
 
 // The way back.
-extern "C" __global__ void __launch_bounds__(THREADS) unflatten_slopes(const float* slopes, uint n_images, uint places,
-                                                                       uint channels, element* out) {
+extern "C" __global__ void __launch_bounds__(THREADS) unflatten_gradients(const float* gradients, uint n_images, uint places,
+                                                                          uint channels, element* out) {
     size_t index = (size_t)blockIdx.x * THREADS + threadIdx.x, size = (size_t)places * channels;
     if (index >= n_images * size) return;
     size_t image = index / size;
     uint within = index % size, p = within / channels, c = within % channels;
-    out[index] = to_element(slopes[image * size + (size_t)c * places + p]);
+    out[index] = to_element(gradients[image * size + (size_t)c * places + p]);
 }

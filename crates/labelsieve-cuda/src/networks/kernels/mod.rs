@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction};
 
-use super::Precision;
+use super::ActivationPrecision;
 use crate::error::Result;
 use crate::kernels::{Modules, kernels};
 
 const ELEMENT: &str = include_str!("element.cu");
 
 kernels! {
-    "image.cu": normalise_images mean_features spread_mean_slopes flatten_features unflatten_slopes;
-    "normalise.cu": value_sums batch_table running_table normalise slope_sums slope_table input_slopes normalise_pool
-        pool_input_slopes;
-    "head.cu": unit_rows row_slopes class_slopes count_step descend;
+    "image.cu": normalise_images mean_features spread_mean_gradients flatten_features unflatten_gradients;
+    "normalise.cu": value_sums batch_table running_table normalise gradient_sums gradient_table input_gradients normalise_pool
+        pool_input_gradients;
+    "head.cu": unit_rows row_gradients class_gradients count_step descend;
 }
 
 impl Kernels {
     /// Compiles all files for images of numbers of this precision.
-    pub fn compile(context: &Arc<CudaContext>, precision: Precision) -> Result<Kernels> {
+    pub fn compile(context: &Arc<CudaContext>, precision: ActivationPrecision) -> Result<Kernels> {
         let (major, minor) = context.compute_capability()?;
         let architecture = format!("sm_{major}{minor}");
         Kernels::find(&Modules::compile(context, &architecture, FILES, ELEMENT, options(precision))?)
     }
 }
 
-fn options(precision: Precision) -> &'static [&'static str] {
+fn options(precision: ActivationPrecision) -> &'static [&'static str] {
     match precision {
-        Precision::Bf16 => &[],
-        Precision::F32 => &["--define-macro=EXACT"],
+        ActivationPrecision::Bf16 => &[],
+        ActivationPrecision::F32 => &["--define-macro=EXACT"],
     }
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn every_kernel_compiles_for_both_precisions() {
-        for precision in [Precision::Bf16, Precision::F32] {
+        for precision in [ActivationPrecision::Bf16, ActivationPrecision::F32] {
             crate::kernels::check_files(FILES, ELEMENT, options(precision));
         }
     }

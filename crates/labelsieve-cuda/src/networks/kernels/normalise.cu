@@ -125,11 +125,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalise(Spread s, const 
     }
 }
 
-// Σ g and Σ g (x - mean) of the slopes g behind the ReLU. `second`, unless null, is added to g; the mask comes from the
+// Σ g and Σ g (x - mean) of the gradients g behind the ReLU. `second`, unless null, is added to g; the mask comes from the
 // output `y` where there was an addition, else from x. With `keep`, g is replaced by the sum behind the mask.
-extern "C" __global__ void __launch_bounds__(THREADS) slope_sums(Spread s, element* g, const element* second,
-                                                                 const element* x, const element* y, const float* table,
-                                                                 uint relu, uint keep, float* partial) {
+extern "C" __global__ void __launch_bounds__(THREADS) gradient_sums(Spread s, element* g, const element* second,
+                                                                    const element* x, const element* y, const float* table,
+                                                                    uint relu, uint keep, float* partial) {
     uint c = SPREAD_CHANNEL(s);
     float factor[8], offset[8], mean[8];
     channel8(table + c, factor);
@@ -138,82 +138,82 @@ extern "C" __global__ void __launch_bounds__(THREADS) slope_sums(Spread s, eleme
     float sum[8] = {}, product[8] = {};
     FOR_MY_PIXELS(s, pixel) {
         size_t at = (size_t)pixel * s.channels + c;
-        float slope[8], v[8], other[8] = {};
-        load8(g + at, slope);
+        float gradient[8], v[8], other[8] = {};
+        load8(g + at, gradient);
         load8(x + at, v);
         if (second != nullptr) load8(second + at, other);
         #pragma unroll
-        for (uint i = 0; i < 8; i++) slope[i] += other[i];
+        for (uint i = 0; i < 8; i++) gradient[i] += other[i];
         if (relu) {
             if (y != nullptr) load8(y + at, other);
             #pragma unroll
             for (uint i = 0; i < 8; i++) {
                 float out = y != nullptr ? other[i] : fmaf(v[i], factor[i], offset[i]);
-                if (!(out > 0.0f)) slope[i] = 0.0f;
+                if (!(out > 0.0f)) gradient[i] = 0.0f;
             }
         }
-        if (keep) store8(g + at, slope);
+        if (keep) store8(g + at, gradient);
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
-            sum[i] += slope[i];
-            product[i] = fmaf(slope[i], v[i] - mean[i], product[i]);
+            sum[i] += gradient[i];
+            product[i] = fmaf(gradient[i], v[i] - mean[i], product[i]);
         }
     }
     block_sums(s, sum, product, partial);
 }
 
-// Slopes of γ and β, and per channel what `input_slopes` needs, a row each: γ / σ, mean g, mean (g x̂) / σ.
-extern "C" __global__ void __launch_bounds__(THREADS) slope_table(const float* partial, uint n_partial, uint channels,
-                                                                  uint n_pixels, const float* table, float* scale_slopes,
-                                                                  float* shift_slopes, float* slopes) {
+// Gradients of γ and β, and per channel what `input_gradients` needs, a row each: γ / σ, mean g, mean (g x̂) / σ.
+extern "C" __global__ void __launch_bounds__(THREADS) gradient_table(const float* partial, uint n_partial, uint channels,
+                                                                     uint n_pixels, const float* table, float* scale_gradients,
+                                                                     float* shift_gradients, float* gradients) {
     double sum, product;
     if (!total_sums(partial, n_partial, channels, &sum, &product)) return;
     uint c = blockIdx.x * 8 + threadIdx.x;
     double inverse = table[3 * channels + c], along = product * inverse;
-    scale_slopes[c] = (float)along;
-    shift_slopes[c] = (float)sum;
-    slopes[c] = table[c];
-    slopes[channels + c] = (float)(sum / n_pixels);
-    slopes[2 * channels + c] = (float)(along / n_pixels * inverse);
+    scale_gradients[c] = (float)along;
+    shift_gradients[c] = (float)sum;
+    gradients[c] = table[c];
+    gradients[channels + c] = (float)(sum / n_pixels);
+    gradients[2 * channels + c] = (float)(along / n_pixels * inverse);
 }
 
-struct Slopes {
-    float factor[8], mean_slope[8], along[8], mean[8];
+struct Gradients {
+    float factor[8], mean_gradient[8], along[8], mean[8];
 };
 
-__device__ __forceinline__ void load_slopes(Slopes& k, const float* table, const float* slopes, uint channels, uint c) {
-    channel8(slopes + c, k.factor);
-    channel8(slopes + channels + c, k.mean_slope);
-    channel8(slopes + 2 * channels + c, k.along);
+__device__ __forceinline__ void load_gradients(Gradients& k, const float* table, const float* gradients, uint channels, uint c) {
+    channel8(gradients + c, k.factor);
+    channel8(gradients + channels + c, k.mean_gradient);
+    channel8(gradients + 2 * channels + c, k.along);
     channel8(table + 2 * channels + c, k.mean);
 }
 
 // γ / σ · (g - mean g - x̂ · mean (g x̂)).
-__device__ __forceinline__ float input_slope(const Slopes& k, uint i, float g, float x) {
-    return k.factor[i] * (g - k.mean_slope[i] - (x - k.mean[i]) * k.along[i]);
+__device__ __forceinline__ float input_gradient(const Gradients& k, uint i, float g, float x) {
+    return k.factor[i] * (g - k.mean_gradient[i] - (x - k.mean[i]) * k.along[i]);
 }
 
-// Slopes of the input x. With `relu`, g still has to be masked by the sign of the output, which x gives.
-extern "C" __global__ void __launch_bounds__(THREADS) input_slopes(Spread s, const element* g, const element* x,
-                                                                   const float* table, const float* slopes, uint relu,
-                                                                   element* out) {
+// Gradients of the input x. With `relu`, g still has to be masked by the sign of the output, which x gives.
+extern "C" __global__ void __launch_bounds__(THREADS) input_gradients(Spread s, const element* g, const element* x,
+                                                                      const float* table, const float* gradients, uint relu,
+                                                                      element* out) {
     uint c = SPREAD_CHANNEL(s);
     float factor[8], offset[8];
     channel8(table + c, factor);
     channel8(table + s.channels + c, offset);
-    Slopes k;
-    load_slopes(k, table, slopes, s.channels, c);
+    Gradients k;
+    load_gradients(k, table, gradients, s.channels, c);
     FOR_MY_PIXELS(s, pixel) {
         size_t at = (size_t)pixel * s.channels + c;
-        float slope[8], v[8];
-        load8(g + at, slope);
+        float gradient[8], v[8];
+        load8(g + at, gradient);
         load8(x + at, v);
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
-            if (relu && !(fmaf(v[i], factor[i], offset[i]) > 0.0f)) slope[i] = 0.0f;
-            slope[i] = input_slope(k, i, slope[i], v[i]);
+            if (relu && !(fmaf(v[i], factor[i], offset[i]) > 0.0f)) gradient[i] = 0.0f;
+            gradient[i] = input_gradient(k, i, gradient[i], v[i]);
         }
-        store8(out + at, slope);
+        store8(out + at, gradient);
     }
 }
 
@@ -223,7 +223,7 @@ struct Windows {
 };
 
 // Normalisation, ReLU and max-pool in one: the normalised image in between is never written. Keeps, unless null, which place
-// of its window won (the first of the largest; 255 where the ReLU lets no slope through) and the x there. One thread for
+// of its window won (the first of the largest; 255 where the ReLU lets no gradient through) and the x there. One thread for
 // eight channels of a window.
 extern "C" __global__ void __launch_bounds__(THREADS) normalise_pool(Windows w, const element* x, const float* table,
                                                                      uint relu, element* y, unsigned char* winners,
@@ -276,12 +276,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalise_pool(Windows w, 
     store8(y + index * 8, best);
 }
 
-// Slopes of the input of `normalise_pool`: each pixel gathers from the windows that it won. One thread for eight channels
+// Gradients of the input of `normalise_pool`: each pixel gathers from the windows that it won. One thread for eight channels
 // of a pixel.
-extern "C" __global__ void __launch_bounds__(THREADS) pool_input_slopes(Windows w, const element* g,
-                                                                        const unsigned char* winners, const element* x,
-                                                                        const float* table, const float* slopes,
-                                                                        element* out) {
+extern "C" __global__ void __launch_bounds__(THREADS) pool_input_gradients(Windows w, const element* g,
+                                                                           const unsigned char* winners, const element* x,
+                                                                           const float* table, const float* gradients,
+                                                                           element* out) {
     uint groups = w.channels / 8;
     size_t index = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (index >= (size_t)w.n_images * w.height * w.width * groups) return;
@@ -307,10 +307,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) pool_input_slopes(Windows 
             }
         }
     }
-    Slopes k;
-    load_slopes(k, table, slopes, w.channels, c);
+    Gradients k;
+    load_gradients(k, table, gradients, w.channels, c);
     load8(x + index * 8, v);
     #pragma unroll
-    for (uint i = 0; i < 8; i++) sum[i] = input_slope(k, i, sum[i], v[i]);
+    for (uint i = 0; i < 8; i++) sum[i] = input_gradient(k, i, sum[i], v[i]);
     store8(out + index * 8, sum);
 }

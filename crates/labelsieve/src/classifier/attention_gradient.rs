@@ -1,49 +1,49 @@
-//! The loss of an episode and its slope, by hand: forwards from examples to class weights to logits, and back.
+//! The loss of an episode and its gradient, by hand: forwards from examples to class weights to logits, and back.
 
 use rayon::prelude::*;
 
 use super::attention::{AttentionParameters, Lookup, Shares};
 use super::attention_training::{Episode, Posing};
-use super::cosine::{log_softmax, softmax, through_normalisation, unit_rows};
-use crate::features::Features;
+use super::cosine::{length, log_softmax, softmax, through_normalisation};
+use crate::features::{Features, unit_rows};
 use crate::kernels::{add, add_transposed_product, dot, product, product_with_transposed};
 
-/// The loss of an episode and the slope of `share` times it.
+/// The loss of an episode and the gradient of `share` times it.
 ///
 /// ```text
 /// L = -1/n Σ_x ln softmax(s Ŵ' x)_c
 /// ```
 ///
 /// x: the n queries, of class c; Ŵ': base weights of unit length, with generated ones in the rows of posing classes.
-pub(super) fn episode_slope(
+pub(super) fn episode_gradient(
     lookup: &Lookup,
     sets: &[Features],
     episode: &Episode,
     share: f32,
-) -> EpisodeSlope {
+) -> EpisodeGradient {
     let dim = lookup.base.weights().dim();
     let generated = Generated::new(lookup, sets, episode);
-    let (unit, lengths) = unit_rows(&generated.weights, dim);
-    let (loss, mut slope_of_weights) = query_slope(lookup, sets, episode, &unit, share);
-    let rows = slope_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
-    rows.for_each(|((slope, unit), &length)| through_normalisation(slope, unit, length));
-    generated.slope(lookup, &slope_of_weights, loss)
+    let (unit, lengths) = unit_rows(&generated.weights, dim, length);
+    let (loss, mut gradient_of_weights) = query_gradient(lookup, sets, episode, &unit, share);
+    let rows = gradient_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
+    rows.for_each(|((gradient, unit), &length)| through_normalisation(gradient, unit, length));
+    generated.gradient(lookup, &gradient_of_weights, loss)
 }
 
-/// What an episode adds to the slope of a step.
-pub(super) struct EpisodeSlope {
+/// What an episode adds to the gradient of a step.
+pub(super) struct EpisodeGradient {
     pub(super) loss: f64,
     /// All but φ_q's, which is d×d and made once for all episodes: there it is empty.
-    pub(super) slope: AttentionParameters,
-    /// The episode's examples, and the slope with respect to their queries, n×d each.
+    pub(super) gradient: AttentionParameters,
+    /// The episode's examples, and the gradient with respect to their queries, n×d each.
     rows: Vec<f32>,
     by_query: Vec<f32>,
 }
 
-/// Adds up the episodes of a step, in order. As q = φ_q z, the slope of φ_q is Σ (slope of q) zᵀ: one product for all.
-pub(super) fn sum_slopes(
+/// Adds up the episodes of a step, in order. As q = φ_q z, the gradient of φ_q is Σ (gradient of q) zᵀ: one product for all.
+pub(super) fn sum_gradients(
     parameters: &AttentionParameters,
-    parts: Vec<EpisodeSlope>,
+    parts: Vec<EpisodeGradient>,
     dim: usize,
 ) -> (f64, AttentionParameters) {
     const BLOCK: usize = 64; // rows of φ_q per piece of work
@@ -51,10 +51,10 @@ pub(super) fn sum_slopes(
     let (mut loss, mut rows, mut by_query) = (0.0, Vec::new(), Vec::new());
     for part in parts {
         loss += part.loss;
-        add(&mut sum.keys, &part.slope.keys);
-        add(&mut sum.average, &part.slope.average);
-        add(&mut sum.attended, &part.slope.attended);
-        sum.gamma += part.slope.gamma;
+        add(&mut sum.keys, &part.gradient.keys);
+        add(&mut sum.average, &part.gradient.average);
+        add(&mut sum.attended, &part.gradient.attended);
+        sum.gamma += part.gradient.gamma;
         rows.extend(part.rows);
         by_query.extend(part.by_query);
     }
@@ -67,8 +67,8 @@ pub(super) fn sum_slopes(
     (loss, sum)
 }
 
-/// The loss, and `share` times its slope with respect to the unit weights of the posing classes.
-fn query_slope(
+/// The loss, and `share` times its gradient with respect to the unit weights of the posing classes.
+fn query_gradient(
     lookup: &Lookup,
     sets: &[Features],
     episode: &Episode,
@@ -97,9 +97,9 @@ fn query_slope(
             errors[q * n_posing + p] = logits[posing.class] * scale * share / n;
         }
     }
-    let mut slope = vec![0f32; n_posing * dim];
-    add_transposed_product(&errors, &rows, &mut slope, n_posing, dim);
-    (loss, slope)
+    let mut gradient = vec![0f32; n_posing * dim];
+    add_transposed_product(&errors, &rows, &mut gradient, n_posing, dim);
+    (loss, gradient)
 }
 
 /// The generated weights of an episode's posing classes, with what the way back needs.
@@ -139,11 +139,11 @@ impl Generated {
         Generated { rows, counts, shares, means, attended, weights }
     }
 
-    /// From the slope with respect to the weights to that with respect to everything learned.
-    fn slope(self, lookup: &Lookup, slope_of_weights: &[f32], loss: f64) -> EpisodeSlope {
+    /// From the gradient with respect to the weights to that with respect to everything learned.
+    fn gradient(self, lookup: &Lookup, gradient_of_weights: &[f32], loss: f64) -> EpisodeGradient {
         let base = lookup.base.weights();
         let (n_base, dim) = (base.len(), base.dim());
-        let mut slope = AttentionParameters {
+        let mut gradient = AttentionParameters {
             query: Vec::new(),
             keys: vec![0.0; n_base * dim],
             average: vec![0.0; dim],
@@ -153,29 +153,33 @@ impl Generated {
         let mut by_cosine = Vec::with_capacity(self.shares.shares.len()); // n×B
         let shares = self.shares.shares.chunks_exact(n_base);
         let mut examples = shares.zip(self.shares.cosines.chunks_exact(n_base));
-        let classes = slope_of_weights.chunks_exact(dim);
+        let classes = gradient_of_weights.chunks_exact(dim);
         let classes = classes.zip(self.means.chunks_exact(dim)).zip(self.attended.chunks_exact(dim));
         for (((by_weight, mean), attended), &count) in classes.zip(&self.counts) {
-            add_products(&mut slope.average, by_weight, mean);
-            add_products(&mut slope.attended, by_weight, attended);
-            let by_attended: Vec<f32> =
-                by_weight.iter().zip(&lookup.parameters.attended).map(|(slope, phi)| slope * phi).collect();
+            add_products(&mut gradient.average, by_weight, mean);
+            add_products(&mut gradient.attended, by_weight, attended);
+            let by_attended: Vec<f32> = by_weight
+                .iter()
+                .zip(&lookup.parameters.attended)
+                .map(|(gradient, phi)| gradient * phi)
+                .collect();
             let by_share: Vec<f32> =
                 base.rows().map(|weight| dot(weight, &by_attended) / count as f32).collect();
             for (shares, cosines) in examples.by_ref().take(count) {
-                let mean_slope: f32 = shares.iter().zip(&by_share).map(|(share, slope)| share * slope).sum();
+                let mean_gradient: f32 =
+                    shares.iter().zip(&by_share).map(|(share, gradient)| share * gradient).sum();
                 for ((share, cosine), by_share) in shares.iter().zip(cosines).zip(&by_share) {
-                    let by_logit = share * (by_share - mean_slope);
-                    slope.gamma += by_logit * cosine;
+                    let by_logit = share * (by_share - mean_gradient);
+                    gradient.gamma += by_logit * cosine;
                     by_cosine.push(by_logit * lookup.parameters.gamma);
                 }
             }
         }
-        let by_query = self.add_keys(lookup, &by_cosine, &mut slope.keys);
-        EpisodeSlope { loss, slope, rows: self.rows, by_query }
+        let by_query = self.add_keys(lookup, &by_cosine, &mut gradient.keys);
+        EpisodeGradient { loss, gradient, rows: self.rows, by_query }
     }
 
-    /// cos = q̂·k̂: back through both lengths. Adds to the slope of the keys and returns that of the queries.
+    /// cos = q̂·k̂: back through both lengths. Adds to the gradient of the keys and returns that of the queries.
     fn add_keys(&self, lookup: &Lookup, by_cosine: &[f32], by_key: &mut [f32]) -> Vec<f32> {
         let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
         let Shares { unit_queries, query_lengths, .. } = &self.shares;

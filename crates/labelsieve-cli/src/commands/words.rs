@@ -3,6 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use anyhow::Result;
+use clap::Parser;
+use labelsieve_pipeline::Monitor;
+
+use super::Command;
+use crate::printer::Printer;
+
 /// The words behind `labelsieve`.
 pub struct Words(Vec<OsString>);
 
@@ -18,6 +25,13 @@ impl Words {
         self
     }
 
+    /// Adds an option with several values.
+    pub fn options<V: AsRef<OsStr>>(mut self, name: &str, values: impl IntoIterator<Item = V>) -> Words {
+        self.0.push(name.into());
+        self.0.extend(values.into_iter().map(|value| value.as_ref().to_owned()));
+        self
+    }
+
     /// Adds an argument without a name.
     pub fn path(mut self, path: impl AsRef<OsStr>) -> Words {
         self.0.push(path.as_ref().to_owned());
@@ -28,6 +42,20 @@ impl Words {
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         [OsString::from("labelsieve")].into_iter().chain(self.0.iter().cloned())
     }
+}
+
+/// A command line inside a command line.
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Shows a command, runs it, and returns it as it was shown.
+pub fn run_step(why: &str, words: &Words, printer: &Printer) -> Result<String> {
+    printer.note(&format!("\n# {why}\n$ {words}"));
+    Line::try_parse_from(words.arguments())?.command.run(printer)?;
+    Ok(words.to_string())
 }
 
 /// Ready to be pasted into a shell.

@@ -3,40 +3,40 @@
 use super::schedule::{Normalise, Schedule, Work};
 use crate::error::{Error, Result};
 
-/// Rooms of which each holds one thing at a time. Their sizes are bytes per image of a batch.
+/// Buffers, each of which holds one thing at a time. Their sizes are bytes per image of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Rooms {
+pub(super) struct Buffers {
     pub sizes: Vec<usize>,
     free: Vec<usize>,
 }
 
-impl Rooms {
-    /// A room that nobody else gets.
+impl Buffers {
+    /// A buffer that nobody else gets.
     fn own(&mut self, size: usize) -> usize {
         self.sizes.push(size);
         self.sizes.len() - 1
     }
 
-    /// The smallest free room that is large enough; else the largest, made larger; else a new one.
+    /// The smallest free buffer that is large enough; else the largest, made larger; else a new one.
     fn take(&mut self, size: usize) -> usize {
         let fits = self.free.iter().filter(|&&r| self.sizes[r] >= size).min_by_key(|&&r| (self.sizes[r], r));
         let chosen = fits.or_else(|| self.free.iter().max_by_key(|&&r| (self.sizes[r], r))).copied();
-        let Some(room) = chosen else { return self.own(size) };
-        self.free.retain(|&r| r != room);
-        self.sizes[room] = self.sizes[room].max(size);
-        room
+        let Some(buffer) = chosen else { return self.own(size) };
+        self.free.retain(|&r| r != buffer);
+        self.sizes[buffer] = self.sizes[buffer].max(size);
+        buffer
     }
 
-    fn give_back(&mut self, room: usize) {
-        self.free.push(room);
+    fn give_back(&mut self, buffer: usize) {
+        self.free.push(buffer);
     }
 }
 
-/// Memory for features alone: an image's room is free again after its last reader.
+/// Memory for features alone: an image's buffer is free again after its last reader.
 #[derive(Debug)]
 pub(super) struct Embedding {
-    pub rooms: Rooms,
-    /// The room of each image.
+    pub buffers: Buffers,
+    /// The buffer of each image.
     pub images: Vec<usize>,
 }
 
@@ -45,38 +45,38 @@ impl Embedding {
         let mut readers = vec![0; schedule.images.len()];
         readers[schedule.last] += 1;
         schedule.work.iter().flat_map(inputs).for_each(|image| readers[image] += 1);
-        let mut rooms = Rooms::default();
+        let mut buffers = Buffers::default();
         let mut images = vec![usize::MAX; schedule.images.len()];
-        images[0] = rooms.take(schedule.images[0].len() * element);
+        images[0] = buffers.take(schedule.images[0].len() * element);
         for work in &schedule.work {
             let output = output(work);
-            images[output] = rooms.take(schedule.images[output].len() * element);
+            images[output] = buffers.take(schedule.images[output].len() * element);
             for image in inputs(work) {
                 readers[image] -= 1;
                 if readers[image] == 0 {
-                    rooms.give_back(images[image]);
+                    buffers.give_back(images[image]);
                 }
             }
         }
-        Embedding { rooms, images }
+        Embedding { buffers, images }
     }
 }
 
-/// What the backward pass of one [`Work`] reads and writes: rooms of slopes.
+/// What the backward pass of one [`Work`] reads and writes: buffers of gradients.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Backward {
     Convolution {
         /// Of the output.
-        slopes: usize,
+        gradients: usize,
         /// Of the input; none for the first layer.
         input: Option<usize>,
     },
     Normalise {
         /// Of the output.
-        slopes: usize,
+        gradients: usize,
         /// More of them, to be added: the output was read twice.
         second: Option<usize>,
-        /// Whether `slopes` must hold the sum behind the ReLU afterwards: the shortcut reads it.
+        /// Whether `gradients` must hold the sum behind the ReLU afterwards: the shortcut reads it.
         keep: bool,
         /// Of the input.
         input: usize,
@@ -91,14 +91,14 @@ pub(super) struct Winners {
     pub values: usize,
 }
 
-/// Memory for learning: every image is kept for the way back; slopes share rooms.
+/// Memory for learning: every image is kept for the way back; gradients share buffers.
 #[derive(Debug)]
 pub(super) struct Learning {
-    pub rooms: Rooms,
+    pub buffers: Buffers,
     pub images: Vec<usize>,
     /// For each work.
     pub winners: Vec<Option<Winners>>,
-    /// Where the slopes of the last image go first.
+    /// Where the gradients of the last image go first.
     pub last: usize,
     /// For each work.
     pub backward: Vec<Backward>,
@@ -106,22 +106,22 @@ pub(super) struct Learning {
 
 impl Learning {
     pub fn new(schedule: &Schedule, element: usize) -> Result<Learning> {
-        let mut rooms = Rooms::default();
+        let mut buffers = Buffers::default();
         let bytes = |image: usize| schedule.images[image].len() * element;
-        let images = (0..schedule.images.len()).map(|image| rooms.own(bytes(image))).collect();
+        let images = (0..schedule.images.len()).map(|image| buffers.own(bytes(image))).collect();
         let mut remember = |work: &Work| match work {
             Work::Normalise(Normalise { pool: Some(_), to, .. }) => {
-                Some(Winners { places: rooms.own(to.len()), values: rooms.own(to.len() * element) })
+                Some(Winners { places: buffers.own(to.len()), values: buffers.own(to.len() * element) })
             }
             _ => None,
         };
         let winners = schedule.work.iter().map(&mut remember).collect();
-        let mut slopes: Vec<Vec<usize>> = vec![Vec::new(); schedule.images.len()];
-        let last = rooms.take(bytes(schedule.last));
-        slopes[schedule.last].push(last);
+        let mut gradients: Vec<Vec<usize>> = vec![Vec::new(); schedule.images.len()];
+        let last = buffers.take(bytes(schedule.last));
+        gradients[schedule.last].push(last);
         let mut backward = Vec::new();
         for work in schedule.work.iter().rev() {
-            let mine = std::mem::take(&mut slopes[output(work)]);
+            let mine = std::mem::take(&mut gradients[output(work)]);
             let (first, second) = match mine[..] {
                 [first] => (first, None),
                 [first, second] => (first, Some(second)),
@@ -137,26 +137,26 @@ impl Learning {
                             "a convolution with two readers is not supported".to_owned(),
                         ));
                     }
-                    let input = (convolution.input != 0).then(|| rooms.take(bytes(convolution.input)));
-                    slopes[convolution.input].extend(input);
-                    backward.push(Backward::Convolution { slopes: first, input });
-                    rooms.give_back(first);
+                    let input = (convolution.input != 0).then(|| buffers.take(bytes(convolution.input)));
+                    gradients[convolution.input].extend(input);
+                    backward.push(Backward::Convolution { gradients: first, input });
+                    buffers.give_back(first);
                 }
                 Work::Normalise(normalise) => {
-                    let input = rooms.take(bytes(normalise.input));
-                    slopes[normalise.input].push(input);
+                    let input = buffers.take(bytes(normalise.input));
+                    gradients[normalise.input].push(input);
                     let keep = second.is_some() || normalise.add.is_some();
-                    backward.push(Backward::Normalise { slopes: first, second, keep, input });
-                    second.into_iter().for_each(|room| rooms.give_back(room));
+                    backward.push(Backward::Normalise { gradients: first, second, keep, input });
+                    second.into_iter().for_each(|buffer| buffers.give_back(buffer));
                     match normalise.add {
-                        Some(add) => slopes[add].push(first), // the shortcut's slopes are the same numbers
-                        None => rooms.give_back(first),
+                        Some(add) => gradients[add].push(first), // the shortcut's gradients are the same numbers
+                        None => buffers.give_back(first),
                     }
                 }
             }
         }
         backward.reverse();
-        Ok(Learning { rooms, images, winners, last, backward })
+        Ok(Learning { buffers, images, winners, last, backward })
     }
 }
 
@@ -187,21 +187,21 @@ mod tests {
         })
     }
 
-    /// Plays the forward pass and checks that every input still stands where it was written.
+    /// Plays the forward pass and checks that every input is still where it was written.
     #[test]
     fn no_image_is_overwritten_before_its_last_reader() {
         for schedule in schedules() {
             let embedding = Embedding::new(&schedule, 2);
-            let mut holds = vec![None; embedding.rooms.sizes.len()];
+            let mut holds = vec![None; embedding.buffers.sizes.len()];
             holds[embedding.images[0]] = Some(0);
             for work in &schedule.work {
                 for image in inputs(work) {
                     assert_eq!(holds[embedding.images[image]], Some(image));
                 }
-                let room = embedding.images[output(work)];
-                assert!(inputs(work).iter().all(|&image| embedding.images[image] != room));
-                assert!(embedding.rooms.sizes[room] >= 2 * schedule.images[output(work)].len());
-                holds[room] = Some(output(work));
+                let buffer = embedding.images[output(work)];
+                assert!(inputs(work).iter().all(|&image| embedding.images[image] != buffer));
+                assert!(embedding.buffers.sizes[buffer] >= 2 * schedule.images[output(work)].len());
+                holds[buffer] = Some(output(work));
             }
             assert_eq!(holds[embedding.images[schedule.last]], Some(schedule.last));
         }
@@ -209,36 +209,36 @@ mod tests {
 
     /// Plays the backward pass with sets of contributions instead of numbers.
     #[test]
-    fn slopes_arrive_whole_although_they_share_rooms() {
+    fn gradients_arrive_whole_although_they_share_buffers() {
         for schedule in schedules() {
             let learning = Learning::new(&schedule, 2).unwrap();
             let mut readers = vec![0usize; schedule.images.len()];
             schedule.work.iter().flat_map(inputs).for_each(|image| readers[image] += 1);
             readers[schedule.last] += 1;
-            // What each room holds: slopes of which image, from how many of its readers.
-            let mut holds = vec![Vec::new(); learning.rooms.sizes.len()];
+            // What each buffer holds: gradients of which image, from how many of its readers.
+            let mut holds = vec![Vec::new(); learning.buffers.sizes.len()];
             holds[learning.last] = vec![(schedule.last, 1)];
-            let get = |holds: &[Vec<(usize, usize)>], room: usize, image: usize| {
-                holds[room].iter().find(|(of, _)| *of == image).expect("slopes of this image").1
+            let get = |holds: &[Vec<(usize, usize)>], buffer: usize, image: usize| {
+                holds[buffer].iter().find(|(of, _)| *of == image).expect("gradients of this image").1
             };
             for (work, backward) in schedule.work.iter().zip(&learning.backward).rev() {
                 let image = output(work);
                 match (work, backward) {
-                    (Work::Convolution(convolution), Backward::Convolution { slopes, input }) => {
-                        assert_eq!(get(&holds, *slopes, image), readers[image]);
+                    (Work::Convolution(convolution), Backward::Convolution { gradients, input }) => {
+                        assert_eq!(get(&holds, *gradients, image), readers[image]);
                         if let Some(input) = input {
-                            assert_ne!(input, slopes);
+                            assert_ne!(input, gradients);
                             holds[*input] = vec![(convolution.input, 1)];
                         }
                     }
-                    (Work::Normalise(normalise), Backward::Normalise { slopes, second, keep, input }) => {
+                    (Work::Normalise(normalise), Backward::Normalise { gradients, second, keep, input }) => {
                         let more = second.map_or(0, |second| get(&holds, second, image));
-                        assert_eq!(get(&holds, *slopes, image) + more, readers[image]);
-                        assert!(input != slopes && Some(*input) != *second);
+                        assert_eq!(get(&holds, *gradients, image) + more, readers[image]);
+                        assert!(input != gradients && Some(*input) != *second);
                         holds[*input] = vec![(normalise.input, 1)];
                         if let Some(add) = normalise.add {
                             assert!(keep);
-                            holds[*slopes] = vec![(add, 1)];
+                            holds[*gradients] = vec![(add, 1)];
                         }
                     }
                     _ => panic!("work and its way back differ"),

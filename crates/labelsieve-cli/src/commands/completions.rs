@@ -1,0 +1,29 @@
+//! `labelsieve completions`: commands and options at the press of a key.
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+use labelsieve_pipeline::Monitor;
+
+use crate::Arguments;
+use crate::printer::Printer;
+
+/// Print the script that completes commands and options in a shell
+#[derive(Args)]
+pub struct Completions {
+    /// The shell that will read it
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl Completions {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let mut script = Vec::new(); // the generator panics when it cannot write
+        generate(self.shell, &mut Arguments::command(), "labelsieve", &mut script);
+        let mut out = printer.stdout();
+        out.write_all(&script)?;
+        Ok(out.flush()?)
+    }
+}

@@ -223,7 +223,20 @@ def test_lines_that_belong_to_a_warning_are_part_of_it(tmp_path, monkeypatch):
     assert len(seen) == 1
 
 
-def test_errors_are_those_of_python_and_hints_name_arguments(folder):
+def test_hints_name_arguments_and_functions(folder):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    (folder / "classes.toml").write_text('[[class]]\nid = "owl"\nnames = ["owl"]\n')
+    (folder / "captions.csv").write_text("id,caption\na,a cat\n")
+    hint = 'try `rule="plural"` or any-word, or other columns with `text_columns`'
+    with pytest.raises(ValueError, match=f"none contains `owl` in caption.*\nhint: {hint}$"):
+        labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
+    pandas.DataFrame({"id": [], "class": [], "matched_name": []}, dtype=str).to_parquet("c.parquet")
+    with pytest.raises(ValueError, match="`c.parquet` holds no candidates\nhint: `match_files` finds them"):
+        labelsieve.clean_files(*POOLS, "r.parquet", candidates="c.parquet")
+
+
+def test_errors_are_those_of_python(folder):
     with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
         labelsieve.clean_files("none.npz", "noisy.npz", "r.parquet")
     np.savez("bare.npz", features_all=np.eye(64, dtype=np.float32))
@@ -256,7 +269,13 @@ def test_errors_are_those_of_python_and_hints_name_arguments(folder):
         (lambda: labelsieve.train_files(*POOLS, "r", "m", epochs=3), 'classifier="cosine" alone, found classifier="prototype"'),
         (lambda: labelsieve.predict_files("m", "p.csv"), "features and images: expected one of the two, found none"),
         (lambda: labelsieve.predict_files("m", "p.csv", features="f", images="i"), "found both"),
+        (lambda: labelsieve.predict_files("m", "p.csv", features="f", strict=True), "expected with images alone"),
         (lambda: labelsieve.evaluate_files(), "nothing to evaluate"),
+        (lambda: labelsieve.evaluate_files("m", test="t", where="a=b"), "expected with images alone"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", image_size=5000), "image_size: expected at most 4096, found 5000"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", image_size=(1, 2, 3)), "expected a height and a width"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", batch=1 << 17), "batch: expected at most 65536"),
+        (lambda: labelsieve.match_files("c", "t", "o.csv", near_duplicate=2), r"near_duplicate: expected a number in \[0, 1\]"),
         (lambda: labelsieve.embed_files("m", "i", "f.npy", fit_pca=3), "fit_pca and pca_output: expected both"),
         (lambda: labelsieve.embed_files("m", "i", "f.npy", where="split"), "where: expected COLUMN=VALUE"),
         (lambda: labelsieve.finetune_files("m", "r", "i", "n", base_where="a=b"), "expected with base_images alone"),

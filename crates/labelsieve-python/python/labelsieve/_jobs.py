@@ -102,7 +102,7 @@ def match_files(
         "stats": None if stats is None else _output("stats", stats),
         "guard_features": _paths(guard_features),
         "features": features,
-        "near_duplicate": _number("near_duplicate", near_duplicate),
+        "near_duplicate": _share("near_duplicate", near_duplicate),
         "drop_leaks": drop_leaks,
         "allow_mixed": allow_mixed,
     }
@@ -119,7 +119,7 @@ def embed_files(
     label_column: Optional[str] = None,
     where: Names = (),
     strict: bool = False,
-    image_size: Optional[tuple[int, int]] = None,
+    image_size: Union[int, tuple[int, int], None] = None,
     pca: Optional[Path] = None,
     fit_pca: Optional[int] = None,
     pca_output: Optional[Path] = None,
@@ -145,7 +145,7 @@ def embed_files(
         Only images whose column has this value, or one of several: ``"split=train,val"``.
     strict : bool
         Stop at the first image or file that cannot be read.
-    image_size : (height, width), optional
+    image_size : int or (height, width), optional
         What images are scaled to; by default what the network was trained on.
     pca : path, optional
         Reduce features with this PCA; by default with the one in the network's file, if any.
@@ -174,12 +174,12 @@ def embed_files(
         "label_column": label_column,
         "where": _names(where),
         "strict": strict,
-        "image_size": None if image_size is None else tuple(_count("image_size", side) for side in image_size),
+        "image_size": None if image_size is None else _size(image_size),
         "pca": pca,
         "fit_pca": None if fit_pca is None else _count("fit_pca", fit_pca),
         "pca_output": None if pca_output is None else _output("pca_output", pca_output),
         "dtype": as_choice("dtype", dtype, StoredAs),
-        "batch": _count("batch", batch),
+        "batch": _at_most("batch", _count("batch", batch), 1 << 16),
         "device": as_device(device),
     }
     summary = _run(_labelsieve.embed_files, options, progress)
@@ -496,6 +496,7 @@ def predict_files(
     {'n_examples': 120, 'n_classes': 3}
     """
     _one_of("features", features, images)
+    _for_images(images, image_column, where, strict)
     options = {
         **_columns(embedding_column, None, id_column),
         "model": model,
@@ -569,6 +570,7 @@ def evaluate_files(
     """
     if model is not None:
         _one_of("test", test, images)
+        _for_images(images, image_column, where, strict)
     elif relevance is None or truth is None:
         raise ValueError("nothing to evaluate: expected model with test or images, or relevance with truth")
     options = {
@@ -631,6 +633,32 @@ def _one_of(name: str, table: Optional[Path], images: Paths) -> None:
     if (table is not None) == bool(_paths(images)):
         found = "none" if table is None else "both"
         raise ValueError(f"{name} and images: expected one of the two, found {found}")
+
+
+def _for_images(images: Paths, image_column: Optional[str], where: Names, strict: bool) -> None:
+    if not _paths(images) and (image_column is not None or _names(where) or strict):
+        raise ValueError("image_column, where and strict: expected with images alone")
+
+
+def _size(size: Any) -> tuple[int, int]:
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    if len(sides) != 2:
+        raise ValueError(f"image_size: expected a height and a width, found {size!r}")
+    height, width = (_at_most("image_size", _count("image_size", side), 4096) for side in sides)
+    return height, width
+
+
+def _at_most(name: str, value: int, most: int) -> int:
+    if value > most:
+        raise ValueError(f"{name}: expected at most {most}, found {value}")
+    return value
+
+
+def _share(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name}: expected a number in [0, 1], found {number}")
+    return number
 
 
 def _paths(paths: Paths) -> list[Path]:

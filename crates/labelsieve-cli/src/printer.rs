@@ -46,6 +46,7 @@ impl Printer {
     }
 
     /// The same for whoever writes lines.
+    #[cfg(feature = "bench")]
     pub fn lines(&self) -> impl Write {
         Lines
     }
@@ -170,8 +171,10 @@ pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
 }
 
 /// Lines of a result, which go on after their reader has gone.
+#[cfg(feature = "bench")]
 struct Lines;
 
+#[cfg(feature = "bench")]
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match std::io::stdout().lock().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()) {

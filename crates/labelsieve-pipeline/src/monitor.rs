@@ -70,7 +70,7 @@ impl Progress {
 impl Deref for Progress {
     type Target = dyn Meter;
 
-    fn deref(&self) -> &dyn Meter {
+    fn deref(&self) -> &(dyn Meter + 'static) {
         self.0.0.as_ref()
     }
 }

@@ -80,7 +80,7 @@ test("classes are found by part of their names, whatever the accents, and counte
   assert.equal(await page.locator("#count").textContent(), "0 of 8 classes");
   await search.fill("");
   assert.deepEqual(await visible(), all);
-  await page.getByLabel("Order").selectOption("low");
+  await page.getByLabel("Sort").selectOption("low");
   const means = await page.locator("article.class").evaluateAll((articles) => articles.map((article) => Number(article.dataset.mean)));
   assert.deepEqual(means, [...means].sort((a, b) => a - b));
 });

@@ -12,7 +12,7 @@ use labelsieve_pipeline::outputs::{Files, OutputKind};
 use labelsieve_pipeline::{Context, Result, table};
 use serde::Serialize;
 
-use crate::output;
+use crate::{COMMON, output};
 
 /// Time one class: search, graph, training
 #[derive(Args)]
@@ -33,11 +33,11 @@ pub struct Class {
     out: Option<PathBuf>,
 
     /// Seed of the first run; later runs take the next ones
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
     seed: u64,
 
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = COMMON)]
     json: bool,
 }
 

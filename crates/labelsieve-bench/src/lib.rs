@@ -5,6 +5,7 @@
 //! what the benchmarks with shots and episodes share; the others have a file each.
 
 mod class;
+mod drawn;
 mod output;
 mod paper;
 mod photos;
@@ -22,6 +23,9 @@ pub use paper::legacy_numpy::LegacyNumpyRandom;
 pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use photos::Photos;
 pub use sanity::Sanity;
+
+/// The heading of the options that nearly every command has, as the command line spells it.
+const COMMON: &str = "Common options";
 
 /// Measure the method itself
 #[derive(Subcommand)]

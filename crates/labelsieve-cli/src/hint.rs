@@ -77,7 +77,7 @@ fn for_data_error(error: &DataError) -> Option<String> {
         }
         DataError::OtherTensors { wanted: TensorsOf::Network, .. } => {
             "classifiers take features: `labelsieve predict --features`, `labelsieve evaluate --test`; networks come from \
-             `labelsieve pretrain` and `labelsieve train --classifier finetune`"
+             `labelsieve pretrain` and `labelsieve finetune`"
         }
         DataError::NotAJournal { .. } => {
             "it stands where the journal of the run should be; move it elsewhere"

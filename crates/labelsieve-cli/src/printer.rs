@@ -149,8 +149,8 @@ impl Meter for Bar {
         self.0.set_length(n);
     }
 
-    fn set_message(&self, message: String) {
-        self.0.set_message(message);
+    fn set_message(&self, message: &str) {
+        self.0.set_message(message.to_owned());
     }
 
     fn reset_eta(&self) {

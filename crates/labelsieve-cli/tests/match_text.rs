@@ -198,7 +198,10 @@ fn files_that_cannot_be_read_are_named_with_what_is_wrong() {
     };
     check("--text b.csv", "`b.csv`: columns: expected a text under title, description");
     check("--text c.parquet", "`c.parquet`: expected a Parquet file, found a text file");
-    check("--text d.txt", "`d.txt`: format: expected .csv, .tsv, .jsonl, .parquet, or lines of 23 or 25");
+    check(
+        "--text d.txt",
+        "`d.txt`: unknown format; expected .csv, .tsv, .jsonl, .parquet, or lines of 23 or 25",
+    );
     check("--text missing.csv", "cannot open `missing.csv`");
     let whole = zstd::encode_all(&b"id,title\n1,crane\n"[..], 1).unwrap();
     folder.write("e.csv.zst", &whole[..whole.len() - 3]);

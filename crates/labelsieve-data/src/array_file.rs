@@ -1,4 +1,4 @@
-//! One NumPy array lying in a file: a whole `.npy`, or a member of an `.npz`.
+//! One NumPy array in a file: a whole `.npy`, or a member of an `.npz`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::{DataError, Result};
 /// The most bytes that one read asks for.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
-/// A NumPy array that is read where it lies, in pieces. Reading is safe from many threads at once.
+/// A NumPy array that is read in place, in pieces, from any number of threads.
 #[derive(Debug)]
 pub struct ArrayFile {
     path: PathBuf,
     header: NpyHeader,
     bytes: ByteSource,
-    /// In an archive, what the bytes should sum up to.
+    /// In an archive, the checksum that the bytes should have.
     checksum: Option<Checksum>,
 }
 
@@ -67,7 +67,7 @@ impl ArrayFile {
         }
     }
 
-    /// All elements of a one-dimensional array of whole numbers. Floats are accepted when each is whole.
+    /// All elements of a one-dimensional array of integers. Floats are accepted if each is an integer.
     pub fn read_ints(&self) -> Result<Vec<i64>> {
         match self.header.shape[..] {
             [_] => self.read_flat_ints(),
@@ -75,7 +75,7 @@ impl ArrayFile {
         }
     }
 
-    /// All elements in the order in which they lie in the file.
+    /// All elements in file order.
     pub fn read_flat_ints(&self) -> Result<Vec<i64>> {
         let size = self.header.dtype.size();
         let mut values = Vec::with_capacity(self.header.len());
@@ -89,7 +89,7 @@ impl ArrayFile {
                     DataError::malformed(
                         &self.path,
                         format!("element {}", values.len()),
-                        "a 64-bit whole number",
+                        "a 64-bit integer",
                         found,
                     )
                 })?;
@@ -104,8 +104,8 @@ impl ArrayFile {
         if let Some(checksum) = &self.checksum {
             let checked = checksum.check(&self.bytes).map_err(DataError::io("read", &self.path))?;
             checked.map_err(|(expected, found)| {
-                let expected = format!("a checksum of {expected:08x}");
-                DataError::malformed(&self.path, "archive member", expected, format!("{found:08x}: damaged"))
+                let (expected, found) = (format!("{expected:08x}"), format!("{found:08x}: file is corrupt"));
+                DataError::malformed(&self.path, "checksum", expected, found)
             })?;
         }
         let offset = self.header.data_offset + (first * self.header.dtype.size()) as u64;
@@ -118,12 +118,12 @@ impl ArrayFile {
     }
 }
 
-/// All elements of a one-dimensional `.npy` of whole numbers.
+/// All elements of a one-dimensional `.npy` of integers.
 pub fn read_ints(path: impl AsRef<Path>) -> Result<Vec<i64>> {
     ArrayFile::open(path)?.read_ints()
 }
 
-/// The whole number in `bytes`, or what is there instead.
+/// The integer in `bytes`, or what is there instead.
 fn decode_int(dtype: Dtype, bytes: &[u8]) -> std::result::Result<i64, String> {
     let mut raw = [0; 8];
     raw[..bytes.len()].copy_from_slice(bytes);
@@ -135,14 +135,14 @@ fn decode_int(dtype: Dtype, bytes: &[u8]) -> std::result::Result<i64, String> {
         Dtype::I32 => i64::from(bits as i32),
         Dtype::I64 => bits as i64,
         Dtype::U64 => return i64::try_from(bits).map_err(|_| bits.to_string()),
-        Dtype::F16 => return whole(f16::from_bits(bits as u16).to_f64()),
-        Dtype::F32 => return whole(f64::from(f32::from_bits(bits as u32))),
-        Dtype::F64 => return whole(f64::from_bits(bits)),
+        Dtype::F16 => return integer(f16::from_bits(bits as u16).to_f64()),
+        Dtype::F32 => return integer(f64::from(f32::from_bits(bits as u32))),
+        Dtype::F64 => return integer(f64::from_bits(bits)),
     })
 }
 
-fn whole(value: f64) -> std::result::Result<i64, String> {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // above 2^53 a float no longer names one whole number
+fn integer(value: f64) -> std::result::Result<i64, String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // above 2^53 a float no longer identifies one integer
     if value.fract() == 0.0 && value.abs() <= EXACT { Ok(value as i64) } else { Err(value.to_string()) }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_come_back_from_ints_and_floats() {
+    fn integers_come_back_from_ints_and_floats() {
         let ints = array(|bytes| write_npy_i64(bytes, &[3], &[-1, 0, i64::MAX])).unwrap();
         assert_eq!(ints.read_ints().unwrap(), [-1, 0, i64::MAX]);
         let floats = array(|bytes| write_npy_f32(bytes, &[2], &[4.0, -7.0])).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     fn a_fraction_among_the_labels_is_named_with_its_place() {
         let floats = array(|bytes| write_npy_f32(bytes, &[3], &[4.0, 0.5, 1.0])).unwrap();
         let error = floats.read_ints().unwrap_err().to_string();
-        assert_eq!(error, "`a.npy`: element 1: expected a 64-bit whole number, found 0.5");
+        assert_eq!(error, "`a.npy`: element 1: expected a 64-bit integer, found 0.5");
     }
 
     #[test]

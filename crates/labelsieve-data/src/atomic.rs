@@ -1,8 +1,8 @@
 //! Files that appear whole or not at all.
 //!
-//! A file is written under a temporary name in the folder of its output, locked as long as its writer lives. What a
-//! killed process leaves is therefore known by its name and by not being locked, and the next output in the same folder
-//! takes it away.
+//! A file is written under a temporary name in the folder of its output, and locked as long as its writer lives. What a
+//! killed process leaves behind is therefore recognised by its name and the missing lock, and the next output in the same
+//! folder deletes it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -65,13 +65,13 @@ impl AtomicFile {
     }
 }
 
-/// Deletes the temporary files of this process, which is about to end. No other is started, finished or dropped while
-/// the result lives.
-#[must_use = "new files may come as soon as it is dropped"]
+/// Deletes the temporary files of this process, which is about to end. None is created, committed or dropped while the
+/// result lives.
+#[must_use = "new files can be created as soon as it is dropped"]
 pub fn abandon_unfinished_files() -> impl Drop {
     let unfinished = unfinished();
     for path in unfinished.iter() {
-        let _ = std::fs::remove_file(path); // the next output in that folder sweeps what stays
+        let _ = std::fs::remove_file(path); // the next output in that folder sweeps what is left
     }
     unfinished
 }
@@ -86,8 +86,8 @@ struct Temporary(Option<TempPath>);
 impl Temporary {
     fn create(folder: &Path) -> std::io::Result<(File, Temporary)> {
         let mut unfinished = unfinished();
-        // Opened by ourselves, because the library would add the temporary name to the system's messages, and would
-        // hide the file from everybody but its owner, whatever the umask says.
+        // Opened here, because the library would add the temporary name to the system's messages and make the file
+        // private to its owner, whatever the umask says.
         let create = |name: &Path| {
             let file = File::options().read(true).write(true).create_new(true).open(name)?;
             // Where files cannot be locked, nobody else can lock this one either, and it is never swept.
@@ -138,13 +138,13 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Whether a file of this name can only be ours.
+/// Whether only this program creates files with such a name.
 fn is_temporary(name: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or("");
     rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// A file whose writer lives is locked; the lock also tells a writer that has just begun that its file is gone.
+/// A file whose writer lives is locked; taking the lock also lets a writer that has just started see that its file is gone.
 #[cfg(unix)]
 fn remove_if_stale(path: &Path) {
     // Never waits: a temporary file is a regular one, and only such files come here.
@@ -154,11 +154,11 @@ fn remove_if_stale(path: &Path) {
     }
 }
 
-/// Where a file that is gone cannot be told from one that is there, nothing is swept.
+/// Where a deleted file cannot be distinguished from an existing one, nothing is swept.
 #[cfg(not(unix))]
 fn remove_if_stale(_path: &Path) {}
 
-/// Whether an open file has no name any more.
+/// Whether an open file has been unlinked.
 #[cfg(unix)]
 fn is_unlinked(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -283,6 +283,6 @@ mod tests {
         };
         let message = "cannot write `/no/such/folder/out.bin`: No such file or directory (os error 2)";
         assert_eq!(error.to_string(), message);
-        assert!(std::error::Error::source(&error).is_none(), "said once is enough");
+        assert!(std::error::Error::source(&error).is_none(), "the cause would be printed twice");
     }
 }

@@ -11,7 +11,7 @@ use crate::tensor_file::{
 };
 use crate::{DataError, Result};
 
-/// The numbers of a generator. This crate checks their shapes; what they mean is the method's business.
+/// The parameters of a generator. This crate checks their shapes; the method knows what they mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedAttention {
     /// The base classes, one per row of `base` and `keys`.
@@ -30,7 +30,7 @@ pub struct SavedAttention {
     pub gamma: f32,
     /// Weights of the base classes, B×d.
     pub base: Vec<f32>,
-    /// What cosines are multiplied by before the softmax.
+    /// The factor on cosines before the softmax.
     pub scale: f32,
     /// The network that made the features, as the user calls it.
     pub backbone: Option<String>,
@@ -42,7 +42,7 @@ pub struct SavedAttention {
 
 #[derive(Serialize, Deserialize)]
 struct Header {
-    /// Tells a generator from the other safetensors files of ours.
+    /// Distinguishes a generator from our other safetensors files.
     kind: String,
     classes: Vec<String>,
     dim: usize,

@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
 
-/// A stretch of an open file, or bytes in memory.
+/// A range of an open file, or bytes in memory.
 #[derive(Debug)]
 pub(crate) enum ByteSource {
     File { file: File, start: u64, len: u64 },
     Memory(Vec<u8>),
 }
 
-/// The CRC-32 that a stretch of bytes should have, compared once, when the first of them is wanted. Whoever only looks at
-/// a header does not pay for it.
+/// The CRC-32 that a range of bytes should have. It is compared once, when the first of them is read, so reading only a
+/// header costs nothing.
 #[derive(Debug)]
 pub(crate) struct Checksum {
     expected: u32,
@@ -24,7 +24,7 @@ impl Checksum {
         Checksum { expected, found: OnceLock::new() }
     }
 
-    /// Whether the bytes have it; if not, both checksums.
+    /// Whether the bytes match; if not, both checksums.
     pub(crate) fn check(&self, bytes: &ByteSource) -> io::Result<Result<(), (u32, u32)>> {
         let found = self.found.get_or_init(|| bytes.crc32().map_err(|e| (e.kind(), e.to_string())));
         match found {

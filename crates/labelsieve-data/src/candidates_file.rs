@@ -24,7 +24,7 @@ pub struct CandidateRow {
     pub matched_name: String,
     /// The part of the text where it was found, e.g. `title`.
     pub field: String,
-    /// The clean or test example that this one is a copy of, as far as that was looked for.
+    /// The clean or test example that this one is a copy of, if copies were searched for.
     pub leak: Option<LeakedExample>,
 }
 
@@ -87,7 +87,7 @@ pub struct CandidateTable {
     pub matched_names: Labels,
 }
 
-/// Reads a file of candidates: Parquet, or CSV where it is called so.
+/// Reads a file of candidates: Parquet, or CSV by its extension.
 pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
     let path = path.as_ref();
     let (mut ids, mut classes, mut matched_names) =

@@ -21,7 +21,7 @@ pub struct SavedClassifier {
     pub dim: usize,
     /// K×d, row after row; rows have length 1.
     pub weight: Vec<f32>,
-    /// What cosines are multiplied by before the softmax.
+    /// The factor on cosines before the softmax.
     pub scale: f32,
     /// The network that made the features, as the user calls it.
     pub backbone: Option<String>,
@@ -111,7 +111,7 @@ impl SavedClassifier {
         Ok(classifier)
     }
 
-    /// What must hold on both sides of the file.
+    /// What must hold before writing and after reading.
     fn check(&self, path: &Path) -> Result<()> {
         let n_classes = self.classes.len();
         let bad = |place: &str, expected: String, found: String| {

@@ -83,7 +83,7 @@ fn a_cut_file_is_refused_at_every_length() {
     }
     check_load(
         &whole[..5],
-        "safetensors header: expected a length and as many bytes, found a file of 5 bytes",
+        "safetensors header: expected a length and that many bytes, found a file of 5 bytes",
     );
     check_load(&whole[..whole.len() - 1], "expected data within 27 bytes, found");
 }
@@ -98,7 +98,7 @@ fn lengths_that_overflow_when_summed_are_refused() {
     };
     let header = format!("{{{}}}", (0..8).map(entry).collect::<Vec<_>>().join(","));
     check_load(&with_header(&header, &[0; 16]), "expected data within 16 bytes");
-    check_load(&[[0xff; 8], [0; 8]].concat(), "expected a length and as many bytes");
+    check_load(&[[0xff; 8], [0; 8]].concat(), "expected a length and that many bytes");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Numbers and flags of a column, whatever type another program gave it.
 //!
-//! A table that went through pandas has floats where it had whole numbers with gaps, and dictionaries, large texts or
+//! A table that went through pandas has floats where it had integers with gaps, and dictionaries, large texts or
 //! views where it had texts. What is meant is the same.
 
 use arrow_array::cast::AsArray;
@@ -22,13 +22,13 @@ impl Column<'_> {
         Ok(numbers.into_iter().map(|number| number.map(|number| number as f32)).collect())
     }
 
-    /// Every value as a whole number, where there is one; not-a-number counts as missing, as pandas means it.
-    pub(crate) fn whole_numbers(&self) -> Result<Vec<Option<u32>>> {
-        let numbers = numbers(self.array).ok_or_else(|| self.bad_type("whole numbers"))?;
+    /// Every value as an integer, where there is one; NaN counts as missing, as in pandas.
+    pub(crate) fn integers(&self) -> Result<Vec<Option<u32>>> {
+        let numbers = numbers(self.array).ok_or_else(|| self.bad_type("integers"))?;
         let whole = |(row, number): (usize, Option<f64>)| match number {
             Some(number) if number.is_nan() => Ok(None),
             Some(number) if number.fract() != 0.0 || !(0.0..=f64::from(u32::MAX)).contains(&number) => {
-                let expected = format!("a whole number from 0 to {}", u32::MAX);
+                let expected = format!("an integer from 0 to {}", u32::MAX);
                 Err(self.bad_row(row, expected, number.to_string()))
             }
             number => Ok(number.map(|number| number as u32)),

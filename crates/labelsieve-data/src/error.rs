@@ -1,11 +1,11 @@
-//! The one error type of this crate. Every message names the file, the place, what was expected and what came.
+//! The one error type of this crate. Every message names the file, the place, what was expected and what was found.
 //!
-//! What a caller may want to answer in its own way has a variant or a kind; the texts are for people alone.
+//! Whatever a caller may want to handle has a variant or a kind of its own; the texts are for people only.
 
 use std::path::{Path, PathBuf};
 
-use crate::text::{ForeignEncoding, Lost};
-use crate::{FileKind, Wanted};
+use crate::text::ForeignEncoding;
+use crate::{FileKind, Unread, Wanted};
 
 /// What can go wrong between a file and the method.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum DataError {
         action: Action,
         /// The file or folder.
         path: PathBuf,
-        /// The system's answer; part of the message, and therefore no `source()` that would be printed once more.
+        /// The system's error. It is part of the message, so it is not a `source()`, which would print it twice.
         cause: std::io::Error,
     },
     /// The file does not hold what its format promises.
@@ -39,7 +39,7 @@ pub enum DataError {
         path: PathBuf,
         /// The format it should have.
         format: &'static str,
-        /// The library's answer.
+        /// The library's message.
         message: String,
     },
     /// A table lacks a column.
@@ -49,11 +49,11 @@ pub enum DataError {
         path: PathBuf,
         /// What the column is for.
         role: ColumnRole,
-        /// The name that was asked for, where one was.
+        /// The name that was asked for, if any.
         asked: Option<String>,
-        /// What would have done, in words.
+        /// What would have been accepted, in words.
         expected: String,
-        /// The columns there are.
+        /// The columns that the table has.
         present: Vec<String>,
     },
     /// The file is something else.
@@ -77,7 +77,7 @@ pub enum DataError {
         found: TensorsOf,
     },
     /// Neither the name nor the first line of a file says how its texts are stored.
-    #[error("`{}`: format: expected {expected}, found another file", path.display())]
+    #[error("`{}`: unknown format; expected {expected}", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -90,26 +90,26 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of somebody else's stands where a journal should be.
+    /// The file in the place of the journal was not written as one.
     #[error("`{}` is not a journal of an earlier run", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
     },
-    /// A second reader of a stream that the first has emptied.
+    /// A stream was given twice, but can be read only once.
     #[error("`{}` can be read only once, and was given twice", path.display())]
     ReadTwice {
         /// Standard input, under the name by which it was given the second time, or a pipe.
         path: PathBuf,
     },
-    /// A stream that had to be copied to a file could not be.
+    /// A stream could not be copied to a temporary file.
     #[error("cannot copy `{}` to a temporary file in `{}`: {cause}", path.display(), folder.display())]
     Spool {
         /// The stream.
         path: PathBuf,
         /// The folder of temporary files.
         folder: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// A quoted field of a CSV file that never ends, and everything after it.
@@ -123,9 +123,9 @@ pub enum DataError {
         path: PathBuf,
         /// The line of the quote, counted from 1.
         line: u64,
-        /// What came instead: the end of the file, or more than a field may hold.
+        /// What was found instead: the end of the file, or more than a field may hold.
         found: &'static str,
-        /// Lines behind the quote that could not be told apart from its field.
+        /// Lines after the quote, which cannot be separated from its field.
         n_lines: u64,
         /// The bytes of these lines.
         n_bytes: u64,
@@ -141,18 +141,18 @@ pub enum DataError {
         encoding: ForeignEncoding,
     },
     /// A file of which a part cannot be read.
-    #[error("`{}`: {message}: {lost}", path.display())]
+    #[error("`{}`: {message}: {unread}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
         /// What could not be read.
-        lost: Lost,
+        unread: Unread,
     },
 }
 
-/// What was attempted when the system refused. Written as a word where it happens: `DataError::io("read", path)`.
+/// What was attempted when the system refused. Call sites give it as a verb: `DataError::io("read", path)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// To open for reading.
@@ -259,7 +259,7 @@ impl DataError {
         DataError::Undecodable { path: path.as_ref().to_path_buf(), format, message: message.to_string() }
     }
 
-    /// For `map_err`: says what a missing column would have been for. Other errors pass.
+    /// For `map_err`: records what a missing column would have been for. Other errors are unchanged.
     pub fn for_column(role: ColumnRole) -> impl Fn(DataError) -> DataError {
         move |error| match error {
             DataError::MissingColumn { path, asked, expected, present, .. } => {

@@ -18,7 +18,7 @@ use crate::{AtomicFile, DataError, NpzWriter, Precision, Result, write_npy_f16, 
 pub enum FeatureFormat {
     /// Columns `id`, `class` (if known for all) and `embedding`.
     Parquet,
-    /// Arrays `features`, and `ids` and `labels` where all are whole numbers; else a table `NAME.npz.ids.csv` beside it.
+    /// Arrays `features`, and `ids` and `labels` where all are integers; else a table `NAME.npz.ids.csv` beside it.
     Npz,
     /// The numbers alone, with a table `NAME.npy.ids.csv` beside it.
     Npy,
@@ -57,8 +57,8 @@ pub struct FeatureFile<'a> {
 }
 
 impl FeatureFile<'_> {
-    /// Writes everything; files appear whole or not at all. `settings` says how the features were made, where the format
-    /// has room for it. Returns the table beside the file, if there had to be one.
+    /// Writes everything; files appear whole or not at all. `settings` says how the features were made and is kept
+    /// where the format allows it. Returns the table beside the file, if one was needed.
     pub fn write(&self, path: &Path, settings: &str) -> Result<Option<PathBuf>> {
         match FeatureFormat::of(path)? {
             FeatureFormat::Parquet => self.write_parquet(path, settings).map(|()| None),
@@ -137,9 +137,9 @@ impl FeatureFile<'_> {
             Precision::F32 => writer.f32("features", &self.shape(), self.values)?,
             Precision::F16 => writer.f16("features", &self.shape(), &self.halves())?,
         };
-        let ids = whole_numbers(self.ids.iter().map(String::as_str));
+        let ids = integers(self.ids.iter().map(String::as_str));
         let classes = self.classes();
-        let labels = classes.as_ref().and_then(|classes| whole_numbers(classes.iter().copied()));
+        let labels = classes.as_ref().and_then(|classes| integers(classes.iter().copied()));
         let complete = ids.is_some() && (labels.is_some() || self.labels.iter().all(Option::is_none));
         for (name, numbers) in [("ids", ids), ("labels", labels)] {
             if let Some(numbers) = numbers {
@@ -152,7 +152,7 @@ impl FeatureFile<'_> {
         let table = if complete { None } else { Some(self.write_ids(path, None)?) };
         writer.finish()?;
         if complete {
-            remove_if_there(&ids_table_of(path))?; // of an earlier file of this name: it would name these rows
+            remove_if_there(&ids_table_of(path))?; // left by an earlier file of this name, it would give these rows its ids
         }
         Ok(table)
     }
@@ -174,7 +174,7 @@ fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-fn whole_numbers<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Vec<i64>> {
+fn integers<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Vec<i64>> {
     // `007` and `7` are different names of one number: only numbers that read back as they were written count.
     texts.map(|text| text.parse().ok().filter(|number: &i64| number.to_string() == text)).collect()
 }

@@ -1,5 +1,5 @@
-//! What a file really is, whatever it is called: asked once it could not be read as what was wanted, so that the message
-//! can say what to do about it.
+//! What a file really is, whatever its name says. Asked when it could not be read as expected, so that the message can say
+//! what to do about it.
 
 use std::fmt;
 use std::fs::File;
@@ -51,7 +51,7 @@ pub enum FileKind {
 pub enum Wanted {
     /// Examples as rows of numbers.
     Features,
-    /// Images in whatever they come.
+    /// Images in any container.
     Images,
     /// A table.
     Parquet,
@@ -59,15 +59,15 @@ pub enum Wanted {
     Tensors,
 }
 
-/// Bytes that tell one kind from another.
+/// How many bytes are enough to identify a kind.
 const HEAD: u64 = 512;
-/// Entries of a folder that are looked at before it counts as one without images.
+/// Entries of a folder that are checked before it counts as one without images.
 const MOST_ENTRIES: usize = 2000;
-/// The depth to which folders are looked into: `split/class/image.jpg`.
+/// How deep folders are searched: `split/class/image.jpg`.
 const DEEPEST: usize = 3;
 
 impl FileKind {
-    /// What is there; `None` when nothing is, when it cannot be told, or when reading it might block.
+    /// What is at `path`; `None` when nothing is, when it is unrecognised, or when reading it might block.
     pub fn of(path: &Path) -> Option<FileKind> {
         let metadata = std::fs::metadata(path).ok()?;
         if metadata.is_dir() {
@@ -128,7 +128,7 @@ impl FileKind {
 }
 
 impl DataError {
-    /// For `map_err`: what refused to be read at `path` is said to be what it is, if that is something else than wanted.
+    /// For `map_err`: replaces the error by [`DataError::WrongKind`] if `path` is something other than what was wanted.
     pub(crate) fn unless_other_kind(path: &Path, wanted: Wanted) -> impl FnOnce(DataError) -> DataError {
         let path = path.to_path_buf();
         move |error| {
@@ -141,7 +141,7 @@ impl DataError {
     }
 }
 
-/// NumPy and PyTorch both write zips; the name of the first file in it tells which.
+/// NumPy and PyTorch both write zips; the name of the first member says which.
 fn of_zip(head: &[u8]) -> Option<FileKind> {
     let length = usize::from(u16::from_le_bytes(*head.get(26..)?.first_chunk()?));
     let name = head.get(30..30 + length)?;

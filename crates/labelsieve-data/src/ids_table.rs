@@ -1,7 +1,7 @@
 //! The table beside a `.npz` or `.npy` that names its rows: `NAME.ids.csv` with `id`, `class` and, for `.npy`, `network`.
 //!
-//! NumPy's formats hold numbers. Ids and classes that are texts stand in a table of the same name, which is read
-//! wherever the features are.
+//! NumPy's formats hold numbers. Ids and classes that are texts are kept in a table of the same name, which is
+//! read along with the features.
 
 use std::path::{Path, PathBuf};
 

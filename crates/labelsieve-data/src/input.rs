@@ -1,7 +1,7 @@
 //! Inputs as people give them: a file, a pipe, a named pipe, or `-` for standard input.
 //!
-//! Whatever can be read is read exactly once, from front to back. What a format needs to read at any place (Parquet,
-//! `.npy`, `.npz`) is copied to a temporary file first, unless it is a file already.
+//! Whatever can be read is read exactly once, from start to end. Formats that need random access (Parquet, `.npy`,
+//! `.npz`) are copied to a temporary file first, unless the input is a file already.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{DataError, Result};
 
-/// Whether `path` can be read only once: standard input (`-`), a pipe, a device. Its size and its time of change say
-/// nothing about what will come out of it.
+/// Whether `path` can be read only once: standard input (`-`), a pipe, a device. Its size and modification time say
+/// nothing about its contents.
 pub fn is_stream(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
     is_dash(path) || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// An input that is read from front to back.
+/// An input that is read from start to end.
 pub(crate) enum Input {
     /// A file with a length.
     File(File),
@@ -70,7 +70,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An input that can be read at any place: the file itself, or a temporary copy of a stream.
+/// An input with random access: the file itself, or a temporary copy of a stream.
 pub(crate) fn open_seekable(path: &Path) -> Result<File> {
     match Input::open(path)? {
         Input::File(file) => Ok(file),
@@ -101,7 +101,7 @@ fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// What one reader has taken from standard input is not there for the next, who would see an empty file.
+/// Standard input can be read once: a second reader would see an empty file.
 fn claim_standard_input(path: &Path) -> Result<()> {
     static CLAIMED: AtomicBool = AtomicBool::new(false);
     match CLAIMED.swap(true, Ordering::Relaxed) {

@@ -1,9 +1,9 @@
-//! A diary of finished work, so that a killed run can go on where it stopped.
+//! A log of finished work, so that a killed run can resume where it stopped.
 //!
 //! The file is an opening line and then records: key length and payload length (four bytes each, little-endian), the
 //! CRC-32 of everything else in the record, key, payload. The first record holds the fingerprint of the run. Reading
-//! stops at the first record that is incomplete or damaged; what follows it is cut off and done again. A journal that
-//! is dropped before anything was finished takes its file with it.
+//! stops at the first record that is incomplete or damaged; the rest is truncated and done again. A journal that is
+//! dropped before anything was finished deletes its file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -24,7 +24,7 @@ pub enum JournalStart {
     New,
     /// An earlier run with the same fingerprint had begun; its records were returned.
     Resumed,
-    /// There was one of a run with another fingerprint; it was discarded.
+    /// There was one with another fingerprint; it was discarded.
     Replaced,
 }
 
@@ -51,7 +51,7 @@ struct Tail {
 impl Journal {
     /// Opens or starts the journal of a run, and returns what the same run, by its fingerprint, finished earlier.
     ///
-    /// A file that is no journal is refused, not overwritten.
+    /// A file that is not a journal is refused, not overwritten.
     pub fn open(path: impl AsRef<Path>, fingerprint: &str) -> Result<(Journal, Vec<JournalRecord>)> {
         let path = path.as_ref().to_path_buf();
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -73,7 +73,7 @@ impl Journal {
         let holds_work = AtomicBool::new(resumed && records.len() > 1);
         let journal = Journal { path, start, tail, holds_work };
         if resumed {
-            journal.write(&[])?; // cuts off a torn tail
+            journal.write(&[])?; // truncates an incomplete record
             records.remove(0);
         } else {
             records.clear();
@@ -88,8 +88,8 @@ impl Journal {
         self.start
     }
 
-    /// How many pieces of finished work a journal holds, by their lengths alone; it may be open elsewhere meanwhile.
-    /// Nothing for a file that is no journal.
+    /// How many results a journal holds, going by their lengths alone; another process may have it open. `None` for a
+    /// file that is not a journal.
     pub fn count_records(path: impl AsRef<Path>) -> Option<usize> {
         let file = File::open(path).ok()?;
         let file_len = file.metadata().ok()?.len();
@@ -114,7 +114,7 @@ impl Journal {
         Some(usize::saturating_sub(n, 1)) // the first is the fingerprint
     }
 
-    /// Records finished work. When this returns, a kill of the process no longer loses it.
+    /// Records finished work. Once this returns, the record survives a kill of the process.
     pub fn append(&self, key: &str, payload: &[u8]) -> Result<()> {
         self.write_record(key, payload)?;
         self.holds_work.store(true, Ordering::Relaxed);
@@ -135,11 +135,11 @@ impl Journal {
 
     /// Deletes the journal, once the final output has been written.
     pub fn remove(self) -> Result<()> {
-        self.holds_work.store(true, Ordering::Relaxed); // or it would be deleted once more when dropped
+        self.holds_work.store(true, Ordering::Relaxed); // or `drop` would delete it again
         std::fs::remove_file(&self.path).map_err(DataError::io("remove", &self.path))
     }
 
-    /// Puts `bytes` after the last whole record, and nothing behind them. A failed write is undone by the next one.
+    /// Writes `bytes` after the last whole record and truncates the file there. The next write undoes a failed one.
     fn write(&self, bytes: &[u8]) -> Result<()> {
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let end = tail.end;
@@ -156,7 +156,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if !*self.holds_work.get_mut() {
-            // Nobody can do anything about a failure here, and an empty journal does no harm.
+            // A failure cannot be handled here, and an empty journal does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -180,7 +180,7 @@ fn read_records(path: &Path, file: &File) -> Result<(Vec<JournalRecord>, u64)> {
     Ok((records, end))
 }
 
-/// The next record, or nothing when the `remaining` bytes do not hold a whole and sound one.
+/// The next record, or `None` when the `remaining` bytes do not hold a whole, undamaged one.
 fn read_record(reader: &mut impl Read, remaining: u64) -> std::io::Result<Option<JournalRecord>> {
     if remaining < PREFIX_LEN as u64 {
         return Ok(None);
@@ -253,7 +253,7 @@ mod tests {
         assert!(!path.exists());
         two_records(&path);
         drop(Journal::open(&path, "run 2").unwrap());
-        assert!(!path.exists(), "work of other settings helps nobody");
+        assert!(!path.exists(), "a run with different settings cannot use it");
     }
 
     #[test]

@@ -12,14 +12,14 @@ use crate::{ArrayFile, DataError, Result, read_ints};
 /// A class for every row, stored as a code into the list of distinct names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// The distinct class names: ascending as numbers if all are whole numbers, else alphabetically.
+    /// The distinct class names: ascending as numbers if all are integers, else alphabetically.
     pub names: Vec<String>,
     /// Per row, the position of its class in `names`.
     pub codes: Vec<u32>,
 }
 
 impl Labels {
-    /// Labels whose names are whole numbers.
+    /// Labels whose names are integers.
     pub fn from_ints(values: &[i64]) -> Labels {
         let distinct: BTreeSet<i64> = values.iter().copied().collect();
         let code_of: HashMap<i64, u32> = distinct.iter().copied().zip(0..).collect();
@@ -29,7 +29,7 @@ impl Labels {
         }
     }
 
-    /// Reads a `.npy` of whole numbers, or a text file with one label per line.
+    /// Reads a `.npy` of integers, or a text file with one label per line.
     pub fn open(path: impl AsRef<Path>) -> Result<Labels> {
         let path = path.as_ref();
         if path.extension().is_some_and(|extension| extension == "npy") {
@@ -92,7 +92,7 @@ impl std::ops::Index<usize> for Labels {
     }
 }
 
-/// Collects labels as they come; the names are put in order at the end.
+/// Collects labels one by one; the names are sorted at the end.
 #[derive(Default)]
 pub(crate) struct LabelsBuilder {
     code_of: HashMap<String, u32>,

@@ -1,7 +1,7 @@
 //! Every file that Labelsieve reads or writes. This crate knows formats, not the method.
 //!
-//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and what is
-//! wrong is reported with its place. Output appears whole or not at all.
+//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and errors
+//! name the place. Output appears whole or not at all.
 
 mod array_file;
 mod atomic;
@@ -41,6 +41,7 @@ pub mod text;
 mod texts;
 mod thumbnail_file;
 mod truth_file;
+mod unread;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
@@ -74,3 +75,4 @@ pub use table_write::TableFormat;
 pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};
+pub use unread::Unread;

@@ -9,7 +9,7 @@ use crate::array_file::{ArrayFile, CHUNK_BYTES};
 use crate::npy::Dtype;
 use crate::{DataError, Result};
 
-/// More columns than any backbone gives; a file that claims more is broken.
+/// More columns than any backbone produces; a file that claims more is corrupt.
 const MAX_COLUMNS: usize = 1 << 20;
 
 /// A matrix whose rows are read on demand as `f32`, from any number of threads.
@@ -25,7 +25,7 @@ pub struct Matrix {
 enum Storage {
     File(ArrayFile),
     Memory(Vec<f32>),
-    /// Matrices below one another; `starts[i]` is the first row of `parts[i]`.
+    /// Matrices stacked row-wise; `starts[i]` is the first row of `parts[i]`.
     Parts {
         starts: Vec<usize>,
         parts: Vec<Matrix>,
@@ -52,7 +52,7 @@ impl Matrix {
             return Err(array.wrong_shape(&format!("1 to {MAX_COLUMNS} columns")));
         }
         if header.fortran {
-            let expected = "rows that are contiguous (save `np.ascontiguousarray(x)`)";
+            let expected = "contiguous rows (save `np.ascontiguousarray(x)`)";
             return Err(DataError::malformed(array.path(), "npy order", expected, "Fortran order"));
         }
         Ok(Matrix { path: array.path().to_path_buf(), rows, cols, storage: Storage::File(array) })
@@ -68,7 +68,7 @@ impl Matrix {
         Matrix { path: path.as_ref().to_path_buf(), rows, cols, storage: Storage::Memory(values) }
     }
 
-    /// Puts matrices of equally many columns below one another; `path` names the whole.
+    /// Stacks matrices with the same number of columns; `path` names the result.
     pub(crate) fn stack(path: &Path, parts: Vec<Matrix>) -> Result<Matrix> {
         let (mut starts, mut rows) = (Vec::with_capacity(parts.len()), 0);
         let cols = parts.first().map_or(0, Matrix::cols);
@@ -83,7 +83,7 @@ impl Matrix {
         Ok(Matrix { path: path.to_path_buf(), rows, cols, storage: Storage::Parts { starts, parts } })
     }
 
-    /// The file it lies in.
+    /// The file it comes from.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -98,8 +98,8 @@ impl Matrix {
         self.cols
     }
 
-    /// How many bytes of it are in memory, whether rows are read or not: all of a Parquet file and of a compressed
-    /// archive, nothing of what is read where it lies.
+    /// How many bytes of it are in memory, whether rows are read or not: all of a Parquet file or a compressed archive,
+    /// none of a file that is read in place.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.storage {
             Storage::File(array) => array.bytes_in_memory(),
@@ -113,9 +113,9 @@ impl Matrix {
     /// A row number beyond the end and a value that is not finite are errors.
     ///
     /// # Panics
-    /// When `out` does not have room for exactly these rows.
+    /// When `out` does not hold exactly these rows.
     pub fn read_rows(&self, rows: &[usize], out: &mut [f32]) -> Result<()> {
-        assert_eq!(out.len(), rows.len() * self.cols, "room for {} rows of {}", rows.len(), self.cols);
+        assert_eq!(out.len(), rows.len() * self.cols, "a buffer for {} rows of {}", rows.len(), self.cols);
         if let Some(row) = rows.iter().find(|&&row| row >= self.rows) {
             let expected = format!("a row number below {}", self.rows);
             return Err(DataError::malformed(&self.path, "rows", expected, row.to_string()));
@@ -271,7 +271,8 @@ mod tests {
             "npy shape: expected two axes (rows, columns), found [2]",
         );
         check(npy("<f4", "False", "(2, 0)", &[]), "npy shape: expected 1 to 1048576 columns, found [2, 0]");
-        let message = "npy order: expected rows that are contiguous (save `np.ascontiguousarray(x)`), found Fortran order";
+        let message =
+            "npy order: expected contiguous rows (save `np.ascontiguousarray(x)`), found Fortran order";
         check(npy("<f4", "True", "(1, 2)", &[0; 8]), message);
         let file = tempfile::NamedTempFile::new().unwrap();
         write_npy_i64(&file, &[2], &[1, 2]).unwrap();

@@ -21,12 +21,12 @@ pub enum Precision {
     /// 32 bits.
     #[default]
     F32,
-    /// 16 bits for tensors of several dimensions. The rest, a per cent of a network, keeps 32: the variance of a
-    /// channel may well be out of the range of 16 bits.
+    /// 16 bits for tensors of several dimensions. The rest, one per cent of a network, keeps 32: the variance of
+    /// a channel may be outside the range of 16 bits.
     F16,
 }
 
-/// What a network is and how it came to be. Whatever a reader does not know, it keeps out of.
+/// What a network is and how it was trained. Readers ignore fields they do not know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkMetadata {
     /// The network by name, e.g. `resnet10`; empty in a file with nothing but a PCA.
@@ -36,11 +36,11 @@ pub struct NetworkMetadata {
     pub stem: String,
     /// Height and width of its images.
     pub image_size: (usize, usize),
-    /// What is subtracted from each channel, of values from 0 to 1.
+    /// The mean of each channel, of values in [0, 1].
     pub channel_mean: [f32; 3],
-    /// What each channel is divided by.
+    /// The standard deviation of each channel.
     pub channel_deviation: [f32; 3],
-    /// How images are looked at when nothing is random: `whole` or `centre`.
+    /// Which part of an image is used when nothing is random: `whole` or `centre`.
     #[serde(default)]
     pub view: String,
     /// The classes of the classifier in the file, in the order of its rows; none for a network alone.
@@ -49,7 +49,7 @@ pub struct NetworkMetadata {
     /// How it was trained.
     #[serde(default)]
     pub recipe: serde_json::Value,
-    /// Its accuracy on validation images, from 0 to 1, if measured.
+    /// Its accuracy on validation images, in [0, 1], if measured.
     #[serde(default)]
     pub accuracy: Option<f64>,
 }
@@ -63,17 +63,17 @@ pub struct NetworkFile {
     pub metadata: Option<NetworkMetadata>,
 }
 
-/// Whether a file was known to be undamaged.
+/// Whether a file could be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
     /// Its checksum is right.
     Checksum,
-    /// It has none: it is from elsewhere, or of an older version.
+    /// It has none: it comes from elsewhere or from an older version.
     No,
 }
 
 impl NetworkMetadata {
-    /// Refuses numbers that no image can be brought to: `path` is the file they come from.
+    /// Refuses means and deviations that cannot normalise an image. `path` is the file they come from.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<()> {
         let wrong = |name: &str, at: usize, expected: &str, found: f32| {
             let place = format!("metadata `{METADATA_KEY}`, `{name}`, number {at}");
@@ -107,7 +107,7 @@ impl NetworkFile {
             encoded.push((if half { Dtype::F16 } else { Dtype::F32 }, encode(values, half)));
             let fits = |value: f32| if half { f16::from_f32(value).is_finite() } else { value.is_finite() };
             if let Some(value) = values.iter().find(|value| !fits(**value)) {
-                let expected = if half { "numbers within 16 bits" } else { "finite numbers" };
+                let expected = if half { "numbers that fit in 16 bits" } else { "finite numbers" };
                 return Err(DataError::malformed(path, place(), expected, value.to_string()));
             }
         }
@@ -118,14 +118,14 @@ impl NetworkFile {
         write_tensors(path, views, json)
     }
 
-    /// Reads a file of ours or of somebody else's. Counters (`*.num_batches_tracked`) are left out; every other tensor
+    /// Reads a file written by us or by others. Counters (`*.num_batches_tracked`) are left out; every other tensor
     /// must be of floating-point numbers, which become 32 bits wide.
     /// Values that are not finite are refused, and so is a file whose checksum is wrong.
     pub fn load(path: impl AsRef<Path>) -> Result<NetworkFile> {
         Ok(NetworkFile::load_verified(path)?.0)
     }
 
-    /// The same, and whether there was a checksum to go by.
+    /// The same, and whether there was a checksum to compare.
     pub fn load_verified(path: impl AsRef<Path>) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
@@ -222,7 +222,7 @@ mod tests {
         large.tensors[1].2[0] = 1e5;
         let error = large.save(&path, Precision::F16).unwrap_err().to_string();
         assert!(
-            error.ends_with("tensor `conv1.weight`: expected numbers within 16 bits, found 100000"),
+            error.ends_with("tensor `conv1.weight`: expected numbers that fit in 16 bits, found 100000"),
             "{error}"
         );
     }

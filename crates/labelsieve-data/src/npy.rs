@@ -86,20 +86,20 @@ pub struct NpyHeader {
     pub fortran: bool,
     /// The lengths of the axes; empty for a single number.
     pub shape: Vec<usize>,
-    /// Where the first element lies.
+    /// The offset of the first element.
     pub data_offset: u64,
 }
 
 impl NpyHeader {
     /// Reads the header from `head`, the first bytes (at least [`NPY_HEAD_LIMIT`], or all) of a file of `file_len` bytes.
     ///
-    /// `path` only serves the error messages. The elements must fill the rest of the file exactly.
+    /// `path` is used only in error messages. The elements must fill the rest of the file exactly.
     pub fn parse(path: &Path, head: &[u8], file_len: u64) -> Result<NpyHeader> {
         let (start, length) = locate_dictionary(path, head, file_len)?;
-        let text =
-            head.get(start..start + length).and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(
-                || DataError::malformed(path, "npy header", "readable text", format!("{length} other bytes")),
-            )?;
+        let text = head
+            .get(start..start + length)
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .ok_or_else(|| DataError::malformed(path, "npy header", "text in UTF-8", "other bytes"))?;
         let (dtype, fortran, shape) = Dictionary::new(path, text).read()?;
         let header = NpyHeader { dtype, fortran, shape, data_offset: (start + length) as u64 };
         header.check_payload(path, file_len.saturating_sub(header.data_offset))?;
@@ -149,12 +149,12 @@ fn locate_dictionary(path: &Path, head: &[u8], file_len: u64) -> Result<(usize, 
             return Err(DataError::malformed(path, "npy header", "at least 10 bytes", found));
         }
     };
-    let room = file_len.saturating_sub(start as u64).min((NPY_HEAD_LIMIT - start) as u64);
-    if length > room {
+    let limit = file_len.saturating_sub(start as u64).min((NPY_HEAD_LIMIT - start) as u64);
+    if length > limit {
         return Err(DataError::malformed(
             path,
             "npy header",
-            format!("at most {room} bytes"),
+            format!("at most {limit} bytes"),
             length.to_string(),
         ));
     }

@@ -14,7 +14,7 @@ use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
 use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
 use crate::{Action, AtomicFile, DataError, Result};
 
-/// Deflate cannot shrink anything further than this; a member that claims more is lying about its size.
+/// The largest ratio that deflate can reach; a member that claims more has a wrong size.
 const MAX_DEFLATE_RATIO: u64 = 1032;
 
 /// A compressed member up to this size is unpacked to memory, a larger one to a temporary file.
@@ -24,7 +24,7 @@ const MAX_BYTES_IN_MEMORY: u64 = 32 << 20;
 pub struct Npz {
     path: PathBuf,
     archive: ZipArchive<BufReader<File>>,
-    /// The same file, for members that are read where they lie.
+    /// The same file, for members that are read in place.
     in_place: File,
     file_len: u64,
 }
@@ -109,7 +109,7 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
     let head_len = size.min(NPY_HEAD_LIMIT as u64);
     entry.by_ref().take(head_len).read_to_end(&mut head).map_err(failed)?;
     NpyHeader::parse(path, &head, size)?;
-    // One byte more than promised: reaching the end is what makes the checksum be compared.
+    // One byte more than claimed: the checksum is compared only when the end is reached.
     let mut rest = entry.by_ref().take(size + 1 - head.len() as u64);
     let (bytes, found) = if size <= MAX_BYTES_IN_MEMORY {
         let mut bytes = head;
@@ -129,7 +129,7 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
     }
 }
 
-/// Writes to a file that has no name and is gone with the process, so that memory stays small whatever the archive holds.
+/// Writes to an unnamed file that disappears with the process, so that memory stays small whatever the archive holds.
 fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)> {
     let folder = scratch_folder();
     let no_room =
@@ -335,8 +335,8 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             let matrix = Matrix::from_array(Npz::open(&path).unwrap().array("x").unwrap()).unwrap();
             let error = matrix.read_rows(&[7], &mut [0.0; 2]).unwrap_err().to_string();
-            assert!(error.contains("a.npz/x.npy`: archive member: expected a checksum of "), "{error}");
-            assert!(error.ends_with(": damaged"), "{error}");
+            assert!(error.contains("a.npz/x.npy`: checksum: expected "), "{error}");
+            assert!(error.ends_with(": file is corrupt"), "{error}");
         }
     }
 

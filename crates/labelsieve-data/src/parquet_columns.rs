@@ -23,10 +23,10 @@ use crate::input::open_seekable;
 use crate::regular_file::open_regular;
 use crate::{ColumnRole, DataError, Result, Texts, Wanted};
 
-/// Rows per batch: small enough for embeddings of a few thousand columns to stay in cache-friendly megabytes.
+/// Rows per batch: few enough for embeddings of a few thousand columns to stay in cache.
 const BATCH_ROWS: usize = 4096;
 
-/// More than the ids of any table take; equal values take no room in a file, but each does in memory.
+/// More than the ids of any table take. Repeated values take no space in a file, but each does in memory.
 const MOST_BYTES: usize = 32 << 30;
 
 /// An open Parquet file of which nothing but the schema has been read.
@@ -66,7 +66,7 @@ impl ParquetFile {
         self.file_len
     }
 
-    /// What the file says its number of rows is; a hint, since nothing has checked it.
+    /// The number of rows according to the file; a hint, since nothing has checked it.
     pub(crate) fn claimed_rows(&self) -> usize {
         usize::try_from(self.builder.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
@@ -152,7 +152,7 @@ impl ParquetFile {
         Ok(Batches { path: self.path, reader })
     }
 
-    /// Decodes only `names`, row group by row group: a damaged one does not take the others with it.
+    /// Decodes only `names`, row group by row group, so that a damaged one does not affect the others.
     pub(crate) fn groups(self, names: &[&str]) -> Result<Groups> {
         let mut roots = Vec::with_capacity(names.len());
         for name in names {
@@ -185,7 +185,7 @@ impl Groups {
         usize::try_from(self.metadata.metadata().row_group(group).num_rows()).unwrap_or(0)
     }
 
-    /// How many bytes a group says the chosen columns take; the most there are when it cannot be believed.
+    /// How many bytes the chosen columns take according to the group; the maximum when the claim is impossible.
     pub(crate) fn bytes(&self, group: usize) -> u64 {
         let columns = self.metadata.metadata().row_group(group).columns().iter().enumerate();
         let chosen = columns.filter(|(leaf, _)| self.mask.leaf_included(*leaf));
@@ -262,14 +262,14 @@ impl<'a> Column<'a> {
     pub(crate) fn append_texts(&self, texts: &mut Texts) -> Result<()> {
         self.for_each_given_text(&mut |text| texts.push(text))?;
         match texts.n_bytes() > MOST_BYTES {
-            true => Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of texts"), "more")),
+            true => Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of text"), "more")),
             false => Ok(()),
         }
     }
 
-    /// Calls `visit` with every value as text; whole numbers are written in decimal.
+    /// Calls `visit` with every value as text; integers are written in decimal.
     pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
-        if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or whole numbers")) }
+        if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or integers")) }
     }
 
     /// Every value as text, where there is one.
@@ -284,7 +284,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Columns of texts or whole numbers, as texts; one vector per name, in the order of `names`.
+/// Columns of texts or integers, as texts; one vector per name, in the order of `names`.
 pub fn read_text_columns(path: impl AsRef<Path>, names: &[&str]) -> Result<Vec<Vec<String>>> {
     let mut texts = vec![Vec::new(); names.len()];
     ParquetFile::open(path.as_ref())?.for_each_batch(names, |columns| {
@@ -294,8 +294,8 @@ pub fn read_text_columns(path: impl AsRef<Path>, names: &[&str]) -> Result<Vec<V
     Ok(texts)
 }
 
-/// False, without a visit, for a type that has no textual form. In place of a null stands any text: callers have refused
-/// nulls, or ask where they are.
+/// False, without a visit, for a type that has no textual form. A null is visited with an arbitrary text: callers have
+/// refused nulls, or check where they are.
 fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
     match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().for_each(|text| visit(text.unwrap_or_default())),
@@ -311,7 +311,7 @@ fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
         DataType::UInt16 => for_each_number::<UInt16Type>(array, visit),
         DataType::UInt32 => for_each_number::<UInt32Type>(array, visit),
         DataType::UInt64 => for_each_number::<UInt64Type>(array, visit),
-        // What pandas makes of whole numbers when some are missing.
+        // What pandas turns integers into when some are missing.
         DataType::Float32 | DataType::Float64 => {
             let numbers = numbers(array).unwrap_or_default();
             let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
@@ -343,12 +343,12 @@ where
     array.as_primitive::<T>().values().iter().for_each(|value| visit(&value.to_string()));
 }
 
-/// Runs a step of the Parquet library, which panics on some damaged files where it should answer with an error.
+/// Runs a step of the Parquet library, which panics on some damaged files where it should return an error.
 pub(crate) fn guarded<T, E: Display>(
     path: &Path,
     step: impl FnOnce() -> std::result::Result<T, E>,
 ) -> Result<T> {
-    // Unwind safety: after a panic the reader is dropped with the error, so nobody sees it half changed.
+    // Unwind safety: after a panic the reader is dropped with the error, so nothing sees it half changed.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| DataError::undecodable(path, "Parquet", error)),
         Err(_) => Err(DataError::undecodable(path, "Parquet", "file is corrupt")),
@@ -407,6 +407,6 @@ mod tests {
     #[test]
     fn a_column_without_textual_form_is_named_with_its_type() {
         let error = texts(Arc::new(Float32Array::from(vec![0.5]))).unwrap_err().to_string();
-        assert_eq!(error, "`a.parquet`: column `c`: expected text or whole numbers, found Float32");
+        assert_eq!(error, "`a.parquet`: column `c`: expected text or integers, found Float32");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct RowNames {
     pub(crate) ids: Option<Vec<String>>,
 }
 
-/// Opens a table whose embeddings lie in one column. They are decoded to memory; no other column but label and id is.
+/// Opens a table whose embeddings are in one column. Only embeddings, labels and ids are decoded.
 pub(crate) fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> Result<ExampleTable> {
     let file = ParquetFile::from_file(path, file)?;
     let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
@@ -34,7 +34,7 @@ pub(crate) fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> R
     let mut features = Embeddings::default();
     let names = read_names(file, columns, Some(&embedding), |column| {
         if features.dim.is_none() {
-            // Floats hardly shrink, so a file of n bytes holds at most about n of them: room, but no absurd room.
+            // Floats hardly compress, so a file of n bytes holds at most about n of them: this bounds the allocation.
             let dim = features.append(column)?.unwrap_or(0);
             features.values.reserve(claimed_rows.saturating_mul(dim).min(file_len));
             return Ok(());

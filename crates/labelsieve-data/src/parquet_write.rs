@@ -66,7 +66,7 @@ pub(crate) fn dictionary_column<'a>(texts: impl Iterator<Item = &'a str>) -> Arr
 fn failed(path: &Path, error: ParquetError) -> DataError {
     let cause = match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
-            Ok(cause) => *cause, // the system's own answer, e.g. that the disk is full
+            Ok(cause) => *cause, // the system's own error, e.g. a full disk
             Err(other) => std::io::Error::other(other),
         },
         other => std::io::Error::other(other),

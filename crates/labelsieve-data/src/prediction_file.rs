@@ -1,4 +1,4 @@
-//! What a classifier says of each example: one row per example and rank.
+//! What a classifier predicts for each example: one row per example and rank.
 
 use std::io::Write;
 use std::path::Path;

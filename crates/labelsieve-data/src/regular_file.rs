@@ -1,12 +1,11 @@
-//! Files that are read at any place, and more than once.
+//! Files with random access, which are read more than once.
 
 use std::fs::{File, FileType};
 use std::path::Path;
 
 use crate::{DataError, Result};
 
-/// Opens a file for reading. A FIFO, on which opening would wait for a writer for ever, a socket, a device and a folder
-/// are refused.
+/// Opens a file for reading. FIFOs (opening one would wait for a writer), sockets, devices and folders are refused.
 pub(crate) fn open_regular(path: &Path) -> Result<File> {
     let kind = std::fs::metadata(path).map_err(DataError::io("open", path))?.file_type();
     if kind.is_dir() {

@@ -15,14 +15,14 @@ use crate::table_read::{Kind, TableFile};
 use crate::table_write::{TableFormat, TableWriter};
 use crate::{DataError, Labels, Result, Texts};
 
-/// One example judged for one class.
+/// One example scored for one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelevanceRow {
     /// The example.
     pub id: String,
-    /// The class it was judged for.
+    /// The class it was scored for.
     pub class: String,
-    /// How much it belongs to the class, from 0 to 1.
+    /// How much it belongs to the class, in [0, 1].
     pub relevance: f32,
     /// Whether it is one of the examples that were given as clean.
     pub is_clean: bool,
@@ -32,7 +32,7 @@ pub struct RelevanceRow {
     pub best_clean: Option<String>,
     /// The similarity to that clean example.
     pub best_clean_similarity: Option<f32>,
-    /// With how many examples it shares a place among each other's nearest neighbours.
+    /// Its number of reciprocal nearest neighbours.
     pub reciprocal_neighbours: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl RelevanceWriter {
         RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, writer }
     }
 
-    /// Adds rows. A relevance outside 0 to 1 is refused.
+    /// Adds rows. A relevance outside [0, 1] is refused.
     pub fn write(&mut self, rows: &[RelevanceRow]) -> Result<()> {
         if let Some(at) = rows.iter().position(|row| !is_relevance(row.relevance)) {
             let place = format!("row {}", self.rows_written + at);
@@ -91,13 +91,13 @@ pub struct RelevanceTable {
     pub path: PathBuf,
     /// The examples.
     pub ids: Texts,
-    /// The classes they were judged for.
+    /// The classes they were scored for.
     pub classes: Labels,
-    /// How much each belongs to its class, from 0 to 1.
+    /// How much each belongs to its class, in [0, 1].
     pub relevance: Vec<f32>,
     /// Which were given as clean.
     pub is_clean: Vec<bool>,
-    /// What the writer said about the run.
+    /// The metadata of the run.
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -141,7 +141,7 @@ pub struct RelevanceReasons {
     pub best_clean: Option<String>,
     /// The similarity to that clean example.
     pub best_clean_similarity: Option<f32>,
-    /// With how many examples it shares a place among each other's nearest neighbours.
+    /// Its number of reciprocal nearest neighbours.
     pub reciprocal_neighbours: Option<u32>,
 }
 
@@ -152,7 +152,7 @@ pub fn read_relevance_reasons(path: impl AsRef<Path>, rows: &[usize]) -> Result<
         ("matched_name", Kind::OptionalText),
         ("best_clean", Kind::OptionalText),
         ("best_clean_similarity", Kind::Float),
-        ("reciprocal_neighbours", Kind::Whole),
+        ("reciprocal_neighbours", Kind::Integer),
     ];
     let file = TableFile::open(path.as_ref())?;
     let wanted: Vec<(&str, Kind)> = COLUMNS.into_iter().filter(|(name, _)| file.has(name)).collect();
@@ -185,7 +185,7 @@ fn fill_reasons(column: &Column<'_>, rows: &[usize], reasons: &mut [RelevanceRea
             }
         }
         "reciprocal_neighbours" => {
-            let values = column.whole_numbers()?;
+            let values = column.integers()?;
             for (reasons, &row) in reasons.iter_mut().zip(rows) {
                 reasons.reciprocal_neighbours = values[row];
             }
@@ -203,11 +203,11 @@ fn fill_reasons(column: &Column<'_>, rows: &[usize], reasons: &mut [RelevanceRea
 
 fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {
     let start = out.len();
-    let values = column.floats("numbers from 0 to 1")?;
+    let values = column.floats("numbers in [0, 1]")?;
     column.check_nulls()?;
     out.extend(values.into_iter().flatten());
     match out[start..].iter().position(|&value| !is_relevance(value)) {
-        Some(row) => Err(column.bad_row(row, "a number from 0 to 1", out[start + row].to_string())),
+        Some(row) => Err(column.bad_row(row, "a number in [0, 1]", out[start + row].to_string())),
         None => Ok(()),
     }
 }
@@ -230,7 +230,7 @@ fn is_relevance(value: f32) -> bool {
 }
 
 fn bad_relevance(path: &Path, place: String, value: f32) -> DataError {
-    DataError::malformed(path, place, "a relevance from 0 to 1", value.to_string())
+    DataError::malformed(path, place, "a relevance in [0, 1]", value.to_string())
 }
 
 #[cfg(test)]

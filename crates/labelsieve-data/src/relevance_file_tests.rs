@@ -68,13 +68,13 @@ fn a_relevance_outside_its_range_is_refused_with_its_row_and_leaves_nothing() {
         let mut writer = RelevanceWriter::create(&path, &[]).unwrap();
         writer.write(&[row("1", "owl", 0.5)]).unwrap();
         let error = writer.write(&[row("2", "owl", 0.5), row("3", "owl", bad)]).unwrap_err().to_string();
-        let message = format!("r.parquet`: row 2: expected a relevance from 0 to 1, found {bad}");
+        let message = format!("r.parquet`: row 2: expected a relevance in [0, 1], found {bad}");
         assert!(error.ends_with(&message), "{error}");
         drop(writer);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         write_table(&path, Arc::new(Float32Array::from(vec![0.5, bad])));
         let error = read_relevance(&path).unwrap_err().to_string();
-        let message = format!("column `relevance`, row 1: expected a number from 0 to 1, found {bad}");
+        let message = format!("column `relevance`, row 1: expected a number in [0, 1], found {bad}");
         assert!(error.ends_with(&message), "{error}");
         std::fs::remove_file(&path).unwrap();
     }
@@ -86,7 +86,7 @@ fn a_relevance_of_another_type_is_named() {
     let path = folder.path().join("r.parquet");
     write_table(&path, Arc::new(StringArray::from(vec!["high", "low"])));
     let error = read_relevance(&path).unwrap_err().to_string();
-    assert!(error.ends_with("column `relevance`: expected numbers from 0 to 1, found Utf8"), "{error}");
+    assert!(error.ends_with("column `relevance`: expected numbers in [0, 1], found Utf8"), "{error}");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn numbers_that_are_not_whole_and_flags_that_are_none_are_named_with_their_row()
     with("reciprocal_neighbours", Arc::new(Float64Array::from(vec![1.0, 2.5])));
     let error = read_relevance_reasons(&path, &[1]).unwrap_err().to_string();
     let message =
-        "column `reciprocal_neighbours`, row 1: expected a whole number from 0 to 4294967295, found 2.5";
+        "column `reciprocal_neighbours`, row 1: expected an integer from 0 to 4294967295, found 2.5";
     assert!(error.ends_with(message), "{error}");
     with("is_clean", Arc::new(Int64Array::from(vec![0, 2])));
     let error = read_relevance(&path).unwrap_err().to_string();
@@ -281,10 +281,7 @@ fn what_is_wrong_with_a_csv_is_named_with_its_line() {
         ("id,class,relevance\na,owl\n", "line 2: expected 3 fields, as in the header, found 2"),
         ("id,class,relevance\na,owl,much\n", "line 2, column `relevance`: expected a number, found `much`"),
         ("id,class,relevance\na,owl,1\nb,owl,\n", "column `relevance`, row 1: expected a value, found null"),
-        (
-            "id,class,relevance\na,owl,2\n",
-            "column `relevance`, row 0: expected a number from 0 to 1, found 2",
-        ),
+        ("id,class,relevance\na,owl,2\n", "column `relevance`, row 0: expected a number in [0, 1], found 2"),
         (
             "id,class,relevance,is_clean\na,owl,1,maybe\n",
             "line 2, column `is_clean`: expected true, false, 1 or 0, found `maybe`",

@@ -10,7 +10,7 @@ use crate::input::{is_stream, open_seekable};
 use crate::parquet_table::open_parquet;
 use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
 
-/// The names under which features and labels are looked for in an `.npz`; the paper's release comes first.
+/// The names of features and labels in an `.npz`, in the order in which they are tried; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
 
 /// The member of an `.npz` that says which network made the features, as bytes of a text.
@@ -18,7 +18,7 @@ pub(crate) const NETWORK_MEMBER: &str = "network";
 /// The same in the metadata of Parquet files: of features, and of what was computed from them.
 pub const NETWORK_KEY: &str = "labelsieve.network";
 
-/// Examples as rows; features, labels and ids have equally many.
+/// Examples as rows; features, labels and ids have the same number of rows.
 #[derive(Debug)]
 pub struct ExampleTable {
     /// The file or folder.
@@ -44,7 +44,7 @@ pub struct TableColumns {
     pub label: Option<String>,
     /// Parquet column of the name: `id`, `key`, `uid` or `image_path`.
     pub id: Option<String>,
-    /// A `.npy` of whole numbers or a text file of one label per line, which then replaces the table's own labels.
+    /// A `.npy` of integers or a text file of one label per line, which then replaces the table's own labels.
     pub labels: Option<PathBuf>,
 }
 
@@ -83,7 +83,7 @@ impl ExampleTable {
         Ok(ExampleTable { path, features, labels, ids, network: None, ids_table: None })
     }
 
-    /// Takes what the file itself does not say from the table beside it, if there is one.
+    /// Fills in what the file itself does not say from the table beside it, if there is one.
     fn with_ids_table(mut self) -> Result<ExampleTable> {
         let Some(table) = read_ids_table(&self.path)? else { return Ok(self) };
         let path = ids_table_of(&self.path);
@@ -179,9 +179,9 @@ fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
     Ok(table)
 }
 
-/// The text in an array of bytes; none in an empty one, or in an array that is no text of ours.
+/// The text in an array of bytes; none in an empty one, or in an array that is not such a text.
 fn read_text(array: &ArrayFile) -> Result<Option<String>> {
-    const LONGEST: usize = 1000; // a name and a digest; anything else under this name is somebody else's
+    const LONGEST: usize = 1000; // a name and a digest; anything longer is not ours
     if array.header().dtype != Dtype::U8 || !(1..=LONGEST).contains(&array.header().len()) {
         return Ok(None);
     }

@@ -16,7 +16,7 @@ use crate::{DataError, Result};
 /// Rows per batch.
 const BATCH_ROWS: usize = 4096;
 
-/// More rows than any table of this kind has; a small file can claim any number, since equal values take no room in it.
+/// More rows than any table of this kind has; a small file can claim any number, since repeated values take no space.
 const MOST_ROWS: usize = 1_000_000_000;
 
 /// What a column holds, which CSV does not say.
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     /// A text, or nothing.
     OptionalText,
     Float,
-    Whole,
+    Integer,
     Flag,
 }
 
@@ -56,7 +56,7 @@ impl TableFile {
         Ok(TableFile { path: path.to_path_buf(), source })
     }
 
-    /// What the writer said about the run; CSV has no room for it.
+    /// The metadata of the run; CSV has none.
     pub(crate) fn metadata(&self) -> BTreeMap<String, String> {
         match &self.source {
             Source::Parquet(file) => file.metadata(),
@@ -159,7 +159,7 @@ fn read_csv(
     }
 }
 
-/// The cells of a column as an array; else the row, what was expected and what came.
+/// The cells of a column as an array; else the row, what was expected and what was found.
 fn parse<'a>(
     kind: Kind,
     cells: impl Iterator<Item = &'a str>,
@@ -183,13 +183,13 @@ fn parse<'a>(
         Kind::Text => Arc::new(StringArray::from_iter_values(cells)),
         Kind::OptionalText => Arc::new(StringArray::from_iter(cells.map(|c| (!c.is_empty()).then_some(c)))),
         Kind::Float => Arc::new(Float32Array::from(values(cells, "a number", |cell| cell.parse().ok())?)),
-        Kind::Whole => Arc::new(UInt32Array::from(values(cells, "a whole number", parse_whole)?)),
+        Kind::Integer => Arc::new(UInt32Array::from(values(cells, "a non-negative integer", parse_integer)?)),
         Kind::Flag => Arc::new(BooleanArray::from(values(cells, "true, false, 1 or 0", parse_flag)?)),
     })
 }
 
 /// `7`, and `7.0` as pandas writes it.
-fn parse_whole(cell: &str) -> Option<u32> {
+fn parse_integer(cell: &str) -> Option<u32> {
     let float =
         || cell.parse().ok().filter(|v: &f64| v.fract() == 0.0 && (0.0..=4_294_967_295.0).contains(v));
     cell.parse().ok().or_else(|| float().map(|value| value as u32))

@@ -15,9 +15,9 @@ use crate::{AtomicFile, DataError, Result};
 /// How a table is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
-    /// Columns with types, and room for what made them.
+    /// Typed columns and metadata.
     Parquet,
-    /// Commas and quotes as in RFC 4180, with a header; numbers as short as they can be read back exactly.
+    /// Commas and quotes as in RFC 4180, with a header; numbers in the shortest form that reads back exactly.
     Csv,
     /// A line per row, a tab between fields, for people and `cut`: no quotes, but `\t`, `\n`, `\r` and `\\` where a field
     /// holds these, and `\u{1b}` for other control characters; scores have six decimals.
@@ -47,7 +47,7 @@ pub(crate) enum TableWriter {
 }
 
 impl TableWriter {
-    /// Starts a file that will be called `path`. `metadata` is kept in it where the format has room for it.
+    /// Starts a file that will be called `path`. `metadata` is kept where the format allows it.
     pub(crate) fn create(path: &Path, schema: Schema, metadata: &[(String, String)]) -> Result<TableWriter> {
         let format = TableFormat::of(path)?;
         if format == TableFormat::Parquet {
@@ -88,7 +88,7 @@ pub(crate) struct LineWriter {
     path: PathBuf,
     sink: Sink,
     format: TableFormat,
-    /// The names of the columns until they are written, with the first rows: who fails before that has printed nothing.
+    /// The header until it is written, along with the first rows: a failure before that prints nothing.
     header: Option<Vec<String>>,
     lines: Vec<u8>,
 }
@@ -260,7 +260,7 @@ mod tests {
         #[test]
         fn csv_reads_back_as_it_was(cells in proptest::collection::vec(".{0,8}", 2..5)) {
             let texts: Vec<&str> = cells.iter().map(String::as_str).collect();
-            // Behind a header, as always: a byte order mark at the start of a file is no part of its text.
+            // After a header, as always: a byte order mark at the start of a file is not part of its text.
             let written = format!("{}{}", line(TableFormat::Csv, &vec!["x"; texts.len()]), line(TableFormat::Csv, &texts));
             let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(written.as_bytes());
             let record = reader.records().nth(1).unwrap().unwrap();

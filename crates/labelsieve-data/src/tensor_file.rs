@@ -1,4 +1,4 @@
-//! What all our safetensors files have in common: one block of JSON in the header, and no trust in its numbers.
+//! What all our safetensors files have in common: one block of JSON in the header, whose numbers are not trusted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -49,7 +49,7 @@ pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'
     Ok(Tensors { tensors, json, is_checked })
 }
 
-/// The checksum stands at the end of the JSON, as eight digits; it is that of the file with eight zeros there.
+/// The checksum is at the end of the JSON, as eight digits, and is computed with eight zeros in their place.
 const CHECKSUM: &str = r#""checksum":"00000000"}"#;
 
 /// The same as the header has it, where the JSON is a text in another JSON.
@@ -81,8 +81,7 @@ fn check_sum(path: &Path, bytes: &[u8]) -> Result<bool> {
     if expected == found {
         return Ok(true);
     }
-    let expected = format!("a checksum of {expected}");
-    Err(DataError::malformed(path, "safetensors", expected, format!("{found}: damaged, or edited")))
+    Err(DataError::malformed(path, "checksum", expected, format!("{found}: file is corrupt or was edited")))
 }
 
 /// Refuses a tensor in which a value is not finite.
@@ -96,7 +95,7 @@ pub(crate) fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()
     }
 }
 
-/// Refuses a scale that would turn scores around or make them all alike.
+/// Refuses a scale that would reverse scores or make them all equal.
 pub(crate) fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
@@ -105,7 +104,7 @@ pub(crate) fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> 
     Err(DataError::malformed(path, place, "a positive number", value.to_string()))
 }
 
-/// For `map_err`: a file that says it holds something else than `wanted` is called what it is.
+/// For `map_err`: replaces the error by [`DataError::OtherTensors`] if the file says that it is not what was wanted.
 pub(crate) fn unless_other_tensors(
     path: &Path,
     json: &str,
@@ -133,7 +132,7 @@ fn check_offsets(path: &Path, bytes: &[u8]) -> Result<()> {
     }
     let cut = || {
         let found = format!("a file of {} bytes", bytes.len());
-        DataError::malformed(path, "safetensors header", "a length and as many bytes", found)
+        DataError::malformed(path, "safetensors header", "a length and that many bytes", found)
     };
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;

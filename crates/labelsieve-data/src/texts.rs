@@ -1,10 +1,10 @@
-//! Many texts in one piece of memory.
+//! Many texts in one allocation.
 
 use std::fmt;
 use std::ops::Index;
 
-/// A list of texts, one after the other in memory: eight bytes each besides their letters, where a `Vec<String>` takes
-/// some fifty. Files of candidates have millions of rows.
+/// A list of texts, one after the other in memory: eight bytes of overhead each, where a `Vec<String>` takes about fifty.
+/// Files of candidates have millions of rows.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     letters: String,

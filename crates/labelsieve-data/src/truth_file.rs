@@ -1,4 +1,4 @@
-//! What a person knows: which candidates really belong to their class.
+//! Ground truth: which candidates really belong to their class.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -62,7 +62,7 @@ fn search(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Neighbours> {
     if count == 0 {
-        return Err(value_error("k: expected at least 1, found 0"));
+        return Err(value_error("k: expected a positive integer, found 0"));
     }
     let opened = open_device(py, device)?;
     let task = Task::new(features.len());

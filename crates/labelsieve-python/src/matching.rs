@@ -15,7 +15,7 @@ use crate::work::{Task, run};
 
 /// Id, display name, names, names that exclude.
 type ClassTuple = (String, String, Vec<String>, Vec<String>);
-/// For every candidate its row, class, name and column, all by position; and what is odd about the names.
+/// For every candidate its row, class, name and column, all by position; and warnings about the names.
 type Found<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,
@@ -24,7 +24,7 @@ type Found<'py> = (
     Vec<String>,
 );
 
-/// Examples looked at between two glances at the interpreter.
+/// Examples searched between two checks for signals.
 const BLOCK: usize = 4096;
 
 /// Finds the classes that each row's texts name; a text comes with the position of its column.

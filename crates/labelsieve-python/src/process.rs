@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{device_error, value_error};
 
-/// Threads and devices of the process `id`; a child made by `fork` inherits the record but nothing it stands for.
+/// Threads and devices of the process `id`; a child made by `fork` inherits the record but neither threads nor devices.
 struct Process {
     id: u32,
     /// 0: as many as there are cores, or as `RAYON_NUM_THREADS` says.
@@ -48,7 +48,7 @@ pub fn pool(py: Python<'_>) -> PyResult<Arc<rayon::ThreadPool>> {
     })
 }
 
-/// The device that `name` stands for, opened once per process: a GPU compiles its kernels then.
+/// The device called `name`, opened once per process because a GPU compiles its kernels then.
 pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
     let device: Device = name.parse().map_err(device_error)?;
     let known = with_process(py, |process| {
@@ -63,7 +63,7 @@ pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
     Ok(opened)
 }
 
-/// What the device could not do, to be told when the interpreter is attached again.
+/// What the device could not do, to be reported once the interpreter is attached again.
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn notice(text: &str) {
@@ -81,7 +81,7 @@ pub fn warn_of_notices(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Uses so many threads from now on; 0: one per core.
+/// Sets the number of threads; 0 means one per core.
 #[pyfunction]
 pub fn set_num_threads(py: Python<'_>, n_threads: usize) {
     with_process(py, |process| {
@@ -96,7 +96,7 @@ pub fn get_num_threads(py: Python<'_>) -> PyResult<usize> {
     Ok(pool(py)?.current_num_threads())
 }
 
-/// The device that `name` stands for, in words.
+/// The device called `name`, in words.
 #[pyfunction]
 pub fn describe_device(py: Python<'_>, name: &str) -> PyResult<String> {
     Ok(device(py, name)?.to_string())

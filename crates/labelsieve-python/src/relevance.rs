@@ -186,7 +186,7 @@ impl Found {
     }
 }
 
-/// The paper's λ for so many clean examples.
+/// The paper's λ for this number of clean examples.
 #[pyfunction]
 pub fn paper_lambda(n_clean: usize) -> f32 {
     labelsieve::relevance::paper_lambda(n_clean)

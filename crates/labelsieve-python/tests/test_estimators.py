@@ -224,14 +224,14 @@ def test_bad_input_is_refused_by_name(sample):
         ({"is_clean": orphan}, r"class `3` has \d+ candidates but no clean example\nhint: "),
         ({"is_clean": is_clean[:-1]}, r"is_clean: expected one true or false per row, .*, \d+ in all, found \d+"),
         ({"is_clean": np.full(len(y), "yes")}, "is_clean, row 0: expected true or false"),
-        ({"is_clean": is_clean, "relevance": np.full(len(y), 2.0)}, r"relevance, row \d+: expected a number from 0 to 1, found 2.0"),
+        ({"is_clean": is_clean, "relevance": np.full(len(y), 2.0)}, r"relevance, row \d+: expected a number in \[0, 1\], found 2.0"),
         ({"is_clean": is_clean, "relevance": [1.0]}, "relevance: expected one number per example"),
     ]:
         with pytest.raises(ValueError, match=message):
             PrototypeClassifier().fit(X, y, **arguments)
     with pytest.raises(ValueError, match="y, row 4: expected a class, found None"):
         Cleaner().fit(X, [None if i == 4 else "a" for i in range(len(y))], is_clean=True)
-    with pytest.raises(ValueError, match="epochs: expected a whole number from 1 on, found 0"):
+    with pytest.raises(ValueError, match="epochs: expected a positive integer, found 0"):
         CosineClassifier(epochs=0).fit(X, y, is_clean=is_clean)
     with pytest.raises(ValueError, match="scale: expected a positive number"):
         PrototypeClassifier(scale=-1).fit(X, y, is_clean=is_clean)

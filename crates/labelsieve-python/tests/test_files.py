@@ -128,7 +128,7 @@ def test_bad_files_raise_what_python_users_expect(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 but not really PAR1")
     with pytest.raises(ValueError, match="bad.parquet` is not a readable Parquet file"):
         labelsieve.read_relevance(tmp_path / "bad.parquet")
-    with pytest.raises(ValueError, match="relevance, row 0: expected a number from 0 to 1, found 2"):
+    with pytest.raises(ValueError, match=r"relevance, row 0: expected a number in \[0, 1\], found 2"):
         labelsieve.write_relevance(tmp_path / "r.parquet", {"id": ["a"], "class": ["x"], "relevance": [2], "is_clean": [False]})
     assert not (tmp_path / "r.parquet").exists()
     with pytest.raises(ValueError, match="table: expected a column `class`, found id"):

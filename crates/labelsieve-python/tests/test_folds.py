@@ -33,7 +33,7 @@ def test_folds_test_on_clean_rows_and_train_on_the_rest(sample):
     assert sorted(tested) == np.flatnonzero(sample.is_clean).tolist(), "every clean row once"
 
 
-def test_classes_of_unequal_size_are_dealt_evenly():
+def test_classes_of_unequal_size_are_distributed_evenly():
     y = np.repeat(["a", "b", "c"], [2, 7, 13])
     is_clean = np.ones(len(y), bool)
     folds = list(CleanKFold(is_clean, n_splits=5).split(np.zeros((len(y), 1)), y))
@@ -156,7 +156,7 @@ def test_bad_settings_of_the_splitter_are_refused_by_name(sample):
     with pytest.raises(ValueError, match=r"is_clean: .*found 5\nhint: CleanKFold\(is_clean, n_splits=5\)"):
         CleanKFold(5)
     for wrong in (1, 2.5, "3", True, None):
-        with pytest.raises(ValueError, match="n_splits: expected a whole number from 2 on"):
+        with pytest.raises(ValueError, match="n_splits: expected an integer >= 2"):
             CleanKFold(sample.is_clean, wrong)
     for arguments, message in [
         ((sample.X, sample.y), r"CleanKFold needs is_clean: .*\nhint: CleanKFold\(is_clean\)"),

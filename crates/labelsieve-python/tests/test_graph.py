@@ -59,5 +59,5 @@ def test_fewer_rows_than_neighbours_give_all_others():
 def test_bad_arguments_are_refused(rows):
     with pytest.raises(ValueError, match="mode: expected similarity, distance or affinity, found `cosine`"):
         knn_graph(rows, mode="cosine")
-    with pytest.raises(ValueError, match="k: expected a whole number from 1 on, found 0"):
+    with pytest.raises(ValueError, match="k: expected a positive integer, found 0"):
         knn_graph(rows, k=0)

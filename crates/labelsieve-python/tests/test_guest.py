@@ -1,4 +1,4 @@
-"""A good guest of the interpreter: other threads run, Ctrl-C works, progress is told, forks are survived."""
+"""A good guest of the interpreter: other threads run, Ctrl-C works, progress is reported, forks are survived."""
 
 import multiprocessing
 import os

@@ -85,7 +85,7 @@ def test_what_is_no_export_of_these_tasks_is_refused(tmp_path):
         with pytest.raises(ValueError, match=message):
             labelsieve.read_label_studio(path)
     clash = {"id": ["a"], "class": ["None of these"], "relevance": [1.0]}
-    with pytest.raises(ValueError, match="none_of_these: expected a text that is no class, found a class: `None of these`"):
+    with pytest.raises(ValueError, match="none_of_these: expected a text that is not a class, found a class: `None of these`"):
         labelsieve.to_label_studio(clash, path)
     labelsieve.to_label_studio(clash, path, none_of_these="Reject")
 
@@ -175,7 +175,7 @@ def test_tables_of_every_kind_are_taken_and_wrong_ones_refused(tmp_path):
     assert len(set(texts)) == 1
     for table, message in [
         ({"id": ["a"]}, "table: expected a column `class`, found id"),
-        ({"id": ["a"], "class": ["b"], "relevance": [1.5]}, "relevance, row 0: expected a number from 0 to 1, found 1.5"),
+        ({"id": ["a"], "class": ["b"], "relevance": [1.5]}, r"relevance, row 0: expected a number in \[0, 1\], found 1.5"),
     ]:
         with pytest.raises(ValueError, match=message):
             labelsieve.to_fiftyone(table, tmp_path)

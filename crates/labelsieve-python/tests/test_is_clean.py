@@ -50,7 +50,7 @@ def test_true_in_every_row_is_taken_with_a_warning():
 @pytest.mark.parametrize("flags", [False, np.zeros(12, bool)], ids=["alone", "in every row"])
 def test_false_everywhere_is_refused(flags):
     X, y, _ = small()
-    with pytest.raises(ValueError, match="found none in 12 rows\nhint: true stands for verified, are the flags inverted."):
+    with pytest.raises(ValueError, match="found none in 12 rows\nhint: true means verified; are the flags inverted."):
         Cleaner().fit(X, y, is_clean=flags)
 
 

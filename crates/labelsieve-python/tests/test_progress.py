@@ -20,7 +20,7 @@ def test_without_tqdm_true_shows_plain_progress_after_one_note():
     done = subprocess.run([sys.executable, "-c", WITHOUT_TQDM], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "48\n"), done.stderr
     note, *lines = done.stderr.splitlines()
-    assert note == "labelsieve: plain progress, as tqdm is not installed (pip install tqdm)"
+    assert note == "labelsieve: plain progress, since tqdm is not installed (pip install tqdm)"
     assert all(line.startswith("labelsieve: ") and line.endswith(" rows") for line in lines), lines
     assert sum(line.startswith("labelsieve: 100 % of ") for line in lines) == 3, "each to its end"
     assert len(lines) <= 3 * 11, "a line for every tenth where stderr is no terminal"

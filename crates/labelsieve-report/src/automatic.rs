@@ -17,18 +17,18 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
     let mut figures = vec![figure(
         "cumulative-relevance",
         "Cumulative relevance",
-        "The share of a class's candidates (vertical) whose relevance is at most x (horizontal). A curve that rises at the \
-         left means that most candidates were found irrelevant, one that rises at the right that most were kept.",
+        "The share of a class's candidates (vertical) whose relevance is at most x (horizontal). A curve that rises on the \
+         left means that most candidates were found irrelevant; one that rises on the right, that most were kept.",
         FigureKind::CumulativeRelevance { classes: classes.relevance() },
     )];
     let (relevant, irrelevant) = classes.by_truth();
     if !relevant.is_empty() || !irrelevant.is_empty() {
         figures.push(figure(
             "relevance-and-truth",
-            "Relevance against the truth",
-            "Histograms: how relevance spreads over candidates that belong to their class and over those that do not, each kind \
-             as 100 %. Curve: keeping candidates above a falling threshold keeps more of both kinds; the area under the \
-             curve (AUC) is the chance that a relevant candidate scores above an irrelevant one.",
+            "Relevance against ground truth",
+            "Histograms: how relevance is distributed over candidates that belong to their class and over those that do not, each \
+             group as 100 %. Curve: lowering the threshold keeps more of both groups; the area under the curve (AUC) is \
+             the probability that a relevant candidate scores above an irrelevant one.",
             FigureKind::Separation { relevant, irrelevant },
         ));
     }
@@ -53,7 +53,7 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
     let with_truth = classes.truth.iter().any(Option::is_some);
     let column = |name: &str, decimals| TableColumn { best: Best::None, decimals, ..TableColumn::new(name) };
     let mut columns =
-        vec![column("clean", 0), column("candidates", 0), column("mean relevance", 2), column("count as", 1)];
+        vec![column("clean", 0), column("candidates", 0), column("mean relevance", 2), column("weight", 1)];
     if with_truth {
         columns.extend([column("noise %", 0), column("AUC", 3)]);
     }
@@ -77,9 +77,9 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
     };
     ResultTable {
         id: "all-classes".into(),
-        title: "All classes in numbers".into(),
+        title: "All classes".into(),
         caption: format!(
-            "“Count as” is the sum of the candidates' relevance: the weight they have in training.{truth}"
+            "Weight is the sum of the candidates' relevance: how much they count in training.{truth}"
         ),
         command: None,
         columns,

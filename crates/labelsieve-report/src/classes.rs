@@ -32,16 +32,16 @@ pub(crate) struct ClassNumbers {
     pub(crate) n_clean: usize,
     pub(crate) n_candidates: usize,
     pub(crate) mean: Option<f64>,
-    /// The sum of all relevance: how many examples the candidates count as.
+    /// The sum of all relevance: the weight of the candidates in training.
     pub(crate) weight: f64,
     /// Irrelevant share of the candidates whose truth is known.
     pub(crate) noise: Option<f64>,
     pub(crate) auc: Option<f64>,
 }
 
-/// A stretch of a ranked list.
+/// A part of a ranked list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct Section {
     pub(crate) name: &'static str,
     pub(crate) ranks: Range<usize>,
 }
@@ -66,7 +66,7 @@ impl Classes {
         Ok(Classes { table, truth, classes })
     }
 
-    /// Calls classes by the names that people know, with their own behind, and puts them in the order of these names.
+    /// Renames classes to their readable names, with the original in brackets, and sorts by them.
     pub(crate) fn rename(&mut self, names: &BTreeMap<String, String>) {
         for class in &mut self.classes {
             if let Some(name) = names.get(&class.name).filter(|name| **name != class.name) {
@@ -140,12 +140,12 @@ impl Classes {
     }
 }
 
-/// As the paper's figure does: the first of the ranking, some of the middle, and the last.
-pub(crate) fn stretches(n_candidates: usize, most: usize) -> Vec<Stretch> {
+/// As in the paper's figure: the top of the ranking, some of the middle, and the bottom.
+pub(crate) fn sections(n_candidates: usize, most: usize) -> Vec<Section> {
     if n_candidates <= most {
         return match n_candidates {
             0 => Vec::new(),
-            n => vec![Stretch { name: "All candidates", ranks: 0..n }],
+            n => vec![Section { name: "All candidates", ranks: 0..n }],
         };
     }
     let (n_first, n_last) = (most.div_ceil(2), most / 4);
@@ -153,12 +153,12 @@ pub(crate) fn stretches(n_candidates: usize, most: usize) -> Vec<Stretch> {
     let between = n_first..n_candidates - n_last;
     let start = between.start + (between.len() - n_middle) / 2;
     [
-        Stretch { name: "Most relevant", ranks: 0..n_first },
-        Stretch { name: "In the middle", ranks: start..start + n_middle },
-        Stretch { name: "Least relevant", ranks: between.end..n_candidates },
+        Section { name: "Most relevant", ranks: 0..n_first },
+        Section { name: "Middle", ranks: start..start + n_middle },
+        Section { name: "Least relevant", ranks: between.end..n_candidates },
     ]
     .into_iter()
-    .filter(|stretch| !stretch.ranks.is_empty())
+    .filter(|section| !section.ranks.is_empty())
     .collect()
 }
 
@@ -171,9 +171,8 @@ fn join(table: &RelevanceTable, truth: &TruthTable) -> Result<Vec<Option<bool>>>
         .collect();
     let n_known = (0..joined.len()).filter(|&row| !table.is_clean[row] && joined[row].is_some()).count();
     if n_known == 0 && table.is_clean.contains(&false) {
-        let expected =
-            format!("candidates of `{}`, with `id` and `class` spelled alike", table.path.display());
-        return Err(DataError::malformed(&truth.path, "rows", expected, "none of them"));
+        let expected = format!("candidates of `{}`, with the same `id` and `class`", table.path.display());
+        return Err(DataError::malformed(&truth.path, "rows", expected, "none"));
     }
     Ok(joined)
 }
@@ -229,16 +228,15 @@ mod tests {
     #[test]
     fn a_truth_of_other_candidates_is_refused() {
         let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)]))) else { panic!("joined") };
-        let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with `id` and `class` spelled alike, \
+        let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with the same `id` and `class`, \
                        found none of them";
         assert_eq!(error.to_string(), message);
     }
 
     #[test]
     fn long_rankings_are_shown_at_both_ends_and_in_the_middle() {
-        let ranks = |n, most| {
-            stretches(n, most).into_iter().map(|s| (s.ranks.start, s.ranks.end)).collect::<Vec<_>>()
-        };
+        let ranks =
+            |n, most| sections(n, most).into_iter().map(|s| (s.ranks.start, s.ranks.end)).collect::<Vec<_>>();
         assert_eq!(ranks(8, 8), [(0, 8)]);
         assert_eq!(ranks(100, 8), [(0, 4), (50, 52), (98, 100)]);
         assert_eq!(ranks(9, 8), [(0, 4), (4, 6), (7, 9)]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_data::{DataError, Result};
 
-/// For each example the file that its id names best.
+/// For each example, the file that matches its id best.
 #[derive(Debug, Default)]
 pub(crate) struct FolderFiles {
     files: HashMap<String, Found>,
@@ -19,8 +19,8 @@ struct Found {
     fit: Fit,
 }
 
-/// How an id names a file, best first. The better one wins: in one folder `owl/1.jpg` may only resemble the id `1.jpg`,
-/// which in another is the path itself.
+/// How an id matches a file, best first. The better match wins: `owl/1.jpg` in one folder matches the id `1.jpg` less well
+/// than a file with that very path in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     /// By its path below the folder, or as the folder's table says.
@@ -34,7 +34,7 @@ enum Fit {
 }
 
 impl FolderFiles {
-    /// Adds the files below `root` that are called like one of `wanted`; `file_names` are those of examples that are not.
+    /// Adds the files below `root` that match one of `wanted`; `file_names` are those of examples that are not.
     pub(crate) fn add_folder(
         &mut self,
         root: &Path,
@@ -60,7 +60,7 @@ impl FolderFiles {
         pairs.into_iter()
     }
 
-    /// The examples whose files lie below `root`, by the path from there.
+    /// The examples whose files are below `root`, by their relative path.
     pub(crate) fn below<'a>(&'a self, root: &Path) -> HashMap<&'a Path, &'a str> {
         let below =
             |(id, found): (&'a String, &'a Found)| Some((found.path.strip_prefix(root).ok()?, id.as_str()));
@@ -73,7 +73,7 @@ impl FolderFiles {
         for entry in entries {
             paths.push(entry.map_err(DataError::io("read", folder))?.path());
         }
-        paths.sort(); // so that of two files that fit, it is always the same one
+        paths.sort(); // so that of two equal matches the same one always wins
         for path in paths {
             let kind = std::fs::symlink_metadata(&path).map_err(DataError::io("read", &path))?.file_type();
             if kind.is_dir() {

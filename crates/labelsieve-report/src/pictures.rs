@@ -10,7 +10,7 @@ use labelsieve_data::text::{TextColumns, has_captions, read_captions};
 use crate::folder_files::FolderFiles;
 use crate::thumbnails::{Block, Thumbnails};
 
-/// Pictures of examples, and what is written under them.
+/// Pictures of examples and their captions.
 #[derive(Clone, Debug, Default)]
 pub struct Pictures {
     /// Folders of images, of tars or of Parquet files; Parquet files with image bytes; tars; image files.
@@ -21,11 +21,11 @@ pub struct Pictures {
     pub id_column: Option<String>,
     /// Tables of captions; by default, those beside the images and the columns beside image bytes.
     pub texts: Vec<PathBuf>,
-    /// The columns of captions, the first one that holds something counts; by default, those with a usual name.
+    /// The columns of captions, of which the first that is not empty counts; by default, those with a usual name.
     pub text_columns: Vec<String>,
 }
 
-/// More of a caption is not shown.
+/// Longer captions are cut.
 const LONGEST_CAPTION: usize = 300;
 
 impl Pictures {
@@ -42,7 +42,7 @@ impl Pictures {
         for source in &streams {
             stream(source, wanted, &mut found, progress)?;
         }
-        // A file with just the id as its path is one more source; one that only resembles it is better than none.
+        // A file whose path is the id counts as a further source; a weaker match is used only if there is nothing else.
         let both = files.exact().filter(|id| found.by_id.contains_key(*id)).map(str::to_owned);
         found.ambiguous.extend(both.chain(files.ambiguous.iter().cloned()));
         let read = files.paths().filter(|(id, _)| !found.by_id.contains_key(*id));
@@ -67,7 +67,7 @@ impl Pictures {
         TextColumns { id, texts: self.text_columns.clone(), ..TextColumns::default() }
     }
 
-    /// The files of examples that have other names than their files, by id.
+    /// The files of examples whose ids differ from their file names, by id.
     fn file_names(&self, folder: &Path, wanted: &HashSet<&str>) -> Result<HashMap<String, String>> {
         let (Some(_), Some(table)) = (&self.id_column, find_metadata(folder)) else {
             return Ok(HashMap::new());
@@ -124,14 +124,14 @@ impl Pictures {
             }
         }
         if let (true, false, Some(table)) = (captions.is_empty(), self.text_columns.is_empty(), without) {
-            read_captions(&[table], &self.text_columns(None), &is_wanted)?; // names the column that is not there
+            read_captions(&[table], &self.text_columns(None), &is_wanted)?; // names the missing column
         }
         Ok(captions)
     }
 }
 
 /// Whether this is a folder with the images as files, which are found by name instead of being read one after the other.
-/// Folders of tars or of Parquet files are told from it as `embed` does.
+/// Folders of tars or of Parquet files are recognised as in `embed`.
 fn is_folder_of_files(input: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(input) else { return false };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -139,7 +139,7 @@ fn is_folder_of_files(input: &Path) -> bool {
     !has("tar") && (!has("parquet") || input.join("metadata.parquet").is_file())
 }
 
-/// Shrinks what is wanted of a source that has to be read from start to end.
+/// Shrinks the wanted pictures of a source that has to be read from start to end.
 fn stream(
     source: &ImageSource,
     wanted: &HashSet<&str>,
@@ -157,7 +157,7 @@ fn stream(
                 found.push(&mut block, image.id, image.bytes, progress);
             }
             Ok(_) => (),
-            // One of the wanted, or the rest of a file, where they may have been.
+            // A wanted picture, or the rest of a file, which may have held some.
             Err(error) if wanted.contains(error.id.as_str()) || Path::new(&error.id).is_file() => {
                 found.unreadable.push((error.id, error.error.to_string()));
             }

@@ -10,7 +10,7 @@ use labelsieve_data::{
 };
 
 use crate::automatic;
-use crate::classes::{Classes, stretches};
+use crate::classes::{Classes, sections};
 use crate::figures::{Layout, describe, draw};
 use crate::html;
 use crate::pictures::Pictures;
@@ -29,7 +29,7 @@ pub struct Report {
     per_class: usize,
 }
 
-/// How far [`Report::write`] has come with the part that takes long: finding and shrinking pictures.
+/// The progress of [`Report::write`] with the part that takes long: finding and shrinking pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Pictures found so far.
@@ -55,7 +55,7 @@ pub struct Summary {
     pub captions: usize,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
-    /// Examples shown without a picture because there is none of them; empty without any source of pictures.
+    /// Examples shown without a picture because none was found; empty if no source of pictures was given.
     pub missing: Vec<String>,
     /// How many of these are clean.
     pub n_missing_clean: usize,
@@ -118,14 +118,14 @@ impl Report {
         Report { pictures, ..self }
     }
 
-    /// Another heading.
+    /// Sets the heading.
     pub fn with_title(mut self, title: impl Into<String>) -> Report {
         self.info.title = title.into();
         self
     }
 
-    /// Shows at most so many candidates of each class: half of them the first, a quarter from the middle, a quarter the
-    /// last. 60 unless set.
+    /// Shows at most this many candidates of each class: half from the top of the ranking, a quarter from the middle, a
+    /// quarter from the bottom. The default is 60.
     pub fn with_candidates_per_class(self, per_class: usize) -> Report {
         Report { per_class, ..self }
     }
@@ -185,8 +185,8 @@ impl Report {
             return Err(DataError::malformed(
                 path,
                 "output",
-                "a new file or a figure of labelsieve",
-                "another file",
+                "a new file or a figure made by labelsieve",
+                "some other file",
             ));
         }
         let mut paths = Vec::new();
@@ -208,7 +208,7 @@ impl Report {
         Ok(Some(classes))
     }
 
-    /// The figures of the run, and those that follow from relevance unless the run has its own under their names.
+    /// The figures of the run, and those that follow from relevance unless the run has its own with the same ids.
     fn figures_with(&self, classes: Option<&Classes>) -> Vec<Figure> {
         let mut figures = self.figures.clone();
         let given: HashSet<&str> = self.figures.iter().map(|figure| figure.id.as_str()).collect();
@@ -220,7 +220,7 @@ impl Report {
     /// Rows of the relevance table that galleries show.
     fn shown(&self, classes: &Classes) -> Vec<usize> {
         let rows = classes.classes.iter().flat_map(|class| {
-            let ranks = stretches(class.ranked.len(), self.per_class).into_iter().flat_map(|s| s.ranks);
+            let ranks = sections(class.ranked.len(), self.per_class).into_iter().flat_map(|s| s.ranks);
             class.clean.iter().take(self.per_class).copied().chain(ranks.map(|rank| class.ranked[rank]))
         });
         rows.collect()
@@ -265,7 +265,7 @@ pub fn write_figure(figure: &Figure, path: impl AsRef<Path>) -> Result<()> {
     file.commit()
 }
 
-/// Adds the values of a JSON object under their dotted names, as `labelsieve clean` leaves them in its files.
+/// Adds the values of a JSON object under their dotted names, as `labelsieve clean` stores them.
 fn with_settings(info: RunInfo, prefix: &str, value: &serde_json::Value) -> RunInfo {
     match value {
         serde_json::Value::Object(parts) => parts.iter().fold(info, |info, (name, part)| {

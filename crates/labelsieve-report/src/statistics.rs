@@ -1,6 +1,6 @@
-//! The few numbers behind the figures.
+//! The statistics in the figures.
 
-/// How many values fall into each of `n_bins` equal parts of 0 to 1; 1 itself is in the last.
+/// How many values fall into each of `n_bins` equal parts of [0, 1]; 1 itself is in the last.
 pub(crate) fn histogram(values: impl IntoIterator<Item = f32>, n_bins: usize) -> Vec<usize> {
     let mut counts = vec![0; n_bins];
     for value in values {
@@ -21,7 +21,7 @@ pub(crate) fn cumulative(sorted: &[f32], n_steps: usize) -> Vec<(f64, f64)> {
 }
 
 /// A curve from (0, 0) to (1, 1): as the threshold falls, the share of irrelevant (x) and of relevant values (y) above
-/// it. Equal values enter together, so that the area under the curve counts a tie as half.
+/// it. Equal values are added together, so that the area under the curve counts a tie as half.
 pub(crate) fn roc(relevant: &[f32], irrelevant: &[f32]) -> Vec<(f64, f64)> {
     let mut all: Vec<(f32, bool)> =
         relevant.iter().map(|&r| (r, true)).chain(irrelevant.iter().map(|&r| (r, false))).collect();
@@ -40,7 +40,7 @@ pub(crate) fn roc(relevant: &[f32], irrelevant: &[f32]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Every so manieth point of a curve, its ends included, so that at most about `most` are left.
+/// Every nth point of a curve, both ends included, so that at most about `most` are left.
 pub(crate) fn thinned(curve: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let every = curve.len().div_ceil(most.max(1)).max(1);
     let last = curve.len().saturating_sub(1);

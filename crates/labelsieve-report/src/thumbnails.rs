@@ -12,9 +12,9 @@ use rayon::prelude::*;
 
 /// Longest side of a thumbnail.
 const SIDE: u32 = 96;
-/// Smaller files are taken as they are, if they are no larger in pixels either.
+/// Smaller files are used unchanged, if they are not larger in pixels either.
 const SMALL_FILE: usize = 12 << 10;
-/// Larger files are not opened: no photo has so many bytes.
+/// Larger files are not opened: no photo is that large.
 const LARGEST_FILE: u64 = 128 << 20;
 /// Pictures decoded at a time, unless that takes more than [`BLOCK_BYTES`].
 const BLOCK: usize = 256;
@@ -29,11 +29,11 @@ const QUALITY: u8 = 80;
 pub(crate) struct Thumbnails {
     /// Data URIs: `data:image/jpeg;base64,…`
     pub(crate) by_id: HashMap<String, String>,
-    /// What is written under the pictures of examples, and in place of those that are missing.
+    /// Captions of examples, shown under their pictures or in place of missing ones.
     pub(crate) captions: HashMap<String, String>,
     /// Ids that name pictures in several places; one of them is shown.
     pub(crate) ambiguous: BTreeSet<String>,
-    /// Ids of files that are no readable pictures, with the reason.
+    /// Ids of pictures that could not be read, with the reason.
     pub(crate) unreadable: Vec<(String, String)>,
 }
 
@@ -106,14 +106,14 @@ impl Block {
         self.pictures.push((id, bytes));
     }
 
-    /// Whether a picture of so many bytes is one too many.
+    /// Whether a picture of this size would exceed the limit.
     fn is_full_for(&self, bytes: u64) -> bool {
         let is_empty = self.pictures.is_empty();
         self.pictures.len() == BLOCK || (!is_empty && self.bytes.saturating_add(bytes) > BLOCK_BYTES)
     }
 }
 
-/// What decoding a picture takes, as far as its first bytes tell: the decoder's result and another for its conversion.
+/// The memory needed to decode a picture, from its header: the decoder's result and a copy for its conversion.
 fn decoded_bytes(bytes: &[u8]) -> u64 {
     let dimensions = image::guess_format(bytes)
         .ok()
@@ -125,7 +125,7 @@ fn too_long(length: u64) -> String {
     format!("expected at most {LARGEST_FILE} bytes, found {length}")
 }
 
-/// A data URI of at most [`SIDE`] pixels a side, or why there is none.
+/// A data URI of at most [`SIDE`] pixels a side, or the reason why not.
 fn shrink(bytes: &[u8]) -> Result<String, String> {
     let format = image::guess_format(bytes).map_err(|_| "neither JPEG, PNG, WebP nor GIF".to_owned())?;
     let mime = match format {
@@ -161,7 +161,7 @@ fn shrink(bytes: &[u8]) -> Result<String, String> {
     Ok(data_uri("image/jpeg", &jpeg))
 }
 
-/// JPEG knows no transparency.
+/// JPEG has no transparency.
 fn on_white(picture: &DynamicImage) -> DynamicImage {
     if !picture.color().has_alpha() {
         return DynamicImage::ImageRgb8(picture.to_rgb8());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_said_and_no_more() {
+    fn what_is_not_a_picture_is_reported() {
         assert_eq!(shrink(b"<svg onload=alert(1)>").unwrap_err(), "neither JPEG, PNG, WebP nor GIF");
         let whole = encoded(RgbImage::new(200, 200), ImageFormat::Png);
         assert!(shrink(&whole[..60]).is_err());

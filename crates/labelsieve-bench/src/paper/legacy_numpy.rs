@@ -1,6 +1,6 @@
 //! NumPy's legacy generator, as far as the paper's episodes need it: `RandomState(seed).choice(n, k, replace=False)`.
 //!
-//! The clean examples of the Places365 experiments were drawn with it, so that the same numbers have to come out.
+//! The clean examples of the Places365 experiments were drawn with it, so the same numbers have to be drawn here.
 //! NumPy has frozen this stream (NEP 19).
 
 const STATE_LEN: usize = 624;
@@ -14,7 +14,7 @@ pub struct LegacyNumpyRandom {
 }
 
 impl LegacyNumpyRandom {
-    /// The generator that `numpy.random.RandomState(seed)` starts.
+    /// The generator of `numpy.random.RandomState(seed)`.
     pub fn new(seed: u32) -> LegacyNumpyRandom {
         let mut state = [seed; STATE_LEN];
         for i in 1..STATE_LEN {

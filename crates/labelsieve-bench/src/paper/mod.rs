@@ -1,7 +1,7 @@
 //! `labelsieve bench paper`: the paper's tables from its released features.
 //!
-//! Class by class: the pool is read and its graph made once, every method, shot and episode is cleaned over it, and
-//! the prototypes go into the run's journal. A killed run goes on with the next batch of classes; a finished one is
+//! Class by class: the pool is read and its graph made once, every method, shot and episode is scored over it, and
+//! the prototypes go into the run's journal. A killed run resumes with the next batch of classes; a finished one is
 //! printed again at once.
 
 pub(crate) mod legacy_numpy;
@@ -22,11 +22,11 @@ use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result, device, resume};
 use serde::Serialize;
 
-use crate::output;
 use crate::protocol::{
     CellResult, Cells, Grid, Row, Run, Task, Tuned as Relevance, cell, choose_cosine, gain_by_pool_size,
     gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
 };
+use crate::{COMMON, output};
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Phase, Release};
 
@@ -65,16 +65,16 @@ pub struct Paper {
     #[arg(long)]
     no_cosine: bool,
 
-    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the processor
-    #[arg(long, default_value = "auto")]
+    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON)]
     #[serde(serialize_with = "resume::debug")]
     device: Device,
 
     /// The same seed gives the same result
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
     seed: u64,
 
-    /// File that keeps finished work; a second run with the same settings goes on from there
+    /// File that keeps finished work; a second run with the same settings resumes there
     #[arg(long, value_name = "FILE", default_value = "labelsieve-bench-paper.run")]
     #[serde(serialize_with = "resume::debug")]
     run: PathBuf,
@@ -84,7 +84,7 @@ pub struct Paper {
     dry_run: bool,
 
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = COMMON)]
     json: bool,
 }
 
@@ -243,7 +243,7 @@ fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     rows.iter().find(|row| row.name == name)
 }
 
-/// What cleaning with gcn brings over clean examples alone at the fewest shots, by pool size.
+/// What scoring with gcn brings over clean examples alone at the fewest shots, by pool size.
 fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<GroupGain> {
     let (Some(with), Some(without)) = (named(rows, "gcn"), named(rows, "clean only")) else {
         return Vec::new();

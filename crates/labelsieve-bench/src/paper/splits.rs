@@ -60,7 +60,7 @@ pub struct EpisodeSplits {
 }
 
 impl EpisodeSplits {
-    /// Reads one episode's file: whole numbers of shape (classes, examples).
+    /// Reads one episode's file: integers of shape (classes, examples).
     pub fn load(path: impl AsRef<Path>) -> Result<EpisodeSplits> {
         let array = ArrayFile::open(path)?;
         let ([n_classes, n_per_class], false) = (&array.header().shape[..], array.header().fortran) else {
@@ -81,12 +81,12 @@ impl EpisodeSplits {
         self.n_classes
     }
 
-    /// How many clean examples there are at most per class.
+    /// The largest number of clean examples per class.
     pub fn n_per_class(&self) -> usize {
         self.n_per_class
     }
 
-    /// The rows of the `k` clean examples of a class; nothing when the file has no such class or not so many.
+    /// The rows of the `k` clean examples of a class; `None` when the file has no such class or fewer examples.
     pub fn clean_rows(&self, class: usize, k: usize) -> Option<&[usize]> {
         let row = self.rows.chunks_exact(self.n_per_class.max(1)).nth(class)?;
         row.get(..k)
@@ -115,7 +115,7 @@ fn non_negative(path: &Path, what: &str, values: Vec<i64>) -> Result<Vec<usize>>
             DataError::malformed(
                 path,
                 format!("element {at}"),
-                format!("a {what}, 0 or more"),
+                format!("a non-negative {what}"),
                 value.to_string(),
             )
         })
@@ -194,6 +194,6 @@ mod tests {
             assert!(error.ends_with(message), "{error}");
         };
         check(&[2], &[1, 2], "npy shape: expected (classes, examples) in C order, found [2]");
-        check(&[1, 2], &[1, -2], "element 1: expected a row number, 0 or more, found -2");
+        check(&[1, 2], &[1, -2], "element 1: expected a non-negative row number, found -2");
     }
 }

@@ -15,7 +15,7 @@ use super::config::{Backbone, PhotoColumns};
 use super::photo_set::PhotoSet;
 
 /// The features of a backbone's network: those of an earlier run when network and photos are still the same, else new
-/// ones. A killed embedding goes on where it stopped.
+/// ones. A killed embedding resumes where it stopped.
 pub fn features(
     bench: &Photos,
     backbone: &Backbone,

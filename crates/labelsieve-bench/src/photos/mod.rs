@@ -1,7 +1,7 @@
 //! `labelsieve bench photos`: the paper's tables and figures on photos that anyone can look at.
 //!
 //! A configuration names the photos, what their columns mean and where candidates come from. Features are made once per
-//! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run goes on where it
+//! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run resumes where it
 //! stopped.
 
 mod candidates;
@@ -26,8 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use labelsieve_cuda::Device;
-use labelsieve_cuda::OpenDevice;
+use labelsieve_cuda::{Device, OpenDevice};
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;
@@ -36,8 +35,8 @@ use labelsieve_pipeline::{Error, Monitor, Result, device, resume};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::output;
 use crate::protocol::{Grid, Run};
+use crate::{COMMON, output};
 use config::{Backbone, Config};
 use pictures::Pictures;
 use prepare::Prepared;
@@ -80,13 +79,13 @@ pub struct Photos {
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 
-    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the processor
-    #[arg(long, default_value = "auto")]
+    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON)]
     #[serde(serialize_with = "resume::debug")]
     device: Device,
 
     /// The same seed gives the same result
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
     seed: u64,
 
     /// Folder for the run: finished work, tables, figures; `labelsieve report` reads it
@@ -95,7 +94,7 @@ pub struct Photos {
     output: PathBuf,
 
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = COMMON)]
     json: bool,
 }
 

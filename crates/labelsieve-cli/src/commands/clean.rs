@@ -14,6 +14,10 @@ use crate::printer::{Printer, refuse_json_beside};
 
 /// Score the relevance of every candidate to its class
 #[derive(Args)]
+#[command(
+    override_usage = "labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --output <FILE>\n       \
+                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --dry-run"
+)]
 pub struct Clean {
     #[command(flatten)]
     pools: PoolArguments,

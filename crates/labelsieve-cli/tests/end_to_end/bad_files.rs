@@ -93,7 +93,7 @@ fn rows_of_zeros_have_a_defined_result() {
     zero(test_of(&task), 0).npz(folder.join("T.npz"));
     for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
         run(folder, &format!("{CLEAN} --method {method}")).ok();
-        let table = read_relevance(folder.join("R.parquet")).expect("numbers from 0 to 1");
+        let table = read_relevance(folder.join("R.parquet")).expect("numbers in [0, 1]");
         assert_eq!(table.ids.len(), clean_of(&task).len() + noisy_of(&task).len());
         for classifier in ["prototype", "cosine --epochs 2"] {
             run(folder, &format!("{TRAIN} --classifier {classifier}")).ok();

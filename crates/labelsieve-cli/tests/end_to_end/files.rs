@@ -213,15 +213,15 @@ fn a_damaged_tar_is_named_with_what_was_not_read_of_it() {
     bad_header[third + 5] ^= 1;
     let mut hole = whole.clone();
     hole[third..third + 512].fill(0);
-    let unread = format!("{} of {size} bytes were not read", size - third);
-    let behind = format!("{} of {size} bytes were not read", size - third - 512);
+    let unread = format!("{} of {size} bytes not read", size - third);
+    let behind = format!("{} of {size} bytes not read", size - third - 512);
     let cut = third + 600;
-    let cut_unread = format!("{} of {cut} bytes were not read", cut - third - 512);
+    let cut_unread = format!("{} of {cut} bytes not read", cut - third - 512);
     for (damaged, found, lost) in [
         (&bad_header[..], "checksum mismatch", unread.as_str()),
-        (&hole, "zeros, and more behind them", &behind),
-        (&whole[..cut], "an end after ", &cut_unread),
-        (&whole[..third], "the end mark of a tar, found none: the file may be cut short", ""),
+        (&hole, "zeros followed by more data", &behind),
+        (&whole[..cut], "a file that ends after ", &cut_unread),
+        (&whole[..third], "the end-of-archive marker, found none: the file may be truncated", ""),
     ] {
         write(folder, "A.tar", damaged);
         let done = run(folder, &format!("{EMBED} A.tar photos -o F.parquet")).ok();
@@ -275,7 +275,7 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
     let folder = folder.path();
     write_damaged_table(&folder.join("P.parquet"));
     let done = run(folder, &format!("{EMBED} P.parquet -o F.parquet")).ok();
-    let lost = "4 of 12 rows were not read";
+    let lost = "4 of 12 rows not read";
     assert!(done.err.contains("warning: `P.parquet` was not read to its end: "), "{done:?}");
     assert!(
         done.err.contains(lost) && done.err.contains("1 damaged file was not read to the end"),

@@ -32,6 +32,7 @@ mod report;
 mod report_images;
 mod resume;
 mod roworder;
+mod run_command;
 mod shell_files;
 mod terminal;
 mod unused_options;

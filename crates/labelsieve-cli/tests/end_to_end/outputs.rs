@@ -346,7 +346,7 @@ fn curves_replace_curves_and_nothing_else() {
     std::fs::copy(tasks.path().join("figures").join(&figure), folder.join("n.accuracy.svg")).expect("room");
     run(folder, pretrain).fails_with(&["too few to learn from"]); // past the check
     write(tasks.path(), &format!("figures/{figure}"), "my drawing");
-    let message = "output: expected a new file or a figure of labelsieve, found another file";
+    let message = "output: expected a new file or a figure made by labelsieve, found some other file";
     refuses(tasks.path(), "report R.parquet --figures figures", &[&figure, message]);
 }
 

@@ -158,8 +158,7 @@ fn what_is_no_run_is_refused() {
         &["`C.npz`: expected images (a folder, .parquet, .tar", "found a NumPy archive", "hint: "],
     );
     run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
-    let message =
-        ["rows: expected candidates of `R.parquet`, with `id` and `class` spelled alike, found none of them"];
+    let message = ["rows: expected candidates of `R.parquet`, with the same `id` and `class`, found none"];
     let other = folder.join("other.parquet");
     let mut writer = labelsieve_data::TruthWriter::create(&other).expect("room");
     let row = labelsieve_data::TruthRow { id: "x".into(), class: "y".into(), relevant: true };

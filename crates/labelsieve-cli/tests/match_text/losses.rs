@@ -68,14 +68,14 @@ fn a_file_in_another_encoding_is_named_with_the_command_that_converts_it() {
     folder.write("l.csv", b"id,title\n1,crane \xe0 Paris\n2,l'\xe9glise\n");
     let message = folder.error("--text l.csv");
     assert!(message.contains("error: no row could be read: all 2 are malformed"), "{message}");
-    assert!(message.contains("found what seems to be ISO-8859-1"), "{message}");
+    assert!(message.contains("found what looks like ISO-8859-1"), "{message}");
     assert!(
         message.contains("hint: convert it: iconv -f ISO-8859-1 -t UTF-8 l.csv > l.utf8.csv"),
         "{message}"
     );
     let message = folder.error("--text l.csv --strict");
     assert!(
-        message.contains("`l.csv`: line 2: expected text in UTF-8, found what seems to be ISO-8859-1"),
+        message.contains("`l.csv`: line 2: expected text in UTF-8, found what looks like ISO-8859-1"),
         "{message}"
     );
     assert!(message.contains("hint: convert it: iconv"), "{message}");
@@ -91,7 +91,7 @@ fn a_file_in_another_encoding_is_named_with_the_command_that_converts_it() {
     for name in ["u.csv", "u.tsv", "u.jsonl", "u.txt"] {
         folder.write(name, &utf16);
         let message = folder.error(&format!("--text {name}"));
-        assert!(message.contains("expected text in UTF-8, found what seems to be UTF-16LE"), "{message}");
+        assert!(message.contains("expected text in UTF-8, found what looks like UTF-16LE"), "{message}");
         assert!(message.contains(&format!("iconv -f UTF-16LE -t UTF-8 {name} > u.utf8.")), "{message}");
     }
 }

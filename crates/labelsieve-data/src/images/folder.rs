@@ -76,7 +76,7 @@ impl Folder {
         self.metadata.iter().chain(self.images.iter().map(|image| &image.path)).cloned().collect()
     }
 
-    /// Forgets the first `n` images.
+    /// Skips the first `n` images.
     pub(super) fn drop_front(&mut self, n: usize) {
         self.images.drain(..n);
     }
@@ -89,7 +89,7 @@ impl Folder {
     }
 }
 
-/// Reads a file, which is not trusted to be as long as it says.
+/// Reads a file without trusting the length it claims.
 fn read(path: &Path) -> Result<Vec<u8>> {
     if path.is_dir() {
         return Err(DataError::malformed(
@@ -147,8 +147,8 @@ fn listed_in(root: &Path, table: &Path, columns: &ImageColumns) -> Result<Vec<Li
     Ok(images)
 }
 
-/// Collects the images below `folder`, and whatever bears the name of one: what is no file is listed when it is to be
-/// read. So are links to folders, which are not followed: they may lead back up.
+/// Collects the images below `folder`, and anything else with the name of one: what is not a file is reported when it is
+/// read. So are links to folders, which are not followed because they may lead back up.
 fn walk(folder: &Path, images: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
         let entry = entry.map_err(DataError::io("read", folder))?;

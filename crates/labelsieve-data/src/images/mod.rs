@@ -1,4 +1,4 @@
-//! Encoded images from the places people keep them, one after the other, in the memory of a few.
+//! Encoded images from wherever people keep them, one after the other, with only a few in memory.
 //!
 //! ```text
 //! folder (ImageFolder) │ Parquet with image bytes │ webdataset and img2dataset tars ──► ImageSource ──► EncodedImage
@@ -24,70 +24,50 @@ pub use tar_captions::read_tar_captions;
 
 use std::path::Path;
 
-use crate::DataError;
+use crate::{DataError, Unread};
 
-/// An image as it lies in a file, not yet decoded.
+/// An image as it is stored, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedImage {
     /// Its name: the path below the folder, the value of the id column, or the key in a tar.
     pub id: String,
     /// Its class, if the source says so.
     pub label: Option<String>,
-    /// JPEG, PNG, …, or anything else that pretends to be.
+    /// JPEG, PNG, …, or anything that claims to be.
     pub bytes: Vec<u8>,
 }
 
-/// An image that could not be handed over, or the unreadable rest of a file. What follows it is still delivered.
+/// An image that could not be read, or the unreadable rest of a file. Whatever follows is still delivered.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}{lost}")]
+#[error("{error}{extent}")]
 pub struct ImageError {
-    /// The image's id, or the file's name where the loss is not that of one image.
+    /// The image's id, or the file's name where more than one image is affected.
     pub id: String,
     /// What is wrong.
     pub error: DataError,
-    /// How much is missing.
-    pub lost: Lost,
+    /// How much it affects.
+    pub extent: Extent,
 }
 
-/// How much an [`ImageError`] stands for. It is written as the end of its message.
+/// How much an [`ImageError`] affects. Written as the end of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum Extent {
     /// One image.
     Image,
-    /// Rows of a table that were not read.
-    Rows {
-        /// So many.
-        n: u64,
-        /// Of so many in the file.
-        of: u64,
-    },
-    /// Bytes of an archive that were not read.
-    Bytes {
-        /// So many.
-        n: u64,
-        /// Of so many in the file.
-        of: u64,
-    },
-    /// Images that another file lists.
-    Images {
-        /// So many.
-        n: u64,
-    },
-    /// Nobody can say.
-    Unknown,
+    /// A file: how much of it was not read, where that is known and the message does not say so itself.
+    File(Option<Unread>),
 }
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for Extent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Lost::Rows { n, of } => write!(f, "; {n} of {of} rows were not read"),
-            Lost::Bytes { n, of } => write!(f, "; {n} of {of} bytes were not read"),
-            Lost::Images { .. } | Lost::Image | Lost::Unknown => Ok(()), // the message says all there is to say
+            Extent::File(Some(unread)) => write!(f, "; {unread}"),
+            Extent::File(None) | Extent::Image => Ok(()),
         }
     }
 }
 
-/// What an [`ImageStream`] is made of.
+/// An item of an [`ImageStream`].
 pub type ImageResult = Result<EncodedImage, ImageError>;
 
 /// What to read. By default, what the usual names suggest.
@@ -104,13 +84,13 @@ pub struct ImageColumns {
     pub filters: Vec<RowFilter>,
 }
 
-/// The endings of image files that are looked for.
+/// The extensions of image files.
 pub(crate) const EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
 
 /// The usual names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
-/// Encoded images larger than this are not read: photos of a hundred million pixels fit, and a few at a time do in
+/// Encoded images larger than this are not read: photos of a hundred megapixels are smaller, and a few of this size fit in
 /// memory.
 const MOST_BYTES: u64 = 128 << 20;
 

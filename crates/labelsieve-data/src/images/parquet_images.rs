@@ -8,11 +8,11 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, RowFilter, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, RowFilter, too_large};
 use crate::parquet_columns::{Groups, ParquetFile};
 use crate::regular_file::open_regular;
 use crate::text::{for_each_text, is_textual};
-use crate::{ColumnRole, DataError, Result};
+use crate::{ColumnRole, DataError, Result, Unread};
 
 const IMAGE_NAMES: [&str; 4] = ["image", "img", "jpg", "bytes"];
 const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
@@ -20,7 +20,7 @@ const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 /// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
 const BATCH_ROWS: usize = 32;
 
-/// Row groups up to this size are in memory before they are anything to worry about.
+/// Row groups up to this size are small enough to be read in full batches.
 const LARGEST_BATCH: u64 = 64 << 20;
 
 /// One file, and what to read of it.
@@ -53,7 +53,7 @@ impl ParquetImages {
             let kind = type_of(file.schema(), name);
             if let Some(kind) = kind.filter(|kind| !is_textual(kind)) {
                 let place = format!("column `{name}`");
-                return Err(DataError::malformed(path, place, "text or whole numbers", kind.to_string()));
+                return Err(DataError::malformed(path, place, "text or integers", kind.to_string()));
             }
         }
         let label_names = label.as_ref().map(|label| class_names(&file, label)).unwrap_or_default();
@@ -79,13 +79,14 @@ impl ParquetImages {
     pub(super) fn visit(&self, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let id = self.path.display().to_string();
         let of = self.claimed_rows as u64;
+        let unread_rows = |n| Extent::File(Some(Unread::Rows { n, of }));
         let filtered = self.filters.iter().map(|filter| &filter.column);
         let mut names: Vec<&str> = [&self.image].into_iter().chain(filtered).map(String::as_str).collect();
         names.extend(self.id.as_deref().into_iter().chain(self.label.as_deref()));
         let opened = open_regular(&self.path).and_then(|file| ParquetFile::from_file(&self.path, file));
         let groups = match opened.and_then(|file| file.groups(&names)) {
             Ok(groups) => groups,
-            Err(error) => return sink(Err(ImageError { id, error, lost: Lost::Rows { n: of, of } })),
+            Err(error) => return sink(Err(ImageError { id, error, extent: unread_rows(of) })),
         };
         let mut first_row = 0;
         for group in 0..groups.len() {
@@ -94,10 +95,10 @@ impl ParquetImages {
             match self.read_group(&groups, group, (first_row, &mut n_read), sink) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
-                // The groups behind it stand on their own.
+                // The following groups can still be read.
                 Err(error) => {
-                    let lost = Lost::Rows { n: n_rows.saturating_sub(n_read) as u64, of };
-                    sink(Err(ImageError { id: id.clone(), error, lost }))?;
+                    let extent = unread_rows(n_rows.saturating_sub(n_read) as u64);
+                    sink(Err(ImageError { id: id.clone(), error, extent }))?;
                 }
             }
             first_row += n_rows;

@@ -1,4 +1,4 @@
-//! What the files are, found out before the long work starts.
+//! Finds out what the files are before the long work starts.
 
 use std::collections::HashSet;
 use std::hash::Hasher;
@@ -30,7 +30,7 @@ pub(super) enum Part {
 }
 
 impl ImageSource {
-    /// Finds every place and looks into it. `inputs` are image files, `.parquet` and `.tar` files, glob patterns, and
+    /// Finds and inspects every source. `inputs` are image files, `.parquet` and `.tar` files, glob patterns, and
     /// folders: of tars, of Parquet files, or of images as Hugging Face's ImageFolder has them.
     pub fn open(inputs: &[PathBuf], columns: &ImageColumns) -> Result<ImageSource> {
         let mut parts = Vec::new();
@@ -50,8 +50,8 @@ impl ImageSource {
         Ok(ImageSource { parts })
     }
 
-    /// How many images there are, where that can be told without reading everything. Files may claim anything: a hint
-    /// for a progress bar, not for an allocation.
+    /// How many images there are, where that is known without reading everything. Files may claim anything: use it for
+    /// a progress bar, not for an allocation.
     pub fn len_hint(&self) -> Option<usize> {
         self.parts.iter().try_fold(0usize, |sum, part| {
             let len = match part {
@@ -72,8 +72,8 @@ impl ImageSource {
         })
     }
 
-    /// An id that two files in folders have; folders name images by their place below them. What is in Parquet files and
-    /// tars shows only when they are read.
+    /// An id shared by two files in folders, where an id is the path below the folder. Ids in Parquet files and tars are
+    /// known only once they are read.
     pub fn id_listed_twice(&self) -> Option<&str> {
         let mut seen = HashSet::new();
         let folders = self.parts.iter().filter_map(|part| match part {
@@ -129,7 +129,7 @@ impl ImageSource {
     pub fn images_from(&self, position: usize) -> Result<ImageStream> {
         let mut parts = self.parts.clone();
         let mut skip = position;
-        // Files of a folder are passed over unread; elsewhere the way leads through them.
+        // Files of a folder are skipped unread; other sources have to be read up to the position.
         while let Some(Part::Folder(folder)) = parts.first_mut() {
             let n = folder.len().min(skip);
             folder.drop_front(n);

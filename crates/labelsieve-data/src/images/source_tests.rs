@@ -241,10 +241,7 @@ fn only_downloads_that_succeeded_count_and_missing_ones_are_noticed() {
     table(&["0", "7"], &["success", "success"]);
     let found = all(&path, &plain());
     assert_eq!(found[0], "0 - A");
-    assert!(
-        found[1].ends_with("as the Parquet file beside it says, found 1 missing, the first `7`"),
-        "{found:?}"
-    );
+    assert!(found[1].ends_with("in the Parquet file beside it, found 1 missing, the first `7`"), "{found:?}");
 }
 
 #[test]
@@ -253,9 +250,9 @@ fn a_tar_cut_anywhere_gives_what_came_before_and_the_place() {
     let path = folder.path().join("a.tar");
     let long = "x".repeat(2000);
     let whole = tar_bytes(&[("0.jpg", "A"), ("1.jpg", &long), ("2.jpg", "C")]);
-    // Headers lie at 0, 1024 and 3584, contents 512 bytes behind them.
+    // Headers are at 0, 1024 and 3584, contents 512 bytes after them.
     for (cut, n_before, message) in [
-        (2000, 1, "byte 1536: expected a complete tar, found an end after 464 of 2000 bytes of a file"),
+        (2000, 1, "byte 1536: expected a complete tar, found a file that ends after 464 of 2000 bytes"),
         (1200, 1, "byte 1024: expected a complete tar, found "),
         (3700, 2, "byte 3584: expected a complete tar, found "),
     ] {
@@ -322,7 +319,7 @@ fn what_waits_to_be_taken_is_bounded_by_bytes_and_dropping_ends_the_wait() {
     assert_eq!(sizes, [30 << 20; 12], "all of them come, however few may wait");
     let mut stream = source.images().unwrap();
     stream.next();
-    drop(stream); // the reader waits for room by now, or soon; either way it must end
+    drop(stream); // the reader is waiting for buffer space, or will be soon; either way it must end
 }
 
 #[test]
@@ -330,7 +327,7 @@ fn a_tar_without_its_end_and_one_with_a_hole_are_told_from_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tar");
     let whole = tar_bytes(&[("0.jpg", "A"), ("1.jpg", "B"), ("2.jpg", "C")]);
-    // Headers lie at 0, 1024 and 2048, the end mark at 3072.
+    // Headers are at 0, 1024 and 2048, the end-of-archive marker at 3072.
     for end in [3072 + 512, 3072 + 1024, whole.len()] {
         std::fs::write(&path, &whole[..end]).unwrap();
         assert_eq!(all(&path, &plain()), ["0 - A", "1 - B", "2 - C"], "{end}");
@@ -339,7 +336,7 @@ fn a_tar_without_its_end_and_one_with_a_hole_are_told_from_a_whole_one() {
     let found = all(&path, &plain());
     assert_eq!(found[..2], ["0 - A", "1 - B"]);
     assert!(
-        found[2].ends_with("expected the end mark of a tar, found none: the file may be cut short"),
+        found[2].ends_with("expected the end-of-archive marker, found none: the file may be truncated"),
         "{found:?}"
     );
     let mut hole = whole.clone();
@@ -347,6 +344,6 @@ fn a_tar_without_its_end_and_one_with_a_hole_are_told_from_a_whole_one() {
     std::fs::write(&path, &hole).unwrap();
     let found = all(&path, &plain());
     assert_eq!((found[0].as_str(), found.len()), ("0 - A", 2));
-    let lost = format!("{} of {} bytes were not read", whole.len() - 1536, whole.len());
+    let lost = format!("{} of {} bytes not read", whole.len() - 1536, whole.len());
     assert!(found[1].contains("byte 1024: ") && found[1].ends_with(&lost), "{found:?}");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::source::Part;
-use super::{EncodedImage, ImageError, ImageResult, Lost};
+use super::{EncodedImage, Extent, ImageError, ImageResult};
 use crate::DataError;
 
 /// Images read ahead: enough to keep decoders busy.
@@ -15,7 +15,7 @@ const AHEAD: usize = 64;
 /// Their bytes, all together. One image alone may have more.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// Takes what a reader finds; breaks when nobody wants more.
+/// Receives what a reader finds; breaks when no more is wanted.
 pub(super) type Sink<'a> = dyn FnMut(ImageResult) -> ControlFlow<()> + 'a;
 
 /// Images in their fixed order. Dropping it stops the reading.
@@ -31,7 +31,7 @@ impl ImageStream {
     pub(super) fn start(parts: Vec<Part>, skip: usize) -> std::io::Result<ImageStream> {
         let (sender, images) = sync_channel(AHEAD);
         let waiting = Arc::new(Waiting::default());
-        let room = waiting.clone();
+        let buffered = waiting.clone();
         let reader = std::thread::Builder::new().name("images".to_owned()).spawn(move || {
             let mut skip = skip;
             for part in &parts {
@@ -40,7 +40,9 @@ impl ImageStream {
                         skip = rest;
                         ControlFlow::Continue(())
                     }
-                    None if room.add(size(&image)) && sender.send(image).is_ok() => ControlFlow::Continue(()),
+                    None if buffered.add(size(&image)) && sender.send(image).is_ok() => {
+                        ControlFlow::Continue(())
+                    }
                     None => ControlFlow::Break(()),
                 };
                 if part.visit(&mut sink).is_break() {
@@ -62,7 +64,7 @@ fn size(image: &ImageResult) -> u64 {
     image.as_ref().map_or(0, |image| image.bytes.len() as u64)
 }
 
-/// The bytes of the images that wait to be taken.
+/// Counts the bytes of the images that have been read but not taken.
 #[derive(Debug, Default)]
 struct Waiting {
     state: Mutex<State>,
@@ -76,7 +78,7 @@ struct State {
 }
 
 impl Waiting {
-    /// Waits until `bytes` more may wait too; false when nobody will take them.
+    /// Waits until `bytes` more fit; false when the stream was dropped.
     fn add(&self, bytes: u64) -> bool {
         let is_full = |state: &mut State| {
             state.bytes > 0 && state.bytes.saturating_add(bytes) > AHEAD_BYTES && !state.is_abandoned
@@ -113,7 +115,7 @@ impl Iterator for ImageStream {
     }
 }
 
-/// An image with everything known about it but whether its bytes can be had.
+/// Hands an image to the sink, or the error that kept its bytes from being read.
 pub(super) fn deliver(
     id: &str,
     label: Option<&str>,
@@ -122,6 +124,6 @@ pub(super) fn deliver(
 ) -> ControlFlow<()> {
     sink(match bytes {
         Ok(bytes) => Ok(EncodedImage { id: id.to_owned(), label: label.map(str::to_owned), bytes }),
-        Err(error) => Err(ImageError { id: id.to_owned(), error, lost: Lost::Image }),
+        Err(error) => Err(ImageError { id: id.to_owned(), error, extent: Extent::Image }),
     })
 }

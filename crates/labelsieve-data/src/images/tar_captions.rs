@@ -11,7 +11,7 @@ use super::tars::split_name;
 use crate::text::CAPTION_NAMES;
 use crate::{DataError, Result};
 
-/// Longer texts are no captions.
+/// Longer texts are not captions.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The captions of the examples that `wanted` asks for. `texts` are keys of the JSON files, the usual ones and the text

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, ImageError, LABEL_NAMES, Lost, MOST_BYTES, is_image_name, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, is_image_name, too_large};
 use crate::parquet_columns::ParquetFile;
 use crate::regular_file::open_regular;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
-/// What is wrong with an archive as a whole, and how much of it was not read.
-type Damage = Box<(DataError, Lost)>;
+/// What is wrong with an archive as a whole, and how much of it was not read, if known.
+type Damage = Box<(DataError, Option<Unread>)>;
 
 /// Headers begin at multiples of this.
 const BLOCK: u64 = 512;
@@ -82,8 +82,9 @@ impl Tar {
         match self.read(sink) {
             Ok(flow) => flow,
             Err(damage) => {
-                let (error, lost) = *damage;
-                sink(Err(ImageError { id: self.path.display().to_string(), error, lost }))
+                let (error, unread) = *damage;
+                let id = self.path.display().to_string();
+                sink(Err(ImageError { id, error, extent: Extent::File(unread) }))
             }
         }
     }
@@ -111,7 +112,7 @@ impl Tar {
 
     /// An error says what is wrong with the archive as a whole, and how much of it was not read.
     fn read(&self, sink: &mut Sink<'_>) -> std::result::Result<ControlFlow<()>, Damage> {
-        let whole = |error| Damage::new((error, Lost::Unknown));
+        let whole = |error| Damage::new((error, None));
         let mut wanted = self.successes().map_err(whole)?;
         let file = open_regular(&self.path).map_err(whole)?;
         let len = file.metadata().map_err(DataError::io("read", &self.path)).map_err(whole)?.len();
@@ -124,10 +125,10 @@ impl Tar {
                 if place.is_whole && self.deliver(place.sample, &mut wanted, sink).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let lost = Lost::Bytes { n: len.saturating_sub(place.offset), of: len };
+                let unread = Unread::Bytes { n: len.saturating_sub(place.offset), of: len };
                 let place = format!("byte {}", place.offset);
                 let error = DataError::malformed(&self.path, place, "a complete tar", error.to_string());
-                return Err(Damage::new((error, lost)));
+                return Err(Damage::new((error, Some(unread))));
             }
         }
         if self.deliver(place.sample, &mut wanted, sink).is_break() {
@@ -136,16 +137,16 @@ impl Tar {
         self.check_end(archive.into_inner(), len)?;
         match wanted.as_ref().and_then(|keys| keys.iter().min().map(|key| (key, keys.len()))) {
             Some((key, n)) if self.columns.filters.is_empty() => {
-                let expected = "every download that succeeded, as the Parquet file beside it says";
+                let expected = "every download listed as successful in the Parquet file beside it";
                 let found = format!("{n} missing, the first `{key}`");
                 let error = DataError::malformed(&self.path, "end", expected, found);
-                Err(Damage::new((error, Lost::Images { n: n as u64 })))
+                Err(Damage::new((error, None))) // the message has the number
             }
             _ => Ok(ControlFlow::Continue(())),
         }
     }
 
-    /// Hands over all samples but the last, which stays in `place`.
+    /// Delivers all samples but the last, which stays in `place`.
     fn read_files(
         &self,
         archive: &mut tar::Archive<BufReader<File>>,
@@ -177,10 +178,10 @@ impl Tar {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A tar ends with blocks of zeros. Without them it may have been cut between two files; a header that was lost to
-    /// zeros looks like the end, but more follows.
+    /// A tar ends with blocks of zeros. Without them it may have been truncated between two files; a header overwritten
+    /// with zeros looks like the end, but more data follows.
     fn check_end(&self, mut rest: BufReader<File>, len: u64) -> std::result::Result<(), Damage> {
-        let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), Lost::Unknown));
+        let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), None));
         let end = rest.stream_position().map_err(failed)?;
         let mut last = [0; BLOCK as usize];
         if end < BLOCK
@@ -189,10 +190,10 @@ impl Tar {
             last[0] = 1;
         }
         if last.iter().any(|&byte| byte != 0) {
-            let found = "none: the file may be cut short";
+            let found = "none: the file may be truncated";
             let error =
-                DataError::malformed(&self.path, format!("byte {end}"), "the end mark of a tar", found);
-            return Err(Damage::new((error, Lost::Unknown)));
+                DataError::malformed(&self.path, format!("byte {end}"), "the end-of-archive marker", found);
+            return Err(Damage::new((error, None)));
         }
         loop {
             let bytes = rest.fill_buf().map_err(failed)?;
@@ -202,15 +203,16 @@ impl Tar {
             if bytes.iter().any(|&byte| byte != 0) {
                 let place = format!("byte {}", end - BLOCK);
                 let error =
-                    DataError::malformed(&self.path, place, "a complete tar", "zeros, and more behind them");
-                return Err(Damage::new((error, Lost::Bytes { n: len.saturating_sub(end), of: len })));
+                    DataError::malformed(&self.path, place, "a complete tar", "zeros followed by more data");
+                let unread = Unread::Bytes { n: len.saturating_sub(end), of: len };
+                return Err(Damage::new((error, Some(unread))));
             }
             let n = bytes.len();
             rest.consume(n);
         }
     }
 
-    /// Reads a file that matters.
+    /// Reads a file of a sample if it is needed.
     fn take_file<R: Read>(
         &self,
         sample: &mut Sample,
@@ -269,16 +271,16 @@ impl Tar {
     }
 }
 
-/// The library ends a file early when the archive ends early; that is an error here.
+/// The library returns a short file when the archive ends early; that is an error here.
 fn read_whole<R: Read>(entry: &mut tar::Entry<'_, R>) -> std::io::Result<Vec<u8>> {
     let size = entry.size();
     let mut bytes = Vec::new();
     entry.read_to_end(&mut bytes)?;
-    bytes.shrink_to_fit(); // while growing, room doubles
+    bytes.shrink_to_fit(); // growing doubles the capacity
     if bytes.len() as u64 == size {
         return Ok(bytes);
     }
-    Err(std::io::Error::other(format!("an end after {} of {size} bytes of a file", bytes.len())))
+    Err(std::io::Error::other(format!("a file that ends after {} of {size} bytes", bytes.len())))
 }
 
 /// `a/b/000.seg.png` is key `a/b/000` and ending `seg.png`: webdataset splits at the first dot of the file's own name.

@@ -21,7 +21,7 @@ pub struct Figure {
     /// The command that made it.
     #[serde(default)]
     pub command: Option<String>,
-    /// The data and the way to draw them.
+    /// The data and how to draw it.
     pub data: FigureKind,
 }
 
@@ -121,9 +121,9 @@ pub struct LineSeries {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// Where.
+    /// Its position.
     pub x: f64,
-    /// How much.
+    /// Its value.
     pub y: f64,
     /// Half the width of the 95 % interval of `y`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ pub struct Point {
 pub struct BarSeries {
     /// What the bars are, e.g. a method.
     pub name: String,
-    /// A height per group, or nothing where there is none.
+    /// A height per group; `None` for no bar.
     pub values: Vec<Option<f64>>,
     /// Half widths of the 95 % intervals, one per group; empty if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -185,7 +185,7 @@ fn check(path: &Path, figure: &Figure) -> Result<()> {
                 for (name, axis, value) in [("x", x, point.x), ("y", y, point.y)] {
                     if axis.scale == AxisScale::Log && value <= 0.0 {
                         let place = format!("{}, `{name}`", place(number));
-                        let expected = "more than 0 on a logarithmic axis";
+                        let expected = "a positive number on a logarithmic axis";
                         return Err(DataError::malformed(path, place, expected, value.to_string()));
                     }
                 }
@@ -194,7 +194,7 @@ fn check(path: &Path, figure: &Figure) -> Result<()> {
         }),
         FigureKind::Bars { groups, y, series, .. } => {
             if y.scale == AxisScale::Log {
-                let expected = "a linear one, since bars start at 0";
+                let expected = "a linear scale, since bars start at 0";
                 return Err(DataError::malformed(path, place("`y`"), expected, "a logarithmic scale"));
             }
             series.iter().try_for_each(|series| {
@@ -233,7 +233,7 @@ fn check_relevance(path: &Path, place: &str, relevance: &[f32]) -> Result<()> {
         Some(at) => Err(DataError::malformed(
             path,
             format!("{place}, number {at}"),
-            "a relevance from 0 to 1",
+            "a relevance in [0, 1]",
             relevance[at].to_string(),
         )),
         None => Ok(()),

@@ -21,10 +21,10 @@ pub struct RunInfo {
     /// A paragraph that says what was done and on what.
     #[serde(default)]
     pub description: String,
-    /// Whether the wrong candidates were put there on purpose. The report then says so wherever noise matters.
+    /// Whether the wrong candidates were added on purpose. The report then says so wherever noise matters.
     #[serde(default)]
     pub simulated_noise: bool,
-    /// What people call the classes, for classes whose names in the files are codes.
+    /// Readable names of the classes whose names in the files are codes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class_names: BTreeMap<String, String>,
     /// Settings worth knowing, in the order in which they are shown.
@@ -44,7 +44,7 @@ pub struct RunInfo {
 pub struct Setting {
     /// What is set, e.g. `λ`.
     pub name: String,
-    /// To what.
+    /// The value.
     pub value: String,
 }
 

@@ -9,7 +9,7 @@
 //! | `truth.parquet` | which candidates belong to their class, as [`TruthWriter`](crate::TruthWriter) writes it |
 //! | `thumbnails.parquet` | small pictures and titles, as [`ThumbnailWriter`](crate::ThumbnailWriter) writes them |
 //!
-//! Whoever runs something writes such a folder; the report is made from it alone.
+//! Commands write such a folder; the report is made from it alone.
 
 mod figure;
 mod info;
@@ -152,7 +152,7 @@ fn check_ids<'a>(path: &Path, what: &str, ids: impl Iterator<Item = &'a str>) ->
         }
         // File systems that ignore case would overwrite one figure with another.
         if !seen.insert(id.to_ascii_lowercase()) {
-            return Err(DataError::malformed(path, place, "each id once", format!("`{id}` again")));
+            return Err(DataError::malformed(path, place, "distinct ids", format!("`{id}` again")));
         }
     }
     Ok(())

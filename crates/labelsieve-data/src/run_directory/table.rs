@@ -31,9 +31,9 @@ pub struct ResultTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableColumn {
-    /// What stands above it, e.g. `k = 1`.
+    /// Its heading, e.g. `k = 1`.
     pub name: String,
-    /// What stands above it and its neighbours of the same group, e.g. `top-1`.
+    /// The heading above it and its neighbours of the same group, e.g. `top-1`.
     #[serde(default)]
     pub group: Option<String>,
     /// Which of its values is highlighted.
@@ -63,17 +63,17 @@ pub enum Best {
 pub struct TableRow {
     /// What the row is about, e.g. a method.
     pub label: String,
-    /// Rows of the same group that follow each other stand under a heading, e.g. `few clean, many noisy`.
+    /// Consecutive rows of the same group share a heading, e.g. `few clean, many noisy`.
     #[serde(default)]
     pub group: Option<String>,
-    /// A bound or somebody else's figures: shown, but never highlighted as best.
+    /// An upper bound or published figures: shown, but never highlighted as best.
     #[serde(default)]
     pub reference: bool,
     /// One per column.
     pub cells: Vec<Cell>,
 }
 
-/// What stands in a table: a number, text, or nothing. In JSON `{"mean": 67.8, "half_width": 0.1}`, `"text"`, `null`.
+/// A cell of a table: a number, text, or nothing. In JSON `{"mean": 67.8, "half_width": 0.1}`, `"text"`, `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a cell: an object with `mean`, text or null")]
 pub enum Cell {
@@ -165,7 +165,7 @@ fn check(path: &Path, table: &ResultTable) -> Result<()> {
                 return Err(DataError::malformed(
                     path,
                     place(),
-                    "a half width of at least 0",
+                    "a non-negative half width",
                     width.to_string(),
                 ));
             }

@@ -127,7 +127,7 @@ fn ids_that_would_leave_the_folder_are_refused() {
     }
     let twice = [table(), ResultTable { id: "TOP-1".into(), ..table() }];
     let error = run.write_tables(&twice).unwrap_err().to_string();
-    assert!(error.ends_with("table 1, `id`: expected each id once, found `TOP-1` again"), "{error}");
+    assert!(error.ends_with("table 1, `id`: expected distinct ids, found `TOP-1` again"), "{error}");
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn numbers_that_cannot_be_drawn_are_refused_before_they_are_written() {
         assert!(error.ends_with(message), "{error}");
     };
     check(lines(f64::INFINITY, 0.0), "series `k = 1`, point 1: expected a finite number, found inf");
-    check(lines(0.0, 0.0), "point 1, `x`: expected more than 0 on a logarithmic axis, found 0");
+    check(lines(0.0, 0.0), "point 1, `x`: expected a positive number on a logarithmic axis, found 0");
     let relevant = vec![0.5, 1.5];
     check(
         FigureKind::Separation { relevant, irrelevant: vec![] },
-        "figure `f`, `relevant`, number 1: expected a relevance from 0 to 1, found 1.5",
+        "figure `f`, `relevant`, number 1: expected a relevance in [0, 1], found 1.5",
     );
     assert!(!run.path().join("figures.json").exists() && !run.path().join("tables.json").exists());
 }

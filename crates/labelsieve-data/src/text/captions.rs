@@ -1,4 +1,4 @@
-//! What is written under a picture: one text for each of a few wanted examples.
+//! Captions: one text for each of a few wanted examples.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use super::layout::{ID_NAMES, column_names};
 use super::{OnBadRow, RowSink, TextColumns, TextSource, scan};
 use crate::Result;
 
-/// The usual names of a caption, the one that says most about a picture first.
+/// The usual names of a caption, the most descriptive first.
 pub(crate) const CAPTION_NAMES: [&str; 4] = ["caption", "title", "text", "description"];
 
 /// The first text of each example that `wanted` asks for: of the chosen columns in their order, else under the usual
-/// names. Rows that cannot be read and texts of nothing but space are passed over.
+/// names. Unreadable rows and blank texts are skipped.
 pub fn read_captions(
     inputs: &[PathBuf],
     columns: &TextColumns,
@@ -52,7 +52,7 @@ pub fn has_captions(table: &Path, columns: &TextColumns) -> Result<bool> {
 
 struct Collector<'a> {
     wanted: &'a (dyn Fn(&str) -> bool + Sync),
-    /// Text columns, the most telling first.
+    /// Text columns, the most descriptive first.
     order: &'a [usize],
     /// Of the current row, by column.
     texts: Vec<Option<String>>,

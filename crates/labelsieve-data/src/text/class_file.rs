@@ -1,4 +1,4 @@
-//! Class files: TOML for people, CSV for spreadsheets, synset lists as they come.
+//! Class files: TOML for people, CSV for spreadsheets, and WordNet synset lists.
 
 use std::io::Write;
 use std::path::Path;
@@ -59,13 +59,9 @@ pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
         Some("csv") => parse_csv(path, &text)?,
         Some("txt") => synset_list::parse(&text),
         _ if is_stream(path) => parse_by_content(path, &text)?,
-        _ => {
-            return Err(DataError::malformed(
-                path,
-                "file name",
-                ".toml, .csv or .txt (synsets)",
-                "another one",
-            ));
+        other => {
+            let found = other.map_or("none".to_owned(), |extension| format!("`.{extension}`"));
+            return Err(DataError::malformed(path, "ending", ".toml, .csv or .txt (synsets)", found));
         }
     };
     checked(path, classes)
@@ -118,7 +114,7 @@ fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
     Ok(classes)
 }
 
-/// A stream has no name that would say what it is.
+/// The format of a stream, which has no extension.
 fn parse_by_content(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
     let is_data = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(is_data).unwrap_or_default();
@@ -268,7 +264,7 @@ mod tests {
         check_error(
             "c.toml",
             b"\nid = \"\xff",
-            "line 2: expected text in UTF-8, found what seems to be ISO-8859-1",
+            "line 2: expected text in UTF-8, found what looks like ISO-8859-1",
         );
         check_error(
             "c.csv",

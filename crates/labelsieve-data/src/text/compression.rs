@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::faults::{ForeignEncoding, Lost};
+use super::faults::ForeignEncoding;
 use crate::input::{Input, spool};
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
-/// An open text file or stream. Whether it is compressed is told from its first bytes, since names lie.
+/// An open text file or stream. Whether it is compressed is detected from its first bytes, not from its name.
 ///
 /// What was read to find out what the file is can be put back, so that a pipe is read only once.
 pub(super) struct TextInput {
@@ -21,7 +21,7 @@ pub(super) struct TextInput {
     head: Vec<u8>,
     /// Nothing more will come out of `decoded`.
     ended: bool,
-    /// Why it ended, unless that was its end.
+    /// Why it ended early, if it did.
     failure: Option<DataError>,
     n_decoded: u64,
     n_consumed: Arc<AtomicU64>,
@@ -117,7 +117,7 @@ impl TextInput {
         self.failure = failure.or(self.failure.take());
     }
 
-    /// The whole input in a file that can be read at any place.
+    /// The whole input as a file with random access.
     pub(super) fn into_file(self) -> Result<File> {
         spool(&self.path, &mut self.head.as_slice().chain(self.decoded))
     }
@@ -127,7 +127,7 @@ impl TextInput {
         self.head.starts_with(magic)
     }
 
-    /// Refuses UTF-16, of which no line could be read; `start` are the first bytes.
+    /// Refuses UTF-16, which cannot be split into lines; `start` are the first bytes.
     pub(super) fn check_encoding(&self, start: &[u8]) -> Result<()> {
         match ForeignEncoding::utf16(start) {
             None => Ok(()),
@@ -137,7 +137,7 @@ impl TextInput {
         }
     }
 
-    /// A byte order mark is no part of the first name or value.
+    /// A byte order mark is not part of the first name or value.
     fn skip_byte_order_mark(&mut self) {
         let mut start = Vec::new();
         self.fill(&mut start, LONGEST_MAGIC);
@@ -152,19 +152,19 @@ impl TextInput {
             return DataError::io("read", &self.path)(error);
         }
         let (format, n_decoded, n_consumed) = (self.format, self.n_decoded, self.n_consumed());
-        let (found, lost) = match (error.kind(), self.len) {
-            (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Lost::Rest),
-            (_, None) => (error.to_string(), Lost::Rest),
-            (_, Some(of)) => (error.to_string(), Lost::Bytes { n: of.saturating_sub(n_consumed), of }),
+        let (found, unread) = match (error.kind(), self.len) {
+            (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Unread::Rest),
+            (_, None) => (error.to_string(), Unread::Rest),
+            (_, Some(of)) => (error.to_string(), Unread::Bytes { n: of.saturating_sub(n_consumed), of }),
         };
         let message =
             format!("after {n_decoded} decompressed bytes: expected more {format} data, found {found}");
-        DataError::Damaged { path: self.path.clone(), message, lost }
+        DataError::Damaged { path: self.path.clone(), message, unread }
     }
 }
 
 const PLAIN: &str = "plain text";
-/// Bytes that tell what an input is.
+/// How many bytes identify a compression.
 const LONGEST_MAGIC: usize = 4;
 
 fn compression_of(start: &[u8]) -> &'static str {
@@ -179,7 +179,7 @@ fn compression_of(start: &[u8]) -> &'static str {
     }
 }
 
-/// A name that promises compression must keep the promise: otherwise every line would be reported as malformed.
+/// Refuses plain data under the name of a compressed file: otherwise every line would be reported as malformed.
 fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>) -> Result<()> {
     let promised = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => "gzip",
@@ -193,8 +193,8 @@ fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>)
     let found =
         if start.is_empty() { "an empty file".to_string() } else { format!("the bytes {start:02x?}") };
     let message = format!("start of file: expected {promised} data, found {found}");
-    let lost = len.filter(|&of| of > 0).map_or(Lost::Rest, |of| Lost::Bytes { n: of, of });
-    Err(DataError::Damaged { path: path.to_path_buf(), message, lost })
+    let unread = len.filter(|&of| of > 0).map_or(Unread::Rest, |of| Unread::Bytes { n: of, of });
+    Err(DataError::Damaged { path: path.to_path_buf(), message, unread })
 }
 
 /// Counts the bytes that were taken from a reader.

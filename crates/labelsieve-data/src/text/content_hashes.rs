@@ -15,8 +15,8 @@ const COLUMN: &str = "sha256";
 pub fn read_content_hashes(path: impl AsRef<Path>) -> Result<Vec<String>> {
     let path = path.as_ref();
     if is_stream(path) {
-        let found = "a pipe, which can be read only once";
-        return Err(DataError::malformed(path, "input", "a file, for its features and its digests", found));
+        let found = "a pipe";
+        return Err(DataError::malformed(path, "input", "a file, since it is read twice", found));
     }
     if !path.is_dir() && path.extension().is_none_or(|extension| extension != "parquet") {
         return Ok(Vec::new());

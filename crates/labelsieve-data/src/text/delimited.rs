@@ -10,7 +10,7 @@ use super::line_blocks::{RowEnd, misclosed_quote};
 use super::rows::{BadRow, RowSink, Tally};
 use crate::{DataError, Result};
 
-/// How fields are told apart.
+/// How fields are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Commas; a quoted field may hold commas and line breaks.
@@ -104,7 +104,7 @@ pub(super) fn read_block(
     }
 }
 
-/// A row as it stands in the file.
+/// A row as it is in the file.
 struct Raw<'a> {
     bytes: &'a [u8],
     /// Its first line, counted from the start of the block.
@@ -113,7 +113,7 @@ struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// `bytes` may start with blank lines, which the reader steps over, and end with a line break.
+    /// `bytes` may start with blank lines, which the reader skips, and end with a line break.
     fn new(bytes: &'a [u8], line: u64) -> Raw<'a> {
         let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let n_breaks = bytes.iter().take_while(|byte| is_break(byte)).count();
@@ -135,7 +135,7 @@ impl Fault {
         match self {
             Fault::Encoding => BadRow::in_other_encoding(raw.line, raw.bytes),
             Fault::Row { expected, found } if raw.n_lines > 1 => {
-                let found = format!("{found}; a quote makes one row of {} lines", raw.n_lines);
+                let found = format!("{found}; a quoted field makes the row span {} lines", raw.n_lines);
                 BadRow::new(raw.line, expected, found)
             }
             Fault::Row { expected, found } => BadRow::new(raw.line, expected, found),
@@ -143,7 +143,7 @@ impl Fault {
     }
 }
 
-/// A field may hold line breaks; one that ends in the middle of another row's field was not meant to.
+/// A quoted field may hold line breaks, but one that ends in the middle of another field is a missing quote.
 fn check_quotes(raw: &Raw<'_>, dialect: Dialect) -> std::result::Result<(), Fault> {
     if dialect == Dialect::Tsv || misclosed_quote(raw.bytes, b',').is_none() {
         return Ok(());
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(rows, ["4: 0=y 1=x"]);
         assert_eq!((tally.n_bad, tally.n_swallowed), (1, 2));
         assert_eq!(tally.first_bad[0].position, 3);
-        let found = "a quote in the middle of a later field; a quote makes one row of 3 lines";
+        let found = "a quote in the middle of a later field; a quoted field makes the row span 3 lines";
         assert_eq!(tally.first_bad[0].found, found);
     }
 
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(header(b"id, title ,\"a,b\"\n1,2,3\n").unwrap(), ["id", "title", "a,b"]);
         assert!(header(b"").unwrap_err().to_string().ends_with("found an empty file"));
         let error = header(b"id,l\xe9gende\n").unwrap_err().to_string();
-        assert_eq!(error, "`a.csv`: line 1: expected text in UTF-8, found what seems to be ISO-8859-1");
+        assert_eq!(error, "`a.csv`: line 1: expected text in UTF-8, found what looks like ISO-8859-1");
     }
 
     proptest::proptest! {

@@ -1,42 +1,11 @@
-//! What can be wrong with a text file, in terms that a hint can be made of.
+//! What can be wrong with a text file, in a form that hints can match on.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::{DataError, Result};
 
-/// What could not be read of a damaged file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// Rows of a Parquet file, by its own count.
-    Rows {
-        /// Rows behind the damage.
-        n: u64,
-        /// Rows of the file.
-        of: u64,
-    },
-    /// Bytes as stored.
-    Bytes {
-        /// Bytes behind the damage.
-        n: u64,
-        /// The size of the file.
-        of: u64,
-    },
-    /// The file ends too early, or it came through a pipe: nobody knows how long it should have been.
-    Rest,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lost::Rows { n, of } => write!(f, "{n} of {of} rows not read"),
-            Lost::Bytes { n, of } => write!(f, "{n} of {of} bytes not read"),
-            Lost::Rest => f.write_str("the rest is missing"),
-        }
-    }
-}
-
-/// An encoding other than UTF-8, as far as a few bytes tell. Of two guesses about one file, the later one here wins.
+/// An encoding other than UTF-8, guessed from a few bytes. Of two guesses about one file, the later variant wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForeignEncoding {
     /// Single bytes for accented letters.
@@ -47,14 +16,14 @@ pub enum ForeignEncoding {
     Utf16Le,
     /// Two bytes per letter, the higher one first.
     Utf16Be,
-    /// UTF-8 with bytes in it that are not.
+    /// UTF-8 with some invalid bytes.
     BrokenUtf8,
     /// None of these.
     Unknown,
 }
 
 impl ForeignEncoding {
-    /// What bytes that are no UTF-8 look like.
+    /// What bytes that are not UTF-8 look like.
     pub(crate) fn guess(bytes: &[u8]) -> ForeignEncoding {
         if let Some(encoding) = ForeignEncoding::utf16(bytes) {
             return encoding;
@@ -68,7 +37,7 @@ impl ForeignEncoding {
         let n_broken = bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
         let letters =
             bytes.utf8_chunks().map(|chunk| chunk.valid().chars().filter(|c| !c.is_ascii()).count());
-        // Bytes of other encodings pass for UTF-8 now and then, by chance.
+        // Bytes of other encodings are valid UTF-8 now and then, by chance.
         if letters.sum::<usize>() > n_broken {
             ForeignEncoding::BrokenUtf8
         } else if 2 * n_beside_high > n_high {
@@ -109,8 +78,8 @@ impl ForeignEncoding {
 impl fmt::Display for ForeignEncoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, self.iconv_name()) {
-            (_, Some(name)) => write!(f, "what seems to be {name}"),
-            (ForeignEncoding::BrokenUtf8, _) => f.write_str("bytes that do not belong there"),
+            (_, Some(name)) => write!(f, "what looks like {name}"),
+            (ForeignEncoding::BrokenUtf8, _) => f.write_str("invalid bytes"),
             _ => f.write_str("another encoding"),
         }
     }
@@ -137,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encodings_are_told_from_a_line() {
+    fn encodings_are_guessed_from_a_line() {
         let check =
             |bytes: &[u8], expected| assert_eq!(ForeignEncoding::guess(bytes), expected, "{bytes:x?}");
         check(b"1,caf\xe9 \xe0 la carte", ForeignEncoding::Latin1);

@@ -40,7 +40,7 @@ pub(crate) fn expand_pattern(input: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The Parquet files of clip-retrieval or img2dataset, numbered ones in the order of their numbers; or the table beside
-/// the images of an ImageFolder, where an image goes by its `file_name`, as everywhere else.
+/// the images of an ImageFolder, where the id of an image is its `file_name`, as everywhere else.
 fn files_in(folder: &Path) -> Result<Vec<Listed>> {
     let listed = |paths: Vec<PathBuf>| paths.into_iter().map(|path| Listed { path, id: None }).collect();
     let metadata = folder.join("metadata");

@@ -55,7 +55,7 @@ pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tal
     }
 }
 
-/// serde counts lines from the start of what it was given, which is one line: only the column says anything.
+/// serde was given a single line, so of its position only the column is of use.
 fn without_place(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at byte ")
 }
@@ -66,7 +66,7 @@ struct Row<'a> {
     texts: Vec<(usize, Cow<'a, str>)>,
 }
 
-/// Reads the chosen values of an object and steps over the others without building them.
+/// Reads the chosen values of an object and skips the others without building them.
 struct RowSeed<'k>(&'k Keys);
 
 impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A value as texts: one for a string or a whole number, several for a list, none for null.
+/// A value as texts: one for a string or an integer, several for a list, none for null.
 struct Texts<'a>(Vec<Cow<'a, str>>);
 
 impl<'de> Deserialize<'de> for Texts<'de> {
@@ -203,7 +203,7 @@ mod tests {
     fn a_line_in_another_encoding_is_told_from_a_broken_one() {
         let (rows, tally) = read(b"{\"id\": 1, \"title\": \"caf\xe9\"}\n");
         assert_eq!(rows, [""; 0]);
-        assert_eq!(tally.first_bad[0].found, "what seems to be ISO-8859-1");
+        assert_eq!(tally.first_bad[0].found, "what looks like ISO-8859-1");
     }
 
     proptest::proptest! {

@@ -22,7 +22,7 @@ pub(super) enum Layout {
     Parquet(parquet_rows::Columns),
 }
 
-/// What was found out about a file.
+/// What is known about a file.
 pub(super) struct LaidOut {
     pub(super) layout: Layout,
     /// The names of the text columns.
@@ -35,7 +35,7 @@ pub(super) struct LaidOut {
 pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags", "user_tags"];
 
-/// Looks into a file. What a stream gives on the way is kept with it.
+/// Inspects a file. What is read of a stream on the way is kept with it.
 pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> Result<LaidOut> {
     let wanted = Wanted { path, columns, id_names };
     let rows = FirstRows::open(path, columns)?;
@@ -83,7 +83,7 @@ enum FoundFormat {
     Yfcc,
     Delimited(Dialect),
     JsonLines,
-    /// Read at any place: the file itself or a copy of a stream.
+    /// With random access: the file itself or a copy of a stream.
     Parquet(File),
 }
 
@@ -123,7 +123,7 @@ impl FirstRows {
         }
     }
 
-    /// A file is opened again when its turn comes: there may be more files than may be open at once.
+    /// A file is opened again when it is read: there may be more files than can be open at once.
     fn into_kept(self) -> Kept {
         match (self.format, self.input) {
             _ if !self.is_stream => Kept::OnDisk,
@@ -133,7 +133,7 @@ impl FirstRows {
     }
 }
 
-/// By the ending of the name, where that tells.
+/// By the extension, where it is known.
 fn by_name(path: &Path) -> Option<TextFormat> {
     match extension(path)?.as_str() {
         "csv" => Some(TextFormat::Csv),
@@ -241,7 +241,7 @@ impl Wanted<'_> {
             let field = schema.fields().iter().find(|field| field.name() == name);
             if let Some(field) = field.filter(|field| !parquet_rows::is_textual(field.data_type())) {
                 let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
-                return Err(DataError::malformed(path, place, "text or whole numbers", found));
+                return Err(DataError::malformed(path, place, "text or integers", found));
             }
         }
         let columns = parquet_rows::Columns {

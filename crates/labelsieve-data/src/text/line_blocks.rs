@@ -10,7 +10,7 @@ pub(super) enum RowEnd {
     Line,
     /// At every line break outside quotes (CSV); the delimiter decides what opens a quote.
     UnquotedLine {
-        /// Stands between fields.
+        /// Separates fields.
         delimiter: u8,
     },
 }
@@ -26,7 +26,7 @@ pub(super) struct LineBlocks {
 
 /// Large enough to make handing over cheap, small enough for many to be in flight.
 const BLOCK_BYTES: usize = 1 << 20;
-/// A row that does not end within this is no row: the file is binary, or a quote never closes.
+/// Longer rows are refused: the file is binary, or a quote never closes.
 const LONGEST_ROW: usize = 16 << 20;
 
 impl LineBlocks {
@@ -119,7 +119,7 @@ impl LineBlocks {
 struct WholeRows {
     /// Where the last complete row ends, if there is one.
     end: Option<usize>,
-    /// A quote behind it that does not close within the block.
+    /// A quote after it that does not close within the block.
     open_quote: Option<usize>,
 }
 

@@ -1,12 +1,12 @@
-//! Texts of examples from the files people have, row by row and in parallel, in the memory of a few blocks.
+//! Texts of examples from the files people have, row by row and in parallel, with only a few blocks in memory.
 //!
 //! ```text
 //! file ──compression──► bytes ──line_blocks──► blocks ──yfcc │ delimited │ json_lines──► rows ──► RowSink
 //!      ──parquet_rows───────────────────────► batches ─────────────────────────────────► rows ──► RowSink
 //! ```
 //!
-//! [`TextSource`] finds out what the files are and which columns to read, before anything is read; [`scan`] drives the
-//! pipeline. Class files live here too ([`read_class_file`]), since they are written by the same people.
+//! [`TextSource`] finds out what the files are and which columns to read before the long work starts; [`scan`] drives the
+//! pipeline. Class files live here too ([`read_class_file`]).
 
 mod captions;
 mod class_file;
@@ -34,7 +34,7 @@ pub(crate) use parquet_rows::{for_each_text, is_textual};
 pub use captions::{has_captions, read_captions};
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
-pub use faults::{ForeignEncoding, Lost};
+pub use faults::ForeignEncoding;
 pub use rows::{BadRow, RowSink};
 pub use scan::{DamagedFile, OnBadRow, ScanProgress, ScanSummary, scan};
 pub use source::{TextColumns, TextFormat, TextSource};

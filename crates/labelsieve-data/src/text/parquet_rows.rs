@@ -22,7 +22,7 @@ use crate::{DataError, Result, Wanted};
 pub(super) struct Columns {
     pub(super) id: String,
     pub(super) texts: Vec<String>,
-    /// img2dataset records what became of each download here; only `success` has a photo.
+    /// The column in which img2dataset records the outcome of each download; only `success` has a photo.
     pub(super) status: Option<String>,
     pub(super) encoding: TextEncoding,
 }
@@ -59,7 +59,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// `file` is what `path` leads to, or a copy of it.
+    /// `file` is the open file at `path`, or a copy of it.
     pub(super) fn open(path: &Path, file: File, columns: &Columns) -> Result<Batches> {
         let builder = open(path, file)?;
         let n_rows = builder.metadata().file_metadata().num_rows();
@@ -71,7 +71,7 @@ impl Batches {
         Ok(Batches { path: path.to_path_buf(), reader, n_rows })
     }
 
-    /// What the file says its number of rows is; a hint, since nothing has checked it.
+    /// The number of rows according to the file; a hint, since nothing has checked it.
     pub(super) fn claimed_rows(&self) -> i64 {
         self.n_rows
     }
@@ -140,7 +140,7 @@ pub(crate) fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(
     }
 }
 
-/// The whole number in a row; none in columns of another type, which [`is_textual`] has refused.
+/// The integer in a row; none in columns of another type, which [`is_textual`] has refused.
 fn integer(array: &dyn Array, row: usize) -> Option<i128> {
     Some(match array.data_type() {
         DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into(),

@@ -26,7 +26,7 @@ pub struct BadRow {
     pub expected: String,
     /// What the row holds.
     pub found: String,
-    /// For a row that is no UTF-8, what its bytes look like.
+    /// For a row that is not UTF-8, what its bytes look like.
     pub encoding: Option<ForeignEncoding>,
 }
 
@@ -35,7 +35,7 @@ impl BadRow {
         BadRow { position, expected: expected.into(), found: found.into(), encoding: None }
     }
 
-    /// A row whose `bytes` are no UTF-8.
+    /// A row whose `bytes` are not UTF-8.
     pub(super) fn in_other_encoding(position: u64, bytes: &[u8]) -> BadRow {
         let encoding = ForeignEncoding::guess(bytes);
         let bad = BadRow::new(position, "text in UTF-8", encoding.to_string());
@@ -43,12 +43,12 @@ impl BadRow {
     }
 }
 
-/// What was met in one block.
+/// Counts for one block.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Rows handed to the sink.
     pub n_rows: u64,
-    /// Rows left out as their format says: videos, failed downloads.
+    /// Rows that the format says to skip: videos, failed downloads.
     pub n_skipped: u64,
     /// Rows that break their format.
     pub n_bad: u64,
@@ -56,7 +56,7 @@ pub(super) struct Tally {
     pub first_bad: Vec<BadRow>,
     /// Lines of those that should have been rows of their own, but were swallowed by a quote.
     pub n_swallowed: u64,
-    /// What rows that are no UTF-8 look like, if there are any.
+    /// The encoding that rows outside UTF-8 seem to have, if there are any.
     pub encoding: Option<ForeignEncoding>,
 }
 

@@ -1,4 +1,4 @@
-//! Reading, working and collecting at the same time, in the memory of a few blocks.
+//! Reads, works and collects at the same time, with only a few blocks in memory.
 //!
 //! One thread reads and decompresses, as many as rayon has work on blocks, and the caller's thread takes the results in
 //! the order of the input: what it sees does not depend on how the threads were scheduled.
@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 
 use super::compression::TextInput;
-use super::faults::{ForeignEncoding, Lost};
+use super::faults::ForeignEncoding;
 use super::layout::Layout;
 use super::line_blocks::{LineBlocks, RowEnd};
 use super::rows::{BadRow, RowSink, Tally};
 use super::source::{Kept, TextFile, TextSource};
 use super::{delimited, json_lines, parquet_rows, yfcc};
 use crate::input::open_seekable;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// What to do with a row that breaks its format, and with a damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBadRow {
-    /// Count it and go on; with the next file, where the rest of one cannot be read.
+    /// Count it and continue; with the next file if the rest of one cannot be read.
     Skip,
     /// Stop with an error that names it.
     Stop,
@@ -36,37 +36,37 @@ pub struct DamagedFile {
     /// What is wrong with it.
     pub message: String,
     /// What was not read.
-    pub lost: Lost,
+    pub unread: Unread,
 }
 
 impl DamagedFile {
-    /// None for an error that is no damage: a wrong argument, a file that may not be read. What is lost is `lost`,
-    /// unless the error knows better.
-    pub(super) fn from_error(error: &DataError, lost: Lost) -> Option<DamagedFile> {
+    /// `None` for an error that is not damage: a wrong argument, a file that may not be read. `unread` counts unless
+    /// the error knows better.
+    pub(super) fn from_error(error: &DataError, unread: Unread) -> Option<DamagedFile> {
         match error {
-            DataError::Damaged { path, message, lost } => {
-                Some(DamagedFile { path: path.clone(), message: message.clone(), lost: *lost })
+            DataError::Damaged { path, message, unread } => {
+                Some(DamagedFile { path: path.clone(), message: message.clone(), unread: *unread })
             }
             DataError::Undecodable { path, message, .. } => {
-                Some(DamagedFile { path: path.clone(), message: message.clone(), lost })
+                Some(DamagedFile { path: path.clone(), message: message.clone(), unread })
             }
             _ => None,
         }
     }
 
     fn into_error(self) -> DataError {
-        DataError::Damaged { path: self.path, message: self.message, lost: self.lost }
+        DataError::Damaged { path: self.path, message: self.message, unread: self.unread }
     }
 }
 
-/// What was met in all files.
+/// Counts for all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanSummary {
     /// Files that were read or should have been.
     pub n_files: usize,
     /// Rows that were handed on.
     pub n_rows: u64,
-    /// Rows that the format says to leave out: videos, failed downloads.
+    /// Rows that the format says to skip: videos, failed downloads.
     pub n_skipped: u64,
     /// Rows that break their format.
     pub n_bad: u64,
@@ -74,7 +74,7 @@ pub struct ScanSummary {
     pub first_bad: Vec<(PathBuf, BadRow)>,
     /// Lines that a quote made part of a malformed row, beyond the first line of that row.
     pub n_swallowed: u64,
-    /// Files with rows that are no UTF-8, and what these look like.
+    /// Files with rows that are not UTF-8, and the encoding these seem to have.
     pub foreign: Vec<(PathBuf, ForeignEncoding)>,
     /// Files of which a part could not be read.
     pub damaged: Vec<DamagedFile>,
@@ -83,9 +83,9 @@ pub struct ScanSummary {
 /// How far a scan has come.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanProgress {
-    /// Bytes of the files behind us, of [`TextSource::n_bytes`] where that is known.
+    /// Bytes of the files read so far, of [`TextSource::n_bytes`] where that is known.
     pub n_bytes: u64,
-    /// Rows behind us.
+    /// Rows read so far.
     pub n_rows: u64,
 }
 
@@ -160,7 +160,7 @@ struct Answer<O> {
     n_lines: u64,
 }
 
-/// What the reading thread has to say, in the order of the input.
+/// What the reading thread reports, in input order.
 enum Reading<O> {
     Block(Pending<O>),
     /// The rest of a file cannot be read.
@@ -170,15 +170,15 @@ enum Reading<O> {
     },
 }
 
-/// Why a file ends before its end, and what is lost if that is damage.
+/// Why reading a file stopped early, and what was not read if that is damage.
 struct Failure {
     error: Box<DataError>,
-    lost: Lost,
+    unread: Unread,
 }
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Failure {
-        Failure { error: Box::new(error), lost: Lost::Rest }
+        Failure { error: Box::new(error), unread: Unread::Rest }
     }
 }
 
@@ -188,7 +188,7 @@ struct Pending<O> {
     answer: Receiver<Answer<O>>,
 }
 
-/// The reading thread. Ends early when nobody wants its blocks any more.
+/// The reading thread. Ends early when its blocks are no longer wanted.
 fn read_blocks<O>(
     source: &TextSource,
     used: Receiver<Vec<u8>>,
@@ -266,8 +266,8 @@ fn read_batches(
     let of = u64::try_from(batches.claimed_rows()).unwrap_or(0);
     let mut n_read = 0;
     loop {
-        let lost = Lost::Rows { n: of.saturating_sub(n_read), of };
-        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), lost })? else {
+        let unread = Unread::Rows { n: of.saturating_sub(n_read), of };
+        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), unread })? else {
             return Ok(Flow::Ended);
         };
         n_read += batch.num_rows() as u64;
@@ -361,12 +361,12 @@ impl Summariser<'_> {
         Ok(())
     }
 
-    /// A file that ends too early. Damage is a loss that can be counted; anything else ends the scan.
-    fn fail(&mut self, file: usize, Failure { mut error, lost }: Failure) -> Result<()> {
+    /// Reading a file stopped early. Damage is recorded; anything else ends the scan.
+    fn fail(&mut self, file: usize, Failure { mut error, unread }: Failure) -> Result<()> {
         if let DataError::UnclosedQuote { line, .. } = error.as_mut() {
             *line += if file == self.file { self.n_before } else { 0 };
         }
-        match DamagedFile::from_error(&error, lost) {
+        match DamagedFile::from_error(&error, unread) {
             Some(file) => self.add_damaged(file),
             None => Err(*error),
         }

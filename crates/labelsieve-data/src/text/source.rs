@@ -1,4 +1,4 @@
-//! What the files are and which columns to read of them, found out before the long work starts.
+//! Finds out what the files are and which columns to read, before the long work starts.
 
 use std::fmt;
 use std::fs::File;
@@ -8,11 +8,10 @@ use std::sync::Mutex;
 use labelsieve::matching::TextEncoding;
 
 use super::compression::TextInput;
-use super::faults::Lost;
 use super::folder::list;
 use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
 use super::scan::DamagedFile;
-use crate::{DataError, Result};
+use crate::{DataError, Result, Unread};
 
 /// How a file stores its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct TextColumns {
     pub format: Option<TextFormat>,
     /// The column of the id: `id`, `key`, `uid`, `image_path` or `file_name`.
     pub id: Option<String>,
-    /// The columns to search, most telling first: all of `title`, `description`, `caption`, `text`, `tags` and
+    /// The columns to search, most descriptive first: all of `title`, `description`, `caption`, `text`, `tags` and
     /// `user_tags` that exist.
     pub texts: Vec<String>,
     /// How texts are written; YFCC100M is percent-encoded in any case.
@@ -62,13 +61,13 @@ pub(super) struct TextFile {
     pub(super) kept: Kept,
 }
 
-/// What stays open between looking into a file and reading it.
+/// What stays open between inspecting a file and reading it.
 pub(super) enum Kept {
     /// Nothing: the file can be opened again.
     OnDisk,
-    /// A stream, with what was read of it put back; taken out by the first who reads it.
+    /// A stream, with what was read of it put back; taken by its first reader.
     Stream(Box<Mutex<Option<TextInput>>>),
-    /// The copy of a stream whose format is read at any place.
+    /// The copy of a stream whose format needs random access.
     Copy(File),
 }
 
@@ -83,9 +82,9 @@ impl fmt::Debug for Kept {
 }
 
 impl TextSource {
-    /// Finds every file and looks into it. `inputs` are files, pipes, `-` for standard input, glob patterns, and
+    /// Finds and inspects every file. `inputs` are files, pipes, `-` for standard input, glob patterns, and
     /// folders: of Parquet files, where a folder that clip-retrieval wrote stands for its metadata, or of images with a
-    /// `metadata.csv`, `.jsonl` or `.parquet`, where images go by their `file_name`.
+    /// `metadata.csv`, `.jsonl` or `.parquet`, where the id of an image is its `file_name`.
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
@@ -99,8 +98,8 @@ impl TextSource {
                     Ok(laid_out) => laid_out,
                     Err(error) => {
                         let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                        let lost = Lost::Bytes { n: n_bytes, of: n_bytes };
-                        match DamagedFile::from_error(&error, lost) {
+                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                        match DamagedFile::from_error(&error, unread) {
                             Some(file) => damaged.push((file, error)),
                             None => return Err(error),
                         }
@@ -202,7 +201,7 @@ mod tests {
         write_parquet(&second, &[("id", &["0"]), ("caption", &["a"])]);
         let columns = TextColumns { texts: vec!["width".into()], ..TextColumns::default() };
         let error = TextSource::open(std::slice::from_ref(&first), &columns).unwrap_err().to_string();
-        assert!(error.ends_with("column `width`: expected text or whole numbers, found Float32"), "{error}");
+        assert!(error.ends_with("column `width`: expected text or integers, found Float32"), "{error}");
         let error = TextSource::open(&[first, second], &TextColumns::default()).unwrap_err().to_string();
         assert!(error.contains("b.parquet`: text columns: expected title as in `"), "{error}");
     }

@@ -4,7 +4,7 @@ use labelsieve::matching::TextEncoding;
 
 use super::rows::{BadRow, RowSink, Tally, numbered_lines};
 
-/// The fields that hold text, in both layouts at this distance from the title.
+/// The fields that hold text; their distance from the title is the same in both layouts.
 pub(super) const TEXT_FIELDS: [&str; 4] = ["title", "description", "user_tags", "machine_tags"];
 /// The first of them is the photo's own title; machine tags are codes rather than words.
 pub(super) const DEFAULT_TEXT_FIELDS: [&str; 3] = ["title", "description", "user_tags"];
@@ -98,7 +98,7 @@ fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<K
         let text = std::str::from_utf8(line.texts[field]).map_err(|_| Fault::Encoding)?;
         let is_tag_list = field >= 2;
         if is_tag_list {
-            // Each tag is a text of its own: the tags `black` and `bear` are no black bear.
+            // Each tag is a text of its own: the tags `black` and `bear` do not make a black bear.
             text.split(',')
                 .filter(|tag| !tag.is_empty())
                 .for_each(|tag| sink.text(column, tag, TextEncoding::Percent));

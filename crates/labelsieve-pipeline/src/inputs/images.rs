@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::Result;
-use labelsieve_data::images::{ImageColumns, ImageResult, ImageSource, Lost};
+use labelsieve_data::images::{Extent, ImageColumns, ImageResult, ImageSource};
 use labelsieve_vision::images::{
     Cause, Dataset, DatasetOptions, Encoded, OnDamage, Skipped, Storage, Unreadable,
 };
@@ -50,7 +50,7 @@ pub fn encoded(image: ImageResult) -> Encoded {
     match image {
         Ok(image) => Encoded { id: image.id, label: image.label, bytes: Ok(image.bytes) },
         Err(error) => {
-            let cause = if error.lost == Lost::Image { Cause::BadImage } else { Cause::BadFile };
+            let cause = if error.extent == Extent::Image { Cause::BadImage } else { Cause::BadFile };
             let bytes = Err(Unreadable { reason: error.to_string(), cause });
             Encoded { label: None, bytes, id: error.id }
         }

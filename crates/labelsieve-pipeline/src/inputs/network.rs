@@ -78,7 +78,7 @@ pub fn open_network(
     if wanted == Wanted::Classifier && n_classes == 0 {
         return Err(Error::input(
             format!("`{}` is a network without a classifier", path.display()),
-            "`labelsieve pretrain` and `labelsieve train --classifier finetune` write networks with one",
+            "`labelsieve pretrain` and `labelsieve finetune` write networks with one",
         ));
     }
     let scale = file.tensors.iter().find(|(name, _, _)| name == "classifier.scale");

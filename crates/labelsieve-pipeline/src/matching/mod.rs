@@ -101,7 +101,7 @@ impl Match {
             n_leaks += found.n_leaks;
             n_unchecked += found.n_unchecked;
             progress.set_position(read.n_bytes / MIB);
-            progress.set_message(format!("{} rows", read.n_rows));
+            progress.set_message(&format!("{} rows", read.n_rows));
             writer.write(&found.rows)
         });
         monitor.watch().check()?; // before the error that ended the scan for it
@@ -200,8 +200,8 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
         monitor.hint(&how_to_convert(path, *encoding));
     }
-    for DamagedFile { path, message, lost } in summary.damaged.iter().take(SHOWN) {
-        monitor.warning(&format!("`{}` is damaged: {lost} ({message})", path.display()));
+    for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
+        monitor.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));
     }
     if summary.damaged.len() > SHOWN {
         monitor.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));

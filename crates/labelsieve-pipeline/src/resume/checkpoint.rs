@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
+use crate::error::Result;
 use labelsieve_data::{NetworkFile, NetworkMetadata, Precision, Verified};
 use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
 use labelsieve_vision::{Network, Snapshot};
@@ -90,7 +90,8 @@ impl CheckpointFile<'_> {
     fn read(&self, network: &Network, n_classes: usize) -> Result<Found> {
         let (file, verified) = NetworkFile::load_verified(&self.path)?;
         let recipe = file.metadata.unwrap_or_default().recipe;
-        let fingerprint = recipe["fingerprint"].as_str().context("it is a file of another kind")?;
+        let fingerprint =
+            recipe["fingerprint"].as_str().ok_or_else(|| not_a_checkpoint("it is a file of another kind"))?;
         if fingerprint != self.fingerprint {
             return Ok(Found::Other("was made with different settings or files"));
         }
@@ -99,12 +100,17 @@ impl CheckpointFile<'_> {
         }
         let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone())?;
         let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
-        let momentum = numbers.next().context("it holds no momentum")?;
-        let values = numbers.next().context("it holds no values")?;
+        let momentum = numbers.next().ok_or_else(|| not_a_checkpoint("it holds no momentum"))?;
+        let values = numbers.next().ok_or_else(|| not_a_checkpoint("it holds no values"))?;
         let snapshot = Snapshot { n_classes, values, momentum };
         snapshot.tensors(network)?;
         Ok(Found::Checkpoint(Checkpoint { snapshot, epochs }))
     }
+}
+
+/// Becomes part of the error that says what to do.
+fn not_a_checkpoint(why: &str) -> Error {
+    Error::input(why, "")
 }
 
 /// What is where the checkpoint should be.
@@ -129,7 +135,7 @@ impl Watcher for Display<'_> {
     fn epoch_starts(&mut self, epoch: usize, batches: usize) {
         let recipe = self.training.recipe;
         let bar = self.monitor.progress((batches * recipe.batch) as u64, "images");
-        bar.set_message(format!("epoch {epoch}/{}", recipe.epochs));
+        bar.set_message(&format!("epoch {epoch}/{}", recipe.epochs));
         self.bar = Some(bar);
     }
 

@@ -10,8 +10,8 @@
 True
 
 The method is that of *Graph convolutional networks for learning with few clean and many noisy labels* (Iscen, Tolias,
-Avrithis, Chum and Schmid, ECCV 2020). numpy is all it needs; scikit-learn, scipy, pandas, pyarrow and torch are used
-when they are there and asked for.
+Avrithis, Chum and Schmid, ECCV 2020). Only numpy is required; scikit-learn, scipy, pandas, pyarrow and torch are used
+if they are installed and needed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _ESTIMATORS = ("Cleaner", "CosineClassifier", "PrototypeClassifier")
 
 
 def __getattr__(name: str) -> Any:
-    # Estimators bring scikit-learn in where it is installed, which takes a second that not everybody wants to wait.
+    # Estimators import scikit-learn if it is installed, which takes a second; do it only when they are used.
     if name in _ESTIMATORS:
         from . import _estimators
 

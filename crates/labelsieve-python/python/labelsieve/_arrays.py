@@ -1,4 +1,4 @@
-"""What users have, as the arrays that the compiled half takes."""
+"""Converts what users pass to the arrays that the compiled module takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = npt.NDArray[np.float32]
 
 
 def as_rows(values: Any, name: str = "X") -> Rows:
-    """Rows of float32 in C order: the same memory if it is that already, else a copy."""
+    """Rows of float32 in C order: the same memory if possible, else a copy."""
     check_columns(values, name)
     array = as_numpy(values, name)
     if array.ndim == 0:
@@ -38,7 +38,7 @@ def as_rows(values: Any, name: str = "X") -> Rows:
 
 
 def check_columns(values: Any, name: str = "X") -> None:
-    """Refuses columns of a data frame that hold no numbers, by name."""
+    """Refuses data frame columns that are not numeric, by name."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(values, pandas.DataFrame):
         return
@@ -65,7 +65,7 @@ def _shape_hint(array: npt.NDArray[Any], name: str) -> str:
     if array.ndim == 1 and array.size == 0:
         return f"\nhint: {name} is empty"
     if array.ndim == 1:
-        return f"\nhint: Reshape your data: one example is {name}.reshape(1, -1)"
+        return f"\nhint: Reshape your data: a single example is {name}.reshape(1, -1)"
     return f"\nhint: one row per example: {name}.reshape(len({name}), -1)" if array.ndim > 2 else ""
 
 
@@ -138,6 +138,6 @@ def as_seed(random_state: Any) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
         if not 0 <= random_state < 2**64:
-            raise ValueError(f"seed: expected a whole number from 0 to 2**64 - 1, found {random_state}")
+            raise ValueError(f"seed: expected an integer in [0, 2**64), found {random_state}")
         return int(random_state)
-    raise ValueError(f"seed: expected a whole number, None or a generator of numpy, found {random_state!r}")
+    raise ValueError(f"seed: expected an integer, None or a numpy generator, found {random_state!r}")

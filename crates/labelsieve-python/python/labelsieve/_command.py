@@ -10,7 +10,7 @@ from . import _labelsieve
 
 def main() -> int:
     """Runs the command line; the exit code is its result."""
-    # Python only notes a Ctrl-C and acts on it between its own instructions, of which there will be none.
+    # Python handles Ctrl-C between its own instructions, of which there are none while the command runs.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _labelsieve.run_command(["labelsieve", *sys.argv[1:]])
 

@@ -21,7 +21,7 @@ class DemoData(NamedTuple):
     y: npt.NDArray[np.int64]
     #: Which examples are verified.
     is_clean: npt.NDArray[np.bool_]
-    #: Which examples really belong to their class; nobody would know this.
+    #: Which examples really belong to their class; unknown in practice.
     truth: npt.NDArray[np.bool_]
     #: Features of the test examples.
     X_test: Rows
@@ -43,7 +43,7 @@ def demo_data(
 
     Every class has ``n_clean`` verified examples and a pool of candidates (``largest_pool`` in the first class, a tenth
     of it in the last), of which a share ``noise_ratio`` belongs to one of ``clusters`` other senses of the word
-    (0: each to a sense of its own).
+    (0: each to its own sense).
 
     >>> import labelsieve
     >>> data = labelsieve.demo_data(n_classes=3)
@@ -55,7 +55,7 @@ def demo_data(
     for name, count in {"largest_pool": largest_pool, "clusters": clusters, "n_test": n_test}.items():
         _count(name, count, least=0)
     if not 0 <= _number("noise_ratio", noise_ratio) <= 1:
-        raise ValueError(f"noise_ratio: expected a number from 0 to 1, found {noise_ratio}")
+        raise ValueError(f"noise_ratio: expected a number in [0, 1], found {noise_ratio}")
     generated = _labelsieve.synthetic(
         n_classes, n_clean, largest_pool, noise_ratio, clusters, dim, n_test, as_seed(seed)
     )

@@ -1,4 +1,4 @@
-"""Cleaning and learning with scikit-learn's habits. Without scikit-learn installed they work just the same."""
+"""Estimators that score candidates and learn from them, as in scikit-learn. They also work without it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._table import Table
 
 
 class _Labelled(NamedTuple):
-    """Classes of rows, as the compiled half reads them: codes into names."""
+    """Classes of rows, as the compiled module takes them: codes into names."""
 
     names: list[str]
     codes: npt.NDArray[np.int64]
@@ -115,7 +115,7 @@ class Cleaner(_CleaningEstimator):
     Attributes
     ----------
     relevance_ : array of shape (N,)
-        From 0 to 1; 1 for clean examples.
+        In [0, 1]; 1 for clean examples.
     sample_weight_ : array of shape (N,)
         For ``fit(X, y, sample_weight=…)`` of any classifier: relevance divided by the class's total, so that every class
         counts the same (eq. 6), 1 on average.
@@ -124,7 +124,7 @@ class Cleaner(_CleaningEstimator):
     reciprocal_neighbours_ : array of shape (N,)
         Neighbours in the graph; -1 for clean examples and for methods without a graph.
     classes_, is_clean_, n_features_in_, device_
-        What was fitted, and where.
+        What was fitted, and on which device.
 
     Notes
     -----
@@ -173,11 +173,11 @@ class Cleaner(_CleaningEstimator):
         X : array of shape (N, d)
             Features of clean examples and candidates, in any order.
         y : array of shape (N,)
-            The class of each, as its text or its folder says: strings or numbers. An example that is a candidate of two
+            The class of each, e.g. from its text or its folder: strings or numbers. An example that is a candidate of two
             classes appears twice.
         is_clean : array of shape (N,), or True
             Which labels are verified: true or false (or 1 and 0) for every row, not row numbers. Every class needs at
-            least one. True alone says that all are, and there is nothing to clean.
+            least one. A single True means that all are verified and there is nothing to score.
         """
         self._clean(X, y, is_clean)
         return self
@@ -214,8 +214,8 @@ class _CosineScores(ClassifierMixin, _CleaningEstimator):
     ) -> None:
         """Writes the classifier as ``labelsieve train`` does, for ``labelsieve predict`` and :func:`read_classifier`.
 
-        ``network`` is what :func:`read_features` says made the features; the command line refuses to use the classifier
-        on those of another network.
+        ``network`` is the network that made the features, as :func:`read_features` reports it; the command line refuses
+        to use the classifier on features of another network.
         """
         check_fitted(self, "coef_")
         settings = {"classifier": type(self).__name__, "parameters": _plain(self.get_params())}
@@ -236,12 +236,12 @@ class _CosineScores(ClassifierMixin, _CleaningEstimator):
 
 
 class PrototypeClassifier(_CosineScores):
-    """A class is the mean of its examples, weighted by relevance (eq. 5).
+    """Represents a class by the mean of its examples, weighted by relevance (eq. 5).
 
     Parameters
     ----------
     scale : float, default 10.0
-        What cosines are multiplied by before the softmax of ``predict_proba``.
+        The factor on cosines before the softmax of ``predict_proba``.
     method, lam, neighbours, beta, settings, device, random_state, progress
         How candidates are scored; as in :class:`Cleaner`.
 
@@ -286,17 +286,17 @@ class PrototypeClassifier(_CosineScores):
         self.progress = progress
 
     def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> PrototypeClassifier:
-        """Scores the candidates, then learns from all examples by their relevance.
+        """Scores the candidates, then learns from all examples, weighted by relevance.
 
-        ``X``, ``y`` and ``is_clean`` as in :meth:`Cleaner.fit`. With ``relevance``, one number from 0 to 1 per example
-        (that of clean ones is not read), nothing is scored: for relevance that is known already.
+        ``X``, ``y`` and ``is_clean`` as in :meth:`Cleaner.fit`. With ``relevance``, one number in [0, 1] per example
+        (ignored for clean ones), nothing is scored: for relevance that is already known.
         """
         self._learn(X, y, is_clean, relevance, None)
         return self
 
 
 class CosineClassifier(_CosineScores):
-    """A cosine classifier learned from the prototypes on, every example counting by its relevance (eq. 6).
+    """A cosine classifier that starts from the prototypes, with every example weighted by its relevance (eq. 6).
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ class CosineClassifier(_CosineScores):
         SGD; the learning rate falls by half a cosine. The paper chooses ``epochs`` from 10, 20, 30, 50 and
         ``batch_size`` from 512 to 8192 on validation classes.
     scale : float, default 10.0
-        What cosines are multiplied by before the softmax.
+        The factor on cosines before the softmax.
     method, lam, neighbours, beta, settings, device, random_state, progress
         How candidates are scored; as in :class:`Cleaner`.
 
@@ -396,12 +396,12 @@ def _as_relevance(relevance: Any, is_clean: npt.NDArray[np.bool_]) -> npt.NDArra
     wrong = ~((found >= 0) & (found <= 1))
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(f"relevance, row {row}: expected a number from 0 to 1, found {given[row]}")
+        raise ValueError(f"relevance, row {row}: expected a number in [0, 1], found {given[row]}")
     return found
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that JSON can hold; what it cannot is named."""
+    """Parameters that JSON can hold; others are replaced by the name of their type."""
     numpy_as_python = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
     plain = (bool, int, float, str, type(None), dict, list, tuple)
     return {n: v if isinstance(v, plain) else type(v).__name__ for n, v in numpy_as_python.items()}

@@ -21,7 +21,7 @@ def read_relevance(path: Path) -> Table:
     """Reads what ``labelsieve clean`` wrote: ``id``, ``class``, ``relevance``, ``is_clean`` and the reasons.
 
     ``path`` is the Parquet file, or a run directory that holds one. The reasons are ``matched_name``, ``best_clean``,
-    ``best_clean_similarity`` and ``reciprocal_neighbours``; what is not known is None or NaN.
+    ``best_clean_similarity`` and ``reciprocal_neighbours``; unknown values are None or NaN.
 
     >>> import labelsieve, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "relevance.parquet")
@@ -65,7 +65,7 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
 
 
 class Run(NamedTuple):
-    """A finished run: what was done, and what came of it."""
+    """A finished run: what was done, and the results."""
 
     #: Title, description, settings, commands, notes.
     info: dict[str, Any]
@@ -80,7 +80,7 @@ class Run(NamedTuple):
 
 
 def read_run(path: Path) -> Run:
-    """Reads a run directory: ``run.json``, and tables, figures, relevance and truth as far as they are there."""
+    """Reads a run directory: ``run.json``, and tables, figures, relevance and truth if they exist."""
     info, tables, figures = (json.loads(text) for text in _labelsieve.read_run(path))
     relevance = read_relevance(path) if os.path.exists(os.path.join(path, "relevance.parquet")) else None
     truth = read_truth(path) if os.path.exists(os.path.join(path, "truth.parquet")) else None
@@ -108,14 +108,14 @@ class _Examples(NamedTuple):
     X: Rows
     #: Classes, if the file has them.
     y: Optional[npt.NDArray[Any]]
-    #: Names of the examples, if the file has them; else they go by row number.
+    #: Ids of the examples, if the file has them; otherwise the row number is the id.
     ids: Optional[npt.NDArray[Any]]
 
 
 class Examples(_Examples):
     """Features with what the file says about them: ``X``, ``y``, ``ids``."""
 
-    #: The network that made the features, if the file says so. What is made of them keeps it: hand it to ``save`` of an
+    #: The network that made the features, if the file says so. Pass it on with what is made of them: to ``save`` of an
     #: estimator, or to :func:`write_relevance` as ``metadata={"labelsieve.network": network}``.
     network: Optional[str] = None
 
@@ -155,7 +155,7 @@ class SavedClassifier:
         self.classes_ = texts(classes)
         #: One unit row per class.
         self.coef_ = as_rows(coef, "coef")
-        #: What cosines are multiplied by before the softmax.
+        #: The factor on cosines before the softmax.
         self.scale_ = scale
         #: The network that made the features as the user calls it, if known.
         self.backbone = backbone

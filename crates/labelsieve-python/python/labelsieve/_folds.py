@@ -29,22 +29,22 @@ Indices = npt.NDArray[np.int64]
 class CleanKFold(BaseCrossValidator):
     """Folds for ``GridSearchCV`` and ``cross_val_score`` whose scores rest on verified labels.
 
-    The clean rows are dealt into ``n_splits`` folds, class by class. Each fold is the test set once; the other clean
-    rows and *all* candidates are the training set. So no score is spoilt by a wrong label, and every class keeps a
+    The clean rows are distributed over ``n_splits`` folds, class by class. Each fold is the test set once; the other clean
+    rows and *all* candidates are the training set. No score is distorted by a wrong label, and every class keeps a
     clean row to learn from. scikit-learn's own splitters guarantee neither.
 
     A class needs two clean rows. With fewer clean rows than folds, a class is not in every test set. A candidate that is
-    a copy of a clean row stays in the training set: take copies out first, or scores flatter.
+    a copy of a clean row stays in the training set: remove copies first, or scores are too high.
 
     Parameters
     ----------
     is_clean : array of shape (N,), optional
-        Which labels are verified. Left out, it comes from ``fit(X, y, is_clean=…)`` of the search, if scikit-learn's
+        Which labels are verified. If omitted, it comes from ``fit(X, y, is_clean=…)`` of the search, if scikit-learn's
         metadata routing is on.
     n_splits : int, default 5
         Number of folds, at least 2.
     random_state : int, RandomState, Generator or None, default 0
-        The seed by which rows are dealt; None draws a new one in every ``split``.
+        The seed for distributing rows; None draws a new one in every ``split``.
 
     Examples
     --------
@@ -58,10 +58,10 @@ class CleanKFold(BaseCrossValidator):
     3 True 9
     3 True 9
 
-    ``GridSearchCV(CosineClassifier(), {"lam": [0.1, 1.0]}, cv=folds).fit(X, y, is_clean=is_clean)`` takes them.
+    ``GridSearchCV(CosineClassifier(), {"lam": [0.1, 1.0]}, cv=folds).fit(X, y, is_clean=is_clean)`` uses them.
     """
 
-    # With metadata routing, searches hand `is_clean` to `split` as well; nobody has to ask for it.
+    # With metadata routing, searches pass `is_clean` to `split` without being asked to.
     __metadata_request__split = {"is_clean": True}
 
     def __init__(self, is_clean: Any = None, n_splits: int = 5, random_state: Any = 0) -> None:
@@ -69,7 +69,7 @@ class CleanKFold(BaseCrossValidator):
             hint = "" if isinstance(is_clean, bool) else f"\nhint: CleanKFold(is_clean, n_splits={is_clean})"
             raise ValueError(f"is_clean: expected {MEANING}, found {is_clean}{hint}")
         if isinstance(n_splits, bool) or not isinstance(n_splits, (int, np.integer)) or n_splits < 2:
-            raise ValueError(f"n_splits: expected a whole number from 2 on, found {n_splits!r}")
+            raise ValueError(f"n_splits: expected an integer >= 2, found {n_splits!r}")
         self.is_clean = is_clean
         self.n_splits = n_splits
         self.random_state = random_state
@@ -84,13 +84,13 @@ class CleanKFold(BaseCrossValidator):
         """Row numbers of training and test set, fold by fold."""
         if groups is not None:
             warnings.warn("groups: ignored by CleanKFold", UserWarning, stacklevel=2)
-        fold = self._deal(y, self.is_clean if is_clean is None else is_clean)
+        fold = self._assign(y, self.is_clean if is_clean is None else is_clean)
         if len(fold) != _n_rows(X):
             raise ValueError(f"y: expected one class per row, {_n_rows(X)}, found {len(fold)}")
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
-    def _deal(self, y: Any, is_clean: Any) -> Indices:
+    def _assign(self, y: Any, is_clean: Any) -> Indices:
         """The fold of every clean row, -1 for candidates."""
         if y is None:
             raise ValueError("CleanKFold.split needs y, the class of every row")
@@ -107,7 +107,7 @@ class CleanKFold(BaseCrossValidator):
         self._check_counts(classes, codes, flags)
         clean = np.random.default_rng(as_seed(self.random_state)).permutation(np.flatnonzero(flags))
         by_class = clean[np.argsort(codes[clean], kind="stable")]
-        # Neighbours in this order go to different folds: no fold takes more than its share of a class, nor all of it.
+        # Adjacent rows go to different folds, so no fold gets all rows of a class.
         fold = np.full(len(flags), -1, np.int64)
         fold[by_class] = np.arange(len(by_class)) % self.n_splits
         return fold
@@ -116,8 +116,8 @@ class CleanKFold(BaseCrossValidator):
         single = np.flatnonzero(np.bincount(codes[flags], minlength=len(classes)) == 1)
         if len(single):
             raise ValueError(
-                f"{len(single)} of {len(classes)} classes have a single clean example, which cannot be both tested and "
-                f"learned from: {named(classes[single])}\nhint: verify one more example of each, or leave them out of the search"
+                f"{len(single)} of {len(classes)} classes have a single clean example, which cannot be used for both "
+                f"training and testing: {named(classes[single])}\nhint: verify one more example of each, or leave them out of the search"
             )
         if flags.sum() < self.n_splits:
             raise ValueError(f"n_splits: expected at most the number of clean rows, {flags.sum()}, found {self.n_splits}")

@@ -1,4 +1,4 @@
-"""What FiftyOne and cleanlab read; Label Studio has a file of its own."""
+"""Exports for FiftyOne and cleanlab; Label Studio's is in `_label_studio.py`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def to_fiftyone(table: Any, folder: Path, image: Place = "{id}", missing: Missin
     Parameters
     ----------
     table : Table, data frame, Arrow table or mapping
-        ``id``, ``class`` and ``relevance``, and ``is_clean`` if you like.
+        ``id``, ``class`` and ``relevance``, and optionally ``is_clean``.
     folder : path
-        The folder to write; made if need be.
+        The folder to write; created if necessary.
     image : str or callable
         The path of an example's image, from its id; relative ones become absolute.
     missing : {"raise", "skip", "keep"}
         What to do about images that do not exist: refuse them; leave their examples out, with a warning; or write their
-        paths all the same, for a machine that has them.
+        paths anyway, for a machine that has them.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def to_fiftyone(table: Any, folder: Path, image: Place = "{id}", missing: Missin
     ['data.json', 'labels.json']
     """
     as_choice("missing", missing, Missing)
-    ids, classes, relevance = judged(table)
+    ids, classes, relevance = scored_rows(table)
     flags = as_columns(table).get("is_clean")
     is_clean = None if flags is None else as_flags(flags, len(ids))
     places = _find_images(ids, placed(image), missing)
@@ -96,7 +96,7 @@ def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Pat
         Examples and their given classes.
     classifier
         A fitted classifier with ``classes_`` and ``predict_proba``. cleanlab asks for probabilities from outside the
-        training set; a classifier fitted on these very examples flatters their labels.
+        training set; a classifier fitted on the same examples trusts their labels too much.
     k : int, default 10
         Neighbours per row.
     path : path, optional
@@ -112,12 +112,12 @@ def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Pat
     ((856, 3), (856, 856))
 
     ``Datalab({"label": inputs.labels}, label_name="label").find_issues(pred_probs=inputs.pred_probs,
-    knn_graph=inputs.knn_graph)`` goes on from here.
+    knn_graph=inputs.knn_graph)`` continues from here.
     """
     rows, y = as_rows(X), as_numpy(y, "y")
     if not hasattr(classifier, "classes_") or not hasattr(classifier, "predict_proba"):
         raise ValueError(
-            f"classifier: expected a fitted one with predict_proba, found {type(classifier).__name__}\nhint: call fit first"
+            f"classifier: expected a fitted classifier with predict_proba, found {type(classifier).__name__}\nhint: call fit first"
         )
     names = as_numpy(classifier.classes_, "classes_")
     positions = {str(name): position for position, name in enumerate(names.tolist())}
@@ -144,23 +144,23 @@ def to_cleanlab(X: Any, y: Any, classifier: Any, k: int = 10, path: Optional[Pat
 
 
 def _find_images(ids: list[str], place: Callable[[str], str], missing: Missing) -> dict[str, str]:
-    """The absolute path of every image, less those that are to be left out."""
+    """The absolute path of every image, without those to be skipped."""
     places = {name: os.path.abspath(place(name)) for name in ids}
-    lost = [] if missing == "keep" else [name for name, path in places.items() if not os.path.isfile(path)]
-    if not lost:
+    absent = [] if missing == "keep" else [name for name, path in places.items() if not os.path.isfile(path)]
+    if not absent:
         return places
-    some = ", ".join(f"`{places[name]}`" for name in lost[:3]) + (", …" if len(lost) > 3 else "")
-    found = f"{len(lost)} of {len(places)} images do not exist: {some}"
-    if missing == "raise" or len(lost) == len(places):
+    some = ", ".join(f"`{places[name]}`" for name in absent[:3]) + (", …" if len(absent) > 3 else "")
+    found = f"{len(absent)} of {len(places)} images do not exist: {some}"
+    if missing == "raise" or len(absent) == len(places):
         raise FileNotFoundError(
-            f"{found}\nhint: image= says where an image is, from its id, on this machine and not on the web; "
-            'missing="skip" leaves such examples out, missing="keep" writes them all the same'
+            f"{found}\nhint: image= maps an id to a path on this machine, not on the web; "
+            'missing="skip" leaves such examples out, missing="keep" writes them anyway'
         )
     warnings.warn(f"left out: {found}", UserWarning, stacklevel=3)
-    return {name: places[name] for name in places.keys() - set(lost)}
+    return {name: places[name] for name in places.keys() - set(absent)}
 
 
-def judged(table: Any) -> tuple[list[str], list[str], list[float]]:
+def scored_rows(table: Any) -> tuple[list[str], list[str], list[float]]:
     """Ids, classes and relevance of a table."""
     columns = required(table, "id", "class", "relevance")
     relevance = [round(score, 6) for score in as_relevance(columns["relevance"])]

@@ -1,4 +1,4 @@
-"""Which labels are verified: the argument that everything hangs on, and the ways to get it wrong."""
+"""Which labels are verified: the argument that everything depends on, and the ways to get it wrong."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ._arrays import as_numpy
 Flags = npt.NDArray[np.bool_]
 
 MEANING = "one true or false per row, true where the label is verified"
-#: A search that stops on such a fold is told apart by these words (`_sklearn.py`).
+#: `_sklearn.py` recognises a search that failed on such a fold by these words.
 IN_FOLDS = "for folds of a cross-validation use cv=labelsieve.CleanKFold(is_clean)"
 #: How many classes an error names.
 NAMED = 5
 
 
 def as_is_clean(values: Any, n_rows: int, owner: str) -> Flags:
-    """One true or false per row from what the user gave; ``True`` alone means that all labels are verified."""
+    """One true or false per row from what the user gave; a single ``True`` means that all labels are verified."""
     if values is None:
         raise ValueError(
             f"{owner}.fit needs is_clean: {MEANING}\nhint: fit(X, y, is_clean=mask), or is_clean=True if all labels are "
-            "verified and there is nothing to clean; pipelines and searches pass it on, see set_fit_request"
+            "verified and there is nothing to score; pipelines and searches pass it on, see set_fit_request"
         )
     if isinstance(values, (bool, np.bool_)):
         return np.full(n_rows, bool(values))
     flags = as_flags(values, n_rows)
     if flags.all():
         warnings.warn(
-            f"is_clean is true in all {n_rows} rows: there are no candidates, and nothing is cleaned\n"
-            "hint: pass is_clean=True if that is meant",
+            f"is_clean is true in all {n_rows} rows: there are no candidates, and nothing is scored\n"
+            "hint: pass is_clean=True if that is intended",
             UserWarning,
             stacklevel=4,  # the caller of `Cleaner.fit`
         )
@@ -48,7 +48,7 @@ def as_flags(values: Any, n_rows: int) -> Flags:
         return np.ascontiguousarray(flags)
     if flags.dtype.kind in "iuf":
         right = np.isin(flags, (0, 1))
-    else:  # of a data frame, where some are missing
+    else:  # from a data frame with missing values
         right = np.array([isinstance(flag, (int, float, np.bool_, np.number)) and flag in (0, 1) for flag in flags.tolist()])
     if not right.all():
         row = int(right.argmin())
@@ -62,7 +62,7 @@ def check_classes(classes: npt.NDArray[Any], codes: npt.NDArray[np.int64], is_cl
     if not is_clean.any():
         raise ValueError(
             f"is_clean: expected at least one verified example of every class, found none in {len(is_clean)} rows\n"
-            f"hint: true stands for verified, are the flags inverted? {IN_FOLDS}"
+            f"hint: true means verified; are the flags inverted? {IN_FOLDS}"
         )
     counts = np.bincount(codes, minlength=len(classes))
     without = np.flatnonzero(np.bincount(codes[is_clean], minlength=len(classes)) == 0)

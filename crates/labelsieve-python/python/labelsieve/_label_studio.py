@@ -1,4 +1,4 @@
-"""Tasks for Label Studio, and what people answered there."""
+"""Tasks for Label Studio, and the answers from there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Optional
 from xml.sax.saxutils import quoteattr
 
 from ._files import Path, texts
-from ._handoffs import Place, judged, placed, write_json
+from ._handoffs import Place, placed, scored_rows, write_json
 from ._labelsieve import __version__
 from ._table import Table
 
-#: The name of the choice in the interface, and where results say which control they are of.
+#: The name of the control in the interface, by which results refer to it.
 CONTROL = "class"
 NONE_OF_THESE = "None of these"
 
@@ -22,7 +22,7 @@ def to_label_studio(
 ) -> str:
     """Writes tasks that Label Studio imports, each with its class and relevance as a prediction.
 
-    Sort by prediction score in the data manager to see the doubtful ones first. :func:`read_label_studio` reads the
+    Sort by prediction score in the data manager to see doubtful ones first. :func:`read_label_studio` reads the
     answers.
 
     Parameters
@@ -34,7 +34,7 @@ def to_label_studio(
     image : str or callable
         The address of an example's image, from its id. The default is Label Studio's local storage.
     none_of_these : str, default "None of these"
-        The choice that rejects an example. No class may be called so.
+        The choice that rejects an example. No class may have this name.
 
     Returns
     -------
@@ -54,10 +54,10 @@ def to_label_studio(
     >>> '<Choice value="None of these"/>' in interface
     True
     """
-    ids, classes, relevance = judged(table)
+    ids, classes, relevance = scored_rows(table)
     if not none_of_these or none_of_these in classes:
         found = "a class" if none_of_these else "no text"
-        raise ValueError(f"none_of_these: expected a text that is no class, found {found}: `{none_of_these}`")
+        raise ValueError(f"none_of_these: expected a text that is not a class, found {found}: `{none_of_these}`")
     place = placed(image)
     tasks = []
     for name, label, score in zip(ids, classes, relevance):
@@ -74,7 +74,7 @@ def to_label_studio(
 
 
 def read_label_studio(path: Path, none_of_these: str = NONE_OF_THESE) -> Table:
-    """Reads what people answered to the tasks of :func:`to_label_studio`, from Label Studio's export as JSON.
+    """Reads the answers to the tasks of :func:`to_label_studio`, from Label Studio's export as JSON.
 
     Tasks without an answer and answers that were cancelled are left out. Tasks on which people disagree are left out
     with a warning.
@@ -89,8 +89,8 @@ def read_label_studio(path: Path, none_of_these: str = NONE_OF_THESE) -> Table:
     Returns
     -------
     Table
-        ``id``; ``class``, of which the example was a candidate; ``chosen``, the class that was chosen, None for none of
-        these; and ``relevant``, whether that is the same class. Where it is, the example can be a clean one.
+        ``id``; ``class``, of which the example was a candidate; ``chosen``, the class that was chosen, None for "none of
+        these"; and ``relevant``, whether both are the same. Relevant examples can be added to the clean ones.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from ._files import texts
 from ._progress import Progress, as_progress
 from ._table import Table, as_columns, is_missing
 
-#: Columns that are searched by default, in order of trust, and that name an example: those of `labelsieve match`.
+#: Columns that are searched by default, most trusted first, and columns of ids: those of `labelsieve match`.
 TEXT_COLUMNS = ("title", "description", "caption", "text", "tags", "user_tags")
 ID_COLUMNS = ("id", "key", "uid", "image_path", "file_name")
 
@@ -34,7 +34,7 @@ def match(
     Parameters
     ----------
     captions : sequence of str, or a data frame, Arrow table or mapping of columns
-        One text per example, or one column of texts or of lists of texts (tags) among others. What is missing is
+        One text per example, or a table with columns of texts or of lists of texts (tags). Missing values are
         skipped. For files of millions of rows use ``labelsieve match``, which streams them.
     classes : sequence, mapping or path
         Names; ``{id: [names]}``; dictionaries with ``id``, ``names``, ``display_name`` and ``exclude``; or a class file
@@ -43,8 +43,8 @@ def match(
         When a text contains a name: its words, whole and in order; each in the singular or the plural; one of them; or
         its letters, inside words too.
     text_columns : names, optional
-        The columns to search, in order of trust. By default title, description, caption, text, tags and user_tags, as
-        far as they exist.
+        The columns to search, most trusted first. By default those of title, description, caption, text, tags and
+        user_tags that exist.
     id_column : str, optional
         The column that names the example. By default id, key, uid, image_path or file_name, else the row number.
 

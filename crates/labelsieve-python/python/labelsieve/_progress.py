@@ -1,4 +1,4 @@
-"""Progress of long work: a function, a bar of tqdm, or a plain line."""
+"""Progress of long work: a function, a tqdm bar, or a plain line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Progress = Union[bool, Callable[[int, int], object], Any, None]
 
 
 def as_progress(progress: Progress) -> Optional[Callable[[int, int], object]]:
-    """A function of (done, total) from such a function, a bar of tqdm, or True for a new bar."""
+    """A function of (done, total) from such a function, a tqdm bar, or True for a new bar."""
     if progress is None or progress is False:
         return None
     if progress is True:
@@ -39,7 +39,7 @@ class Stretches:
 
 
 def _new_bar(unit: str = "rows") -> Callable[[int, int], object]:
-    """A bar where tqdm is installed; numpy is all that the package needs, so otherwise a line of text."""
+    """A bar if tqdm is installed, otherwise a line of text."""
     try:
         from tqdm.auto import tqdm
 
@@ -49,7 +49,7 @@ def _new_bar(unit: str = "rows") -> Callable[[int, int], object]:
 
 
 class _Bar:
-    """Moves a bar of tqdm; closes it at the end if nobody else will."""
+    """Updates a tqdm bar; closes it at the end if it is ours."""
 
     def __init__(self, bar: Any, close: bool = False) -> None:
         self.bar = bar
@@ -65,7 +65,7 @@ class _Bar:
 
 
 class _Line:
-    """A percentage on stderr: one line that is rewritten on a terminal, else a line for every tenth."""
+    """A percentage on stderr: one line that is rewritten on a terminal, otherwise a line every 10 %."""
 
     noted = False
 
@@ -73,21 +73,21 @@ class _Line:
         self.unit = unit
         self.on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.step = 1 if self.on_terminal else 10
-        self.told = -1
+        self.shown = -1
         if not _Line.noted:
             _Line.noted = True
-            self._write("labelsieve: plain progress, as tqdm is not installed (pip install tqdm)\n")
+            self._write("labelsieve: plain progress, since tqdm is not installed (pip install tqdm)\n")
 
     def __call__(self, done: int, total: int) -> None:
         reached = 100 * done // total // self.step
-        if reached <= self.told:
+        if reached <= self.shown:
             return
-        self.told = reached
+        self.shown = reached
         start, end = ("\r", "\n" if done == total else "") if self.on_terminal else ("", "\n")
         self._write(f"{start}labelsieve: {100 * done // total:3} % of {total:,} {self.unit}{end}")
 
     @staticmethod
     def _write(text: str) -> None:
-        if sys.stderr is not None:  # as in a process without a console
+        if sys.stderr is not None:  # None in a process without a console
             sys.stderr.write(text)
             sys.stderr.flush()

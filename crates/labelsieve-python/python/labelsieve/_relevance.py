@@ -29,13 +29,13 @@ def relevance(
     settings: Optional[Mapping[str, Any]] = None,
     progress: Progress = None,
 ) -> npt.NDArray[np.float32]:
-    """How much each candidate of one class belongs to it, from 0 to 1.
+    """How much each candidate of one class belongs to it, in [0, 1].
 
     Parameters
     ----------
     clean : array of shape (k, d)
         Verified examples of the class, at least one. Any array of numbers: numpy, a torch tensor on the CPU, a data
-        frame, a column of vectors. Rows are scaled to unit length; a row of zeros stays zero.
+        frame, a column of vectors. Rows are scaled to unit length; all-zero rows stay zero.
     noisy : array of shape (z, d)
         The candidates.
     method : {"gcn", "mlp", "label-propagation", "similarity", "linear", "beta"}
@@ -52,12 +52,12 @@ def relevance(
     neighbours : int, default 50
         Neighbours per example in the graph of ``gcn`` and ``label-propagation``.
     beta : float, default 1.0
-        What ``beta`` gives to all.
+        The relevance that ``beta`` gives to every candidate.
     settings : mapping, optional
         Further settings of the method by name, e.g. ``{"training": {"iterations": 200, "dropout": 0.0}}``.
     progress : callable, tqdm bar or True, optional
         ``progress(done, total)`` is called about twenty times a second, in rows; each counts once for the graph and
-        once for the training. An exception in it stops the work. True shows a bar of tqdm, or without tqdm a plain
+        once for the training. An exception in it stops the work. True shows a tqdm bar, or without tqdm a plain
         percentage on stderr.
 
     Returns
@@ -67,7 +67,7 @@ def relevance(
     Notes
     -----
     C-contiguous float32 arrays are read in place. If their rows have unit length (to 1e-6) they are used as they are;
-    otherwise the method works on one normalised copy. Do not write to the arrays meanwhile.
+    otherwise the method works on one normalised copy. Do not write to the arrays during the call.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def relevance(
 def method_json(
     method: Method, lam: Optional[float], neighbours: int, beta: float, settings: Optional[Mapping[str, Any]]
 ) -> str:
-    """A method and its settings in the form that every front end of Labelsieve uses."""
+    """A method and its settings as JSON, the form that all front ends of Labelsieve share."""
     name = as_choice("method", method, Method)
     described: dict[str, Any] = {"method": name}
     if name in ("gcn", "mlp"):
@@ -109,11 +109,11 @@ def method_json(
     try:
         return json.dumps(described)
     except TypeError as error:
-        raise ValueError(f"settings: expected numbers, texts and mappings of them: {error}") from None
+        raise ValueError(f"settings: expected numbers, strings and mappings of them: {error}") from None
 
 
 def as_device(device: Any) -> str:
-    """The name of a device; the compiled half says which there are."""
+    """The name of a device; the compiled module knows which exist."""
     if not isinstance(device, str):
         raise ValueError(f"device: expected auto, cpu, cuda or cuda:0, cuda:1, …, found {device!r}")
     return device
@@ -129,14 +129,17 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
+_AT_LEAST = {0: "a non-negative integer", 1: "a positive integer"}
+
+
 def _count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name}: expected a whole number from {least} on, found {value!r}")
+        raise ValueError(f"{name}: expected {_AT_LEAST[least]}, found {value!r}")
     return int(value)
 
 
 def normalize(X: Any) -> Rows:
-    """The rows at unit length, as the method sees them; such an array is used without a copy everywhere.
+    """The rows scaled to unit length, as the method uses them; such an array is never copied again.
 
     >>> import labelsieve
     >>> labelsieve.normalize([[3.0, 4.0], [0.0, 0.0]])
@@ -148,7 +151,7 @@ def normalize(X: Any) -> Rows:
 
 
 def paper_lambda(n_clean: int) -> float:
-    """The λ that the paper found best for so many clean examples, interpolated between 1, 2, 5, 10 and 20.
+    """The λ that the paper found best for this number of clean examples, interpolated between 1, 2, 5, 10 and 20.
 
     >>> import labelsieve
     >>> [round(labelsieve.paper_lambda(k), 3) for k in (1, 2, 5, 20)]
@@ -158,7 +161,7 @@ def paper_lambda(n_clean: int) -> float:
 
 
 def set_num_threads(n_threads: int) -> None:
-    """Uses so many threads in this process from now on; 0 means one per core. Results do not depend on it.
+    """Sets the number of threads of this process; 0 means one per core. Results do not depend on it.
 
     >>> import labelsieve
     >>> labelsieve.set_num_threads(2)
@@ -170,7 +173,7 @@ def set_num_threads(n_threads: int) -> None:
 
 
 def describe_device(device: str = "auto") -> str:
-    """The device that a name stands for here, and why it is not a GPU.
+    """The device that a name selects on this machine, and why it is not a GPU.
 
     >>> import labelsieve
     >>> labelsieve.describe_device("cpu")

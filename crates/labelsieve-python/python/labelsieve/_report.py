@@ -20,7 +20,7 @@ def report(
     title: Optional[str] = None,
     per_class: int = 60,
 ) -> dict[str, Union[int, dict[str, str]]]:
-    """Writes one HTML file that needs nothing else: tables, figures, and ranked galleries of every class.
+    """Writes one self-contained HTML file: tables, figures, and ranked galleries of every class.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def report(
     images : path, optional
         A folder of pictures or a Parquet file of them, by the examples' ids.
     title : str, optional
-        Another heading.
+        The heading.
     per_class : int, default 60
-        Candidates shown of each class: half of them the first, a quarter from the middle, a quarter the last.
+        Candidates shown of each class: half from the top of the ranking, a quarter each from the middle and the bottom.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The little of scikit-learn that the estimators lean on: its own where it is installed, else the same in short."""
+"""The parts of scikit-learn that the estimators use: the real ones if it is installed, else minimal replacements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
             ...
 
         def set_params(self, **params: Any) -> Any:
-            """Other parameters."""
+            """Sets parameters."""
             ...
 
         def __sklearn_tags__(self) -> Any: ...
@@ -51,9 +51,9 @@ else:
 
         has_sklearn = True
         # A fold that leaves a class without a clean row cannot be fitted. scikit-learn only warns: the mean score of every
-        # setting becomes NaN, and the first is called the best. Appended, so that filters of the user come first.
-        lost = "(?s).*will be set to nan.*" + re.escape(IN_FOLDS)
-        warnings.filterwarnings("error", lost, FitFailedWarning, append=True)
+        # setting becomes NaN, and the first is reported as best. Appended, so that the user's filters take precedence.
+        failed_fold = "(?s).*will be set to nan.*" + re.escape(IN_FOLDS)
+        warnings.filterwarnings("error", failed_fold, FitFailedWarning, append=True)
     except ImportError:
         has_sklearn = False
 
@@ -69,7 +69,7 @@ else:
                 return {name: getattr(self, name) for name in self._names()}
 
             def set_params(self, **params: Any) -> Any:
-                """Other parameters."""
+                """Sets parameters."""
                 for name, value in params.items():
                     if name not in self._names():
                         raise ValueError(f"no parameter `{name}`: expected one of {', '.join(self._names())}")
@@ -114,7 +114,7 @@ def check_rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, npt.ND
 
 
 def check_rows(estimator: Any, X: Any) -> Rows:
-    """The examples to be judged by what was fitted."""
+    """The examples to predict."""
     X = _familiar(X)
     check_columns(X)
     if has_sklearn:
@@ -135,7 +135,7 @@ def check_fitted(estimator: Any, attribute: str) -> None:
 
 
 def _familiar(X: Any) -> Any:
-    """What scikit-learn does not know how to read, as an array it does."""
+    """Converts what scikit-learn cannot read to an array that it can."""
     is_arrow = type(X).__module__.split(".")[0] == "pyarrow"
     is_vectors = getattr(X, "dtype", None) == object and getattr(X, "ndim", 0) == 1
     is_text = isinstance(X, np.ndarray) and X.dtype.kind in "US"  # refused here, parsed as numbers there

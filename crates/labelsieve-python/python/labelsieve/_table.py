@@ -20,7 +20,7 @@ class Table(dict[str, npt.NDArray[Any]]):
     array([0.9, 0.2])
     """
 
-    #: What the writer of a file said about the run.
+    #: Metadata of the run, from the file.
     metadata: dict[str, str]
 
     def __init__(self, columns: Mapping[str, Any], metadata: Optional[Mapping[str, str]] = None) -> None:
@@ -36,7 +36,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         return len(next(iter(self.values()))) if self else 0
 
     def where(self, mask: Any) -> Table:
-        """The rows for which the mask is true, or the rows of these numbers."""
+        """The rows where the mask is true, or with these row numbers."""
         return Table({name: values[np.asarray(mask)] for name, values in self.items()}, self.metadata)
 
     def to_pandas(self) -> Any:
@@ -46,7 +46,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         return pandas.DataFrame(dict(self))
 
     def to_arrow(self) -> Any:
-        """As a ``pyarrow.Table``; what is missing becomes null."""
+        """As a ``pyarrow.Table``; missing values become null."""
         import pyarrow
 
         arrays = {name: pyarrow.array(values, from_pandas=True) for name, values in self.items()}
@@ -91,14 +91,14 @@ def required(table: Any, *names: str) -> dict[str, list[Any]]:
 
 
 def as_relevance(values: list[Any]) -> list[float]:
-    """Numbers from 0 to 1; anything else is refused with its row."""
+    """Numbers in [0, 1]; anything else is refused with its row."""
     for row, value in enumerate(values):
         try:
             right = 0 <= float(value) <= 1
         except (TypeError, ValueError):
             right = False
         if not right:
-            raise ValueError(f"relevance, row {row}: expected a number from 0 to 1, found {value!r}")
+            raise ValueError(f"relevance, row {row}: expected a number in [0, 1], found {value!r}")
     return [float(value) for value in values]
 
 

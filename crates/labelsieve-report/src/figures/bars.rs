@@ -9,7 +9,7 @@ use crate::svg::scale::{Scale, with_separators};
 use crate::svg::{Anchor, Canvas, Drawing, style, text};
 
 const N_TICKS: usize = 5;
-/// Up to so many bars carry their values.
+/// The largest number of bars that are labelled with their values.
 const FEW_BARS: usize = 10;
 
 pub(super) fn draw(
@@ -39,7 +39,7 @@ pub(super) fn draw(
     );
     let slot = panel.width / groups.len() as f64;
     let widest = groups.iter().map(|group| text::width(group)).fold(0.0, f64::max);
-    // Labels that would run into each other are turned, and the plot gives them room.
+    // Labels that would overlap are rotated, and the plot shrinks to make space.
     let turned = widest > slot - 8.0;
     let labels_height = if turned { (widest.min(110.0) * 0.6 + 16.0).max(20.0) } else { 20.0 };
     let height = height + labels_height - 20.0;
@@ -111,7 +111,7 @@ fn group_of_bars(
     }
 }
 
-/// Whole numbers stay whole.
+/// Integers have no decimals.
 fn decimals(value: f64) -> usize {
     if value.fract() == 0.0 { 0 } else { 1 }
 }

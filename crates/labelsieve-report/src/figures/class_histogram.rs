@@ -1,4 +1,4 @@
-//! The small histogram beside a class: how its candidates spread over relevance.
+//! The small histogram beside a class: the distribution of its candidates over relevance.
 
 use crate::statistics::histogram;
 use crate::svg::{Anchor, Canvas, Drawing, short, style};
@@ -23,7 +23,7 @@ pub(crate) fn draw(candidates: &[(f32, Option<bool>)]) -> Drawing {
         let x = i as f64 * bin + 0.5;
         let bar = |path: &mut String, from: f64, height: f64| {
             if height > 0.0 {
-                // What is there must be seen, however little it is.
+                // A bar that is not empty stays visible, however small it is.
                 let height = height.max(1.0);
                 let (x, y, w, h) = (short(x), short(from - height), short(bin - 1.0), short(height));
                 *path += &format!("M{x} {y}h{w}v{h}h-{w}z");

@@ -9,7 +9,7 @@ use crate::svg::legend::{self, Swatch};
 use crate::svg::scale::{Scale, with_separators};
 use crate::svg::{Anchor, Canvas, Drawing, style, text};
 
-/// Up to so many classes get a panel each.
+/// Up to this many classes get a panel each.
 const MOST_PANELS: usize = 12;
 /// Steps of a curve, and of the many thin ones.
 const STEPS: usize = 100;

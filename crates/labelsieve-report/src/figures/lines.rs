@@ -17,7 +17,7 @@ pub(super) fn draw(x: &Axis, y: &Axis, series: &[LineSeries], layout: Layout) ->
     }
     let (width, height) = (layout.width(), layout.pick(400.0, 300.0));
     let mut canvas = Canvas::default();
-    // Names stand beside the ends of their curves where there is room for them.
+    // Names are beside the ends of their curves where they fit.
     let names_beside = layout == Layout::Wide && series.len() <= 16;
     let beside = match names_beside {
         true => series.iter().map(|s| text::width(&name_of(s))).fold(0.0, f64::max) + 24.0,
@@ -30,7 +30,7 @@ pub(super) fn draw(x: &Axis, y: &Axis, series: &[LineSeries], layout: Layout) ->
     }
     let (n_across, n_upwards) = (layout.pick(8, 5), layout.pick(6, 5));
     let ends = points().flat_map(|p| [p.y - p.half_width.unwrap_or(0.0), p.y + p.half_width.unwrap_or(0.0)]);
-    // On a logarithmic axis an interval may reach below what can be shown.
+    // On a logarithmic axis an interval may reach below the smallest value that can be shown.
     let lowest = points().map(|p| p.y).fold(f64::INFINITY, f64::min);
     let ends: Vec<f64> =
         ends.map(|end| if y.scale == Default::default() { end } else { end.max(lowest) }).collect();
@@ -86,7 +86,7 @@ fn names(canvas: &mut Canvas, series: &[LineSeries], panel: &Panel, across: &Sca
     }
 }
 
-/// Ascending places at least a line apart, as near to the wanted ones as that allows, within `top` and `bottom` if they fit.
+/// Ascending positions at least a line apart, as close to the wanted ones as possible, within `top` and `bottom` if they fit.
 fn apart(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wanted.to_vec();
     let mut floor = top;
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!(apart(&[10.0, 50.0], 0.0, 100.0), [10.0, 50.0]);
         assert_eq!(apart(&[10.0, 12.0], 0.0, 100.0), [10.0, 25.0]);
         assert_eq!(apart(&[99.0, 100.0], 0.0, 100.0), [85.0, 100.0]);
-        assert_eq!(apart(&[5.0, 5.0, 5.0], 0.0, 10.0), [0.0, 15.0, 30.0], "no room: below each other anyway");
+        assert_eq!(apart(&[5.0, 5.0, 5.0], 0.0, 10.0), [0.0, 15.0, 30.0], "too little space: stacked anyway");
     }
 }

@@ -72,7 +72,7 @@ fn candidates_per_class(canvas: &mut Canvas, classes: &[PoolSize], corner: (f64,
         places.iter().for_each(|&place| canvas.marker(0, place));
     }
     if n_empty > 0 {
-        let note = format!("{n_empty} without any");
+        let note = format!("{n_empty} with no candidates");
         canvas.text("muted halo", (panel.right() - 4.0, panel.top + 12.0), Anchor::End, &note);
     }
 }
@@ -87,10 +87,10 @@ fn bars(
     size: (f64, f64),
 ) {
     let ends = || groups.iter().map(|group| group.1).chain([0.0]);
-    let room = |value: f64| value * 1.08; // for the values at the ends of the bars
-    let measure = Scale::around(AxisScale::Linear, ends().map(room), (0.0, 1.0), N_TICKS);
+    let with_label = |value: f64| value * 1.08; // space for the values at the ends of the bars
+    let measure = Scale::around(AxisScale::Linear, ends().map(with_label), (0.0, 1.0), N_TICKS);
     let panel = Panel::inside(corner, size, widest_label(&measure, N_TICKS), ("candidates per class", title));
-    let up = Scale::around(AxisScale::Linear, ends().map(room), panel.upwards(), N_TICKS);
+    let up = Scale::around(AxisScale::Linear, ends().map(with_label), panel.upwards(), N_TICKS);
     panel.vertical_axis(canvas, &up, N_TICKS, title);
     let slot = panel.width / groups.len() as f64;
     let turned = groups.iter().any(|(name, _)| text::width(name) > slot - 4.0);
@@ -132,7 +132,7 @@ fn gain_groups(classes: &[PoolSize]) -> Vec<GroupGain> {
     gain_by_pool_size(&sizes, &gains)
 }
 
-/// `0`, `1–9`, `10+`, `100+`, `1k+`: in a group of powers of ten, the lower end says it all.
+/// `0`, `1–9`, `10+`, `100+`, `1k+`: groups of powers of ten are named by their lower end.
 fn short_range(group: &SizeGroup) -> String {
     match group.from {
         0 => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! Relevance against the truth (§5.2 of the paper): two histograms, and the ROC curve.
+//! Relevance against ground truth (§5.2 of the paper): two histograms, and the ROC curve.
 
 use labelsieve_data::AxisScale;
 
@@ -38,7 +38,7 @@ pub(super) fn draw(relevant: &[f32], irrelevant: &[f32], layout: Layout) -> Draw
     canvas.finish(layout.width(), corner.1 + size.1 + 4.0)
 }
 
-/// Both as shares of their own kind, so that the rarer one is seen as well.
+/// Each as a share of its own group, so that the rarer one is visible as well.
 fn histograms(
     canvas: &mut Canvas,
     relevant: &[f32],
@@ -51,11 +51,11 @@ fn histograms(
         counts.iter().map(|&count| 100.0 * count as f64 / values.len().max(1) as f64).collect()
     };
     let both = [shares(relevant), shares(irrelevant)];
-    let panel = Panel::inside(corner, size, 26.0, ("relevance", "share of each kind (%)"));
+    let panel = Panel::inside(corner, size, 26.0, ("relevance", "share of each group (%)"));
     let across = Scale::unit(panel.across());
     let highest = both.iter().flatten().copied().fold(0.0, f64::max);
     let up = Scale::around(AxisScale::Linear, [0.0, highest], panel.upwards(), 5);
-    panel.vertical_axis(canvas, &up, 5, "share of each kind (%)");
+    panel.vertical_axis(canvas, &up, 5, "share of each group (%)");
     for (number, shares) in both.iter().enumerate() {
         if shares.iter().all(|&share| share == 0.0) {
             continue;
@@ -93,7 +93,7 @@ fn roc_curve(
             canvas.polyline(&format!("line {}", style::series(2)), places);
             canvas.text("name halo", at, Anchor::End, &format!("AUC {area:.3}"));
         }
-        None => canvas.text("muted halo", at, Anchor::End, "needs both kinds"),
+        None => canvas.text("muted halo", at, Anchor::End, "needs both groups"),
     }
 }
 

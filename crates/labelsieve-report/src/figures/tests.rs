@@ -70,7 +70,7 @@ fn every_kind_of_figure_is_well_formed() {
     assert_eq!(drawn.matches("class=\"line").count(), 3, "a curve per series");
     assert!(drawn.contains("&lt;script&gt;alert(") && drawn.contains("top-5 accuracy (%)"));
     let drawn = check(bars(vec![Some(3.0), None, Some(-2.0)]));
-    assert_eq!(drawn.matches("<rect class=\"fill").count(), 2, "no bar where there is no value");
+    assert_eq!(drawn.matches("<rect class=\"fill").count(), 2, "no bar without a value");
     check(cumulative(3, vec![0.1, 0.9, 0.9]));
     let drawn = check(cumulative(40, vec![0.1, 0.9, 0.9]));
     assert_eq!(drawn.matches("class=\"thin").count(), 40, "many classes share a panel");
@@ -96,7 +96,7 @@ fn figures_without_data_say_so() {
     }
     assert!(
         check(FigureKind::Separation { relevant: vec![0.5], irrelevant: vec![] })
-            .contains("needs both kinds")
+            .contains("needs both groups")
     );
     check(sizes(&[0, 0]));
 }

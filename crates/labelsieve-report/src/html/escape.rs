@@ -1,9 +1,9 @@
-//! Texts of others inside our markup.
+//! Untrusted text inside our markup.
 
 use serde::Serialize;
 
-/// A text for the inside of an element or of a quoted attribute, in HTML and in XML. Control characters, which XML knows
-/// no way to write, become U+FFFD.
+/// A text for the inside of an element or of a quoted attribute, in HTML and in XML. Control characters, which XML
+/// cannot represent, become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -24,7 +24,7 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// A value as JSON for the inside of a `<script>`: nothing in it can end the element or start a comment.
 pub(crate) fn json_for_script(value: &impl Serialize) -> String {
-    // Our own types: no maps with odd keys, no numbers out of range.
+    // Our own types: no maps with non-string keys, no numbers out of range.
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     json.replace('<', "\\u003c")
 }

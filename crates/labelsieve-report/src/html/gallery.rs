@@ -7,7 +7,7 @@ use labelsieve_data::RelevanceReasons;
 use serde::Serialize;
 
 use super::escape::{escape, json_for_script};
-use crate::classes::{Class, ClassNumbers, Classes, stretches};
+use crate::classes::{Class, ClassNumbers, Classes, sections};
 use crate::figures::class_histogram;
 use crate::svg::scale::with_separators;
 use crate::thumbnails::Thumbnails;
@@ -23,8 +23,8 @@ pub(super) fn heading(classes: &Classes, tag: &str) -> String {
     let legend = match with_truth {
         true => {
             "<p class=\"legend\"><span class=\"mark yes\" aria-hidden=\"true\">✓</span> belongs to its class \
-             <span class=\"mark no\" aria-hidden=\"true\">✗</span> does not. In the histograms, irrelevant candidates stand \
-             in orange on top of the relevant ones in blue.</p>"
+             <span class=\"mark no\" aria-hidden=\"true\">✗</span> does not. In the histograms, irrelevant candidates (orange) \
+             are stacked on relevant ones (blue).</p>"
         }
         false => "",
     };
@@ -34,7 +34,7 @@ pub(super) fn heading(classes: &Classes, tag: &str) -> String {
          <noscript><p class=\"notice\">The galleries need JavaScript; tables and figures do not.</p></noscript>\n\
          <div class=\"tools\" role=\"search\" aria-label=\"Classes\"><label>Find a class <input type=\"search\" id=\"search\" \
          autocomplete=\"off\" spellcheck=\"false\" aria-controls=\"class-list\"></label>\
-         <label>Order <select id=\"order\"><option value=\"name\">by name</option><option value=\"n\">most candidates</option>\
+         <label>Sort <select id=\"order\"><option value=\"name\">by name</option><option value=\"n\">most candidates</option>\
          <option value=\"low\">lowest mean relevance</option><option value=\"high\">highest mean relevance</option>{by_auc}</select></label>\
          <output id=\"count\" for=\"search\" aria-live=\"polite\">{n} classes</output></div>\n<div id=\"class-list\">\n",
         n = classes.classes.len(),
@@ -49,7 +49,7 @@ pub(crate) struct Galleries<'a> {
     pub(crate) per_class: usize,
 }
 
-/// What the script needs of a class. Names are short because they stand there thousands of times.
+/// What the script needs of a class. Names are short because they occur thousands of times.
 #[derive(Serialize)]
 struct Data<'a> {
     lists: Vec<List<'a>>,
@@ -67,7 +67,7 @@ struct Item<'a> {
     /// Relevance; none for clean examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     r: Option<String>,
-    /// Rank, from 1 on.
+    /// Rank, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     k: Option<usize>,
     /// Whether it belongs to the class.
@@ -127,19 +127,19 @@ impl Galleries<'_> {
                 class.clean.iter().take(self.per_class).map(|&row| self.item(row, None)).collect();
             lists.push(List { title: format!("Clean examples ({})", class.clean.len()), items });
         }
-        for stretch in stretches(class.ranked.len(), self.per_class) {
-            let (first, last) = (stretch.ranks.start + 1, stretch.ranks.end);
+        for section in sections(class.ranked.len(), self.per_class) {
+            let (first, last) = (section.ranks.start + 1, section.ranks.end);
             let count = |n: usize| with_separators(n as f64, 0);
             let title = format!(
                 "{}, ranks {} to {} of {}",
-                stretch.name,
+                section.name,
                 count(first),
                 count(last),
                 count(class.ranked.len())
             );
             lists.push(List {
                 title,
-                items: stretch.ranks.map(|rank| self.item(class.ranked[rank], Some(rank + 1))).collect(),
+                items: section.ranks.map(|rank| self.item(class.ranked[rank], Some(rank + 1))).collect(),
             });
         }
         Data { lists }
@@ -163,14 +163,14 @@ impl Galleries<'_> {
     }
 }
 
-/// `5,971 candidates count as 812.4 examples; mean relevance 0.14; noise 61 %; AUC 0.913`
+/// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913`
 fn describe(numbers: &ClassNumbers) -> String {
     let plural = |n: usize, what: &str| {
         format!("{} {what}{}", with_separators(n as f64, 0), if n == 1 { "" } else { "s" })
     };
     let mut text = plural(numbers.n_clean, "clean example");
     text += &format!(
-        "; {} counting as {}",
+        "; {} of total weight {}",
         plural(numbers.n_candidates, "candidate"),
         with_separators(numbers.weight, 1)
     );

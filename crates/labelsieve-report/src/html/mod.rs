@@ -1,4 +1,4 @@
-//! One HTML file: hand-written markup, one stylesheet, two short scripts, no request to anywhere.
+//! One HTML file: hand-written markup, one stylesheet, two short scripts, no network requests.
 
 pub(crate) mod escape;
 mod figure;
@@ -89,7 +89,7 @@ impl Page<'_> {
         out.write_all(self.about().as_bytes())?;
         write!(
             out,
-            "</main>\n<footer><p>Made by labelsieve {}. This file needs no network and contacts nobody.</p></footer>\n\
+            "</main>\n<footer><p>Made by labelsieve {}. This file makes no network requests.</p></footer>\n\
              <script>{REPORT_JS}</script>\n</body>\n</html>\n",
             env!("CARGO_PKG_VERSION"),
         )
@@ -118,8 +118,8 @@ impl Page<'_> {
         if self.info.simulated_noise {
             writeln!(
                 out,
-                "<p class=\"notice\" role=\"note\"><strong>Simulated noise.</strong> The wrong candidates of this run were put \
-                 there on purpose. What is said about them here says nothing about candidates found on the web.</p>"
+                "<p class=\"notice\" role=\"note\"><strong>Simulated noise.</strong> The wrong candidates of this run were added \
+                 on purpose. Results on them say nothing about candidates found on the web.</p>"
             )?;
         }
         if !self.info.description.is_empty() {
@@ -165,7 +165,7 @@ impl Page<'_> {
         html + "</section>\n"
     }
 
-    /// Stands wherever noise matters.
+    /// Shown wherever noise matters.
     fn tag(&self) -> &'static str {
         if self.info.simulated_noise { " <span class=\"tag\">simulated noise</span>" } else { "" }
     }

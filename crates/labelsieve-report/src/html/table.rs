@@ -1,4 +1,4 @@
-//! Tables: sortable where there are scripts, complete without.
+//! Tables: sortable with JavaScript, complete without it.
 
 use std::fmt::Write;
 
@@ -91,7 +91,7 @@ fn row_html(row: &TableRow, columns: &[TableColumn], best: &[Option<f64>]) -> St
                 let half = number.half_width.map_or(String::new(), |half| {
                     format!(" <small>±&nbsp;{}</small>", with_separators(half, decimals.max(1)))
                 });
-                // Alike in print is alike: what nobody can tell apart is highlighted together.
+                // Values that print the same are highlighted together.
                 let is_best =
                     !row.reference && best.is_some_and(|best| with_separators(best, decimals) == mean);
                 let value = number.mean;

@@ -1,9 +1,9 @@
-//! The frame of a plot: where it lies, its grid, its labels.
+//! The frame of a plot: its position, grid and labels.
 
 use super::scale::Scale;
 use super::{Anchor, Canvas, text};
 
-/// A rectangle for data; labels lie around it.
+/// A rectangle for data, surrounded by its labels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
     pub(crate) left: f64,
@@ -12,9 +12,9 @@ pub(crate) struct Panel {
     pub(crate) height: f64,
 }
 
-/// Room that an axis title takes below and beside the tick labels.
+/// Space for an axis title below or beside the tick labels.
 const TITLE_ROOM: f64 = 20.0;
-/// Room for the tick labels below a plot.
+/// Space for the tick labels below a plot.
 const TICK_ROOM: f64 = 20.0;
 
 impl Panel {
@@ -36,8 +36,8 @@ impl Panel {
         (self.bottom(), self.top)
     }
 
-    /// The rectangle that is left of a box when the axes have taken their room. Tick labels of the vertical axis are at
-    /// most `tick_width` wide; empty titles take no room.
+    /// What remains of a box inside its axes. Tick labels of the vertical axis are at most `tick_width` wide; empty
+    /// titles take no space.
     pub(crate) fn inside(
         (left, top): (f64, f64),
         (width, height): (f64, f64),

@@ -1,4 +1,4 @@
-//! Which sign stands for what.
+//! Legends.
 
 use super::{Anchor, Canvas, style, text};
 

@@ -16,7 +16,7 @@ pub(crate) struct Canvas {
     body: String,
 }
 
-/// Where a text lies relative to its point.
+/// Where a text is relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -76,7 +76,7 @@ impl Canvas {
         ));
     }
 
-    /// The sign of series `number` at a point: shapes differ, so that nobody depends on colours.
+    /// The marker of series `number` at a point: shapes differ, so that colour is not needed.
     pub(crate) fn marker(&mut self, number: usize, at: (f64, f64)) {
         let (x, y) = (short(at.0), short(at.1));
         let path = match number % 6 {
@@ -127,7 +127,7 @@ impl Drawing {
         )
     }
 
-    /// For a file of its own, with its heading inside.
+    /// For its own file, with its heading inside.
     pub(crate) fn standalone(&self, title: &str, description: &str) -> String {
         const HEAD: f64 = 30.0;
         let (w, h) = (short(self.width), short(self.height + HEAD));
@@ -146,11 +146,11 @@ impl Drawing {
     }
 }
 
-/// How a figure in a file of its own begins, which no other program writes.
+/// How a figure in its own file begins, by which it is recognised.
 pub(crate) const STANDALONE_START: &str =
     "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t d\" ";
 
-/// A coordinate with at most one decimal: a tenth of a pixel is finer than anybody sees.
+/// A coordinate with at most one decimal: a tenth of a pixel is fine enough.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0").unwrap_or(&text) {

@@ -78,7 +78,7 @@ impl Scale {
 
 /// A range that is not empty.
 fn widened(kind: AxisScale, (low, high): (f64, f64)) -> (f64, f64) {
-    // A range that is lost in rounding counts as empty too.
+    // A range that vanishes in rounding counts as empty too.
     if high - low > 1e-9 * high.abs().max(low.abs()) {
         return (low, high);
     }
@@ -97,7 +97,7 @@ fn nice_step(range: f64, count: usize) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Powers of ten; with twice and five times of them when there is room, every second or third of them when there is not.
+/// Powers of ten; also 2 and 5 times each when they fit, only every second or third when they do not.
 fn log_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
     let every = ((last - first + 1).max(1) as usize).div_ceil(count.max(1)) as i32;

@@ -1,7 +1,7 @@
 //! The one stylesheet of all figures. In the page its colours are CSS variables, which follow the theme; in a file of its
-//! own they are written out, for viewers that know no variables, once for light and once for dark.
+//! own they are written out, for viewers without support for variables, once for light and once for dark.
 
-/// Variable, light, dark. The series are Okabe and Ito's colours, which colour-blind people tell apart, made darker or
+/// Variable, light, dark. The series are Okabe and Ito's colours, which colour-blind people can distinguish, made darker or
 /// lighter for contrast with the paper.
 const COLOURS: [(&str, &str, &str); 13] = [
     ("--fig-paper", "#ffffff", "#16181d"),
@@ -19,7 +19,7 @@ const COLOURS: [(&str, &str, &str); 13] = [
     ("--fig-s7", "#2a93c4", "#8fd0f5"),
 ];
 
-/// Series with a colour of their own; more of them start over, told apart by marker and dashes.
+/// Series with a colour of their own; further ones start over and differ in marker and dashes.
 const N_SERIES: usize = 8;
 
 const RULES: &str = "
@@ -48,7 +48,7 @@ pub(crate) fn series(number: usize) -> String {
     format!("s{}", number % N_SERIES)
 }
 
-/// The dashes of series `number`: a second way to tell curves apart.
+/// The dashes of series `number`: a second way to distinguish curves.
 pub(crate) fn dashes(number: usize) -> &'static str {
     match number % 3 {
         0 => "",

@@ -8,12 +8,12 @@ pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(width_of_char).sum::<f64>() * TEXT_SIZE
 }
 
-/// The text, cut to a width with an ellipsis if need be.
-pub(crate) fn fit(text: &str, room: f64) -> String {
-    if width(text) <= room {
+/// The text, truncated to a width with an ellipsis if necessary.
+pub(crate) fn fit(text: &str, max_width: f64) -> String {
+    if width(text) <= max_width {
         return text.to_owned();
     }
-    let mut left = room - width("…");
+    let mut left = max_width - width("…");
     let kept: String = text
         .chars()
         .take_while(|&c| {
@@ -32,7 +32,7 @@ fn width_of_char(c: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | '—' => 0.95,
         'A'..='Z' => 0.72,
         '\u{2000}'..='\u{2bff}' => 0.65,   // dashes, the minus sign, arrows
-        c if (c as u32) >= 0x1100 => 1.05, // scripts whose signs are as wide as high
+        c if (c as u32) >= 0x1100 => 1.05, // scripts with square characters
         _ => 0.59,
     }
 }

@@ -48,11 +48,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The options of a command by name.
 struct Options<'py>(Bound<'py, PyDict>);
 
-/// Who is told of progress; see [`monitor::run`].
-type Told<'py> = Option<Bound<'py, PyAny>>;
+/// The callback of [`monitor::run`].
+type Callback<'py> = Option<Bound<'py, PyAny>>;
 
 impl<'py> Options<'py> {
-    /// An option, which Python always hands over.
+    /// The value of an option; `_jobs.py` gives all of them.
     fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
         let value = self.0.as_any().get_item(name)?;
         value.extract::<T>().map_err(|error| named(name, error.into()))
@@ -136,7 +136,11 @@ fn json(summary: &impl Serialize) -> PyResult<String> {
 }
 
 #[pyfunction]
-fn match_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told<'py>) -> PyResult<String> {
+fn match_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
     let leaks = match options.get::<Option<PathBuf>>("features")? {
         None => None,
@@ -185,7 +189,11 @@ fn text_format(name: &str) -> Option<TextFormat> {
 }
 
 #[pyfunction]
-fn embed_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told<'py>) -> PyResult<String> {
+fn embed_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
     let fitted: (Option<NonZeroUsize>, Option<PathBuf>) =
         (options.get("fit_pca")?, options.get("pca_output")?);
@@ -215,7 +223,11 @@ fn precision(name: &str) -> Option<Precision> {
 }
 
 #[pyfunction]
-fn clean_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told<'py>) -> PyResult<String> {
+fn clean_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
     let job = Clean {
         files: options.pools(options.get("candidates")?)?,
@@ -232,7 +244,7 @@ fn clean_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told
 fn estimate_clean_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
-    progress: Told<'py>,
+    progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
     let (files, method) = (options.pools(options.get("candidates")?)?, options.method()?);
@@ -240,7 +252,11 @@ fn estimate_clean_files<'py>(
 }
 
 #[pyfunction]
-fn train_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told<'py>) -> PyResult<String> {
+fn train_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
     let classifier = match options.get::<String>("classifier")?.as_str() {
         "prototype" => Classifier::Prototype,
@@ -268,7 +284,7 @@ fn train_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told
 fn finetune_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
-    progress: Told<'py>,
+    progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
     let base_sources: Vec<PathBuf> = options.get("base_images")?;
@@ -306,7 +322,11 @@ fn softmax(name: &str) -> Option<Softmax> {
 }
 
 #[pyfunction]
-fn predict_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: Told<'py>) -> PyResult<String> {
+fn predict_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
     let examples = match options.get::<Option<PathBuf>>("features")? {
         Some(features) => NewExamples::Features(options.table(features, None)?),
@@ -327,7 +347,7 @@ fn predict_files<'py>(py: Python<'py>, options: Bound<'py, PyDict>, progress: To
 fn evaluate_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
-    progress: Told<'py>,
+    progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
     let model = match options.get::<Option<PathBuf>>("model")? {

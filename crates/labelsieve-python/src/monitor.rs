@@ -1,8 +1,8 @@
 //! How a job of the pipeline is followed from Python: notes go to `logging`, warnings to `warnings`, progress to the
 //! user's callback.
 //!
-//! A job speaks on threads that are detached from the interpreter. What it says is queued and told by the thread that
-//! called it, between two glances.
+//! A job runs on threads that are detached from the interpreter. Its messages are queued, and passed on by the thread
+//! that called it at its regular checks.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -20,30 +20,29 @@ use crate::errors::job_error;
 use crate::wording::in_python;
 use crate::work::attended;
 
-/// The frame of the user, seen from here: behind the function that was called and the one in which all such meet.
+/// The frame of the user: its function of the package, and `_run`, which they all go through, are in between.
 const STACK_LEVEL: i32 = 3;
 
-/// Runs a job, told as `logging`, `warnings` and `progress` want it; the latter has `begin(unit)` for each stretch of work
-/// and is called with `(done, total)`.
+/// Runs a job. `progress.begin(unit)` is called for each stretch of work, then `progress(done, total)`.
 pub fn run<R: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     job: impl FnOnce(&dyn Monitor) -> labelsieve_pipeline::Result<R> + Send,
 ) -> PyResult<R> {
     let session = Session::default();
-    let mut told = Told::default();
+    let mut reported = Reported::default();
     let result = attended(
         py,
         &session.watch,
         &mut || {
-            session.messages.tell(py, Hints::MayFollow)?;
-            told.tell(&session.stretches, progress, Work::GoesOn)
+            session.messages.pass_on(py, Hints::MayFollow)?;
+            reported.report(&session.stretches, progress, Work::GoesOn)
         },
         || job(&session),
     )?;
-    session.messages.tell(py, Hints::AreThere)?;
+    session.messages.pass_on(py, Hints::AreThere)?;
     if result.is_ok() {
-        told.tell(&session.stretches, progress, Work::IsOver)?;
+        reported.report(&session.stretches, progress, Work::IsOver)?;
     }
     result.map_err(job_error)
 }
@@ -56,15 +55,15 @@ struct Session {
     stretches: Mutex<VecDeque<Arc<Stretch>>>,
 }
 
-/// What was said and is not yet told.
+/// Messages that are not yet passed on.
 #[derive(Clone, Default)]
 struct Messages(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Message>,
-    /// Whether the last message was left for another glance already.
-    left: bool,
+    /// Whether the last message has waited for a hint already.
+    has_waited: bool,
 }
 
 enum Message {
@@ -87,14 +86,14 @@ impl Messages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, message: Message) {
+    fn push(&self, message: Message) {
         let mut queue = self.queue();
         queue.waiting.push_back(message);
-        queue.left = false;
+        queue.has_waited = false;
     }
 
-    /// Adds a line to the last warning, if nothing was said since.
-    fn go_on(&self, line: &str) -> bool {
+    /// Adds a line to the last message, if that is a warning.
+    fn append(&self, line: &str) -> bool {
         let mut queue = self.queue();
         let last = queue.waiting.back_mut();
         let Some(Message::Warning(warning)) = last else { return false };
@@ -103,28 +102,28 @@ impl Messages {
         true
     }
 
-    /// Tells all that was said; a warning at the end waits for its hint until the next glance.
-    fn tell(&self, py: Python<'_>, hints: Hints) -> PyResult<()> {
+    /// Passes all messages on; a warning at the end waits for its hint until the next check.
+    fn pass_on(&self, py: Python<'_>, hints: Hints) -> PyResult<()> {
         loop {
             let mut queue = self.queue();
             let is_last = queue.waiting.len() == 1;
             if hints == Hints::MayFollow
                 && is_last
-                && !queue.left
+                && !queue.has_waited
                 && let Some(Message::Warning(_)) = queue.waiting.front()
             {
-                queue.left = true;
+                queue.has_waited = true;
                 return Ok(());
             }
             let Some(message) = queue.waiting.pop_front() else { return Ok(()) };
             drop(queue); // Python code may take its time
-            message.tell(py)?;
+            message.pass_on(py)?;
         }
     }
 }
 
 impl Message {
-    fn tell(&self, py: Python<'_>) -> PyResult<()> {
+    fn pass_on(&self, py: Python<'_>) -> PyResult<()> {
         let warn = |category: Bound<'_, PyAny>, text: &str| {
             let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
             PyErr::warn(py, &category, &text, STACK_LEVEL)
@@ -148,25 +147,25 @@ fn log(py: Python<'_>, level: &Bound<'_, pyo3::types::PyString>, line: &str) -> 
 
 impl Monitor for Session {
     fn detail(&self, line: &str) {
-        self.messages.say(Message::Detail(in_python(line)));
+        self.messages.push(Message::Detail(in_python(line)));
     }
 
     /// An indented line belongs to the warning before it.
     fn note(&self, line: &str) {
         let line = in_python(line);
-        if !(line.starts_with("  ") && self.messages.go_on(&line)) {
-            self.messages.say(Message::Note(line));
+        if !(line.starts_with("  ") && self.messages.append(&line)) {
+            self.messages.push(Message::Note(line));
         }
     }
 
     fn warning(&self, line: &str) {
-        self.messages.say(Message::Warning(in_python(line)));
+        self.messages.push(Message::Warning(in_python(line)));
     }
 
     fn hint(&self, line: &str) {
         let line = format!("hint: {}", in_python(line));
-        if !self.messages.go_on(&line) {
-            self.messages.say(Message::Note(line));
+        if !self.messages.append(&line) {
+            self.messages.push(Message::Note(line));
         }
     }
 
@@ -177,12 +176,12 @@ impl Monitor for Session {
         Progress::new(Gauge(stretch))
     }
 
-    /// Of unknown length: there is no total to tell.
+    /// Of unknown length: there is no total to report.
     fn counter(&self, unit: &'static str) -> Progress {
         self.progress(0, unit)
     }
 
-    /// An exception says itself that the work ended early; what is kept is found by the next run.
+    /// The exception tells the user that the work ended early; the next run finds what is kept.
     fn keep(&self, _kept: Kept) {}
 
     fn stdout(&self) -> Box<dyn Write + Send> {
@@ -195,11 +194,11 @@ impl Monitor for Session {
 
     fn warn_later(&self) -> Box<dyn Fn(&str) + Send + Sync> {
         let messages = self.messages.clone();
-        Box::new(move |text| messages.say(Message::OfDevice(text.to_owned())))
+        Box::new(move |text| messages.push(Message::OfDevice(text.to_owned())))
     }
 }
 
-/// Functions take files alone.
+/// The functions write to files only.
 struct NoStdout;
 
 impl Write for NoStdout {
@@ -247,16 +246,16 @@ enum Work {
     IsOver,
 }
 
-/// What the user's callback was told last.
+/// What was last reported to the user's callback.
 #[derive(Default)]
-struct Told {
+struct Reported {
     begun: bool,
     last: Option<(u64, u64)>,
 }
 
-impl Told {
-    /// Tells how far the stretches have come, one after the other.
-    fn tell(
+impl Reported {
+    /// Reports how far the stretches have come, one after the other.
+    fn report(
         &mut self,
         stretches: &Mutex<VecDeque<Arc<Stretch>>>,
         progress: Option<&Bound<'_, PyAny>>,
@@ -269,16 +268,16 @@ impl Told {
                 let Some(first) = stretches.front() else { return Ok(()) };
                 (first.clone(), stretches.len() == 1)
             };
-            self.tell_stretch(&stretch, progress, if is_last { work } else { Work::IsOver })?;
+            self.report_stretch(&stretch, progress, if is_last { work } else { Work::IsOver })?;
             if is_last {
                 return Ok(());
             }
-            *self = Told::default();
+            *self = Reported::default();
             stretches.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         }
     }
 
-    fn tell_stretch(&mut self, stretch: &Stretch, progress: &Bound<'_, PyAny>, work: Work) -> PyResult<()> {
+    fn report_stretch(&mut self, stretch: &Stretch, progress: &Bound<'_, PyAny>, work: Work) -> PyResult<()> {
         let total = stretch.total.load(Ordering::Relaxed);
         let done = match work {
             Work::GoesOn => stretch.done.load(Ordering::Relaxed).min(total),

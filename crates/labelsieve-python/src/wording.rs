@@ -1,15 +1,15 @@
-//! What the pipeline says in the words of the command line, said in those of Python.
+//! Messages of the pipeline name options and commands of the command line; here they name arguments and functions.
 
 use std::borrow::Cow;
 
 /// Commands that are functions here, with `_files` behind their names.
 const FUNCTIONS: [&str; 7] = ["match", "embed", "clean", "train", "finetune", "predict", "evaluate"];
 
-/// Options whose value may follow them in a message.
+/// Options whose values follow them in messages.
 const CHOICES: [&str; 2] = ["rule", "method"];
 
 /// The text with options as arguments and commands as functions: `--id-column` is called `id_column` here, and
-/// `labelsieve clean` `clean_files`. What else stands between backticks is a name or a command, and stays.
+/// `labelsieve clean` `clean_files`. Anything else between backticks stays as it is: names, or commands with options.
 pub fn in_python(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(i, part)| match i % 2 {
@@ -47,7 +47,7 @@ fn with_arguments(text: &str) -> Cow<'_, str> {
     if said.is_empty() { Cow::from(text) } else { Cow::from(said + rest) }
 }
 
-/// What an option is called here; `lambda` is a word of Python's own.
+/// The name of the argument for an option; `lambda` is a keyword of Python.
 fn argument(option: &str) -> String {
     match option {
         "lambda" => "lam".to_owned(),

@@ -37,8 +37,8 @@ impl Task {
     }
 }
 
-/// Does `work`, and calls `progress(done, total)` meanwhile. At the end all rows are done, also where the work counted
-/// less: a class that finds its graph ready, say.
+/// Does `work` and calls `progress(done, total)` meanwhile. At the end all rows are reported as done, even if the work
+/// counted fewer, e.g. because a graph was there already.
 pub fn run<R: Send>(
     py: Python<'_>,
     task: &Task,

@@ -594,9 +594,9 @@ def evaluate_files(
 def _run(
     job: Callable[[dict[str, Any], Optional[Stretches]], str], options: dict[str, Any], progress: Progress
 ) -> dict[str, Any]:
-    """Runs a job. Warnings of the compiled half name the line that called the function that called this."""
-    told = None if progress is None or progress is False else Stretches(progress)
-    summary: dict[str, Any] = json.loads(job(options, told))
+    """Runs a job. Its warnings are attributed to the caller of the public function, two frames up."""
+    stretches = None if progress is None or progress is False else Stretches(progress)
+    summary: dict[str, Any] = json.loads(job(options, stretches))
     return summary
 
 
@@ -617,7 +617,7 @@ def _columns(embedding: Optional[str], label: Optional[str], id: Optional[str]) 
 
 
 def _input(name: str, path: Path) -> Path:
-    """Not stdin, which nobody could interrupt."""
+    """Refuses stdin: Ctrl-C could not interrupt a blocking read."""
     if os.fspath(path) == "-":
         raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line reads stdin")
     return path

@@ -39,7 +39,7 @@ class Stretches:
 
 
 def _new_bar(unit: str = "rows") -> Callable[[int, int], object]:
-    """A bar where tqdm is installed; numpy is all that the package needs, so otherwise a line of text."""
+    """A bar if tqdm is installed, otherwise a line of text."""
     try:
         from tqdm.auto import tqdm
 

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
-use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::engine::{Cpu, Engine};
 use labelsieve::evaluation::{Interval, roc_auc};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity, others};
+use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity};
 use labelsieve::synthetic::{Noise, Recipe};
-use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve::{Method, NoisyPool};
 use labelsieve_pipeline::{Monitor, Result, table};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::drawn::Drawn;
 use crate::{COMMON, output};
 
 /// Run every method on generated pools with ground truth
@@ -91,16 +92,17 @@ impl Sanity {
             truths.push(class.truth);
         }
         let stream = Stream::new(self.seed);
-        let negatives: Vec<Features> =
-            (0..clean.len()).map(|c| others(&clean, c, stream.branch(c as u64))).collect();
-        let mut jobs = Vec::new();
-        for c in 0..clean.len() {
-            let problem = ClassProblem::new(&clean[c], &pools[c])?.with_others(&negatives[c])?;
-            jobs.push(Job { problem, seed: stream.bits(c as u64) });
-        }
         methods
             .iter()
             .map(|method| {
+                let draw =
+                    |c: usize| Drawn::new(method, &clean, c, stream.branch(c as u64), stream.bits(c as u64));
+                let drawn: Vec<Drawn> = (0..clean.len()).map(draw).collect();
+                let jobs = drawn
+                    .iter()
+                    .enumerate()
+                    .map(|(c, drawn)| drawn.job(&clean[c], &pools[c]))
+                    .collect::<labelsieve::Result<Vec<_>>>()?;
                 let relevance = Cpu.relevance(method, &jobs, &|_, _| ())?;
                 let scores = relevance.iter().zip(&truths).filter_map(|(r, truth)| roc_auc(r.noisy(), truth));
                 Ok((method.name(), Interval::of(&scores.collect::<Vec<_>>())))

@@ -71,6 +71,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(answer) => {
             let _ = answer.print(); // `--help` to nobody is no failure
+            if let Some(hint) = options::of_another_command(&answer, &command) {
+                Printer::new(Verbosity::Normal).hint(&hint);
+            }
             return answer.exit_code() as u8;
         }
     };

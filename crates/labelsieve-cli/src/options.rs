@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
@@ -69,6 +70,23 @@ impl<'a> Given<'a> {
         let long = argument.and_then(|argument| argument.get_long());
         format!("--{}", long.unwrap_or(field))
     }
+}
+
+/// For an option that the command does not have: which commands do.
+pub fn of_another_command(error: &clap::Error, all: &Command) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = option.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let has = |command: &&Command| command.get_arguments().any(|argument| argument.get_long() == Some(name));
+    let commands: Vec<String> = all
+        .get_subcommands()
+        .filter(has)
+        .map(|command| format!("`labelsieve {}`", command.get_name()))
+        .collect();
+    let (last, others) = commands.split_last()?;
+    Some(match others {
+        [] => format!("{last} takes {option}"),
+        others => format!("{} and {last} take {option}", others.join(", ")),
+    })
 }
 
 /// Which columns of a table can be named.

@@ -59,6 +59,7 @@ impl Printer {
     }
 
     /// The same for whoever writes lines.
+    #[cfg(feature = "bench")]
     pub fn lines(&self) -> impl Write {
         Lines
     }
@@ -159,8 +160,8 @@ impl Meter for Bar {
         self.0.set_length(n);
     }
 
-    fn set_message(&self, message: String) {
-        self.0.set_message(message);
+    fn set_message(&self, message: &str) {
+        self.0.set_message(message.to_owned());
     }
 
     fn reset_eta(&self) {
@@ -181,8 +182,10 @@ pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
 }
 
 /// Lines of a result, which continue after their reader has gone.
+#[cfg(feature = "bench")]
 struct Lines;
 
+#[cfg(feature = "bench")]
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match std::io::stdout().lock().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()) {

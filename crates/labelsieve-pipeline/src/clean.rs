@@ -235,7 +235,7 @@ fn write(
         n_candidates,
         mean_relevance: sum / n_candidates.max(1) as f64,
         copies,
-        n_left_out: pools.left_out.len(),
+        n_left_out: pools.left_out.n_candidates(),
         without_candidates: empty.map(|class| class.name.clone()).collect(),
     })
 }

@@ -13,7 +13,7 @@ pub fn open(device: Device, monitor: &dyn Monitor) -> Result<OpenDevice> {
 }
 
 /// For networks.
-pub fn open_networks(device: Device, monitor: &dyn Monitor) -> Result<OpenLearners> {
+pub fn open_learners(device: Device, monitor: &dyn Monitor) -> Result<OpenLearners> {
     let opened =
         labelsieve_cuda::open(device, monitor.warn_later())?.learners(ActivationPrecision::default())?;
     monitor.detail(&format!("working on {opened}"));

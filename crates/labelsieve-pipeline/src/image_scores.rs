@@ -11,7 +11,7 @@ use labelsieve_data::images::ImageSource;
 use labelsieve_vision::images::{Cause, DecodeLimits, OnDamage};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 
-use crate::device::open_networks;
+use crate::device::open_learners;
 use crate::error::Error;
 use crate::inputs::images::{check_damage, encoded, warn_of_bad_files};
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
@@ -60,7 +60,7 @@ impl ImageScorer {
         monitor: &dyn Monitor,
         mut visit: impl FnMut(ScoredImages) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let networks = open_networks(device, monitor)?;
+        let networks = open_learners(device, monitor)?;
         let mut learner = networks.learners().learner(&self.opened.network, &self.opened.snapshot)?;
         let preparation = Preparation {
             size: self.opened.metadata.image_size,

@@ -1,7 +1,9 @@
 //! How a front end follows work under way.
 
 use std::io::Write;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use labelsieve::Watch;
 
@@ -38,7 +40,7 @@ pub trait Meter: Send + Sync {
     /// So many there are, as far as is known by now.
     fn set_length(&self, n: u64);
     /// What is being worked on.
-    fn set_message(&self, message: String);
+    fn set_message(&self, message: &str);
     /// It starts here: units so far were done in an earlier run, and say nothing about the speed of this one.
     fn reset_eta(&self);
     /// The work is over.
@@ -47,9 +49,9 @@ pub trait Meter: Send + Sync {
 
 /// A shared [`Meter`], which ends with its last owner.
 #[derive(Clone)]
-pub struct Progress(std::sync::Arc<Ending>);
+pub struct Progress(Arc<Ending>);
 
-/// Ends a meter.
+/// Ends a meter when it goes.
 struct Ending(Box<dyn Meter>);
 
 impl Drop for Ending {
@@ -61,37 +63,15 @@ impl Drop for Ending {
 impl Progress {
     /// Shows work on this meter.
     pub fn new(meter: impl Meter + 'static) -> Progress {
-        Progress(std::sync::Arc::new(Ending(Box::new(meter))))
+        Progress(Arc::new(Ending(Box::new(meter))))
     }
+}
 
-    /// So many units more are done.
-    pub fn inc(&self, n: u64) {
-        self.0.0.inc(n);
-    }
+impl Deref for Progress {
+    type Target = dyn Meter;
 
-    /// So many are done in all.
-    pub fn set_position(&self, n: u64) {
-        self.0.0.set_position(n);
-    }
-
-    /// So many there are, as far as is known by now.
-    pub fn set_length(&self, n: u64) {
-        self.0.0.set_length(n);
-    }
-
-    /// What is being worked on.
-    pub fn set_message(&self, message: impl Into<String>) {
-        self.0.0.set_message(message.into());
-    }
-
-    /// Units so far were done in an earlier run.
-    pub fn reset_eta(&self) {
-        self.0.0.reset_eta();
-    }
-
-    /// The work is over.
-    pub fn finish(&self) {
-        self.0.0.finish();
+    fn deref(&self) -> &(dyn Meter + 'static) {
+        self.0.0.as_ref()
     }
 }
 
@@ -160,7 +140,7 @@ impl Meter for Unseen {
     fn inc(&self, _n: u64) {}
     fn set_position(&self, _n: u64) {}
     fn set_length(&self, _n: u64) {}
-    fn set_message(&self, _message: String) {}
+    fn set_message(&self, _message: &str) {}
     fn reset_eta(&self) {}
     fn finish(&self) {}
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::curve;
-use crate::device::open_networks;
+use crate::device::open_learners;
 use crate::error::{Error, Result};
 use crate::inputs::images::{ImageFiles, decode_all};
 use crate::monitor::Monitor;
@@ -93,7 +93,7 @@ impl Pretrain {
         let network = self.architecture.network(side, side, stem)?;
         let recipe = self.recipe(side);
         recipe.check()?;
-        let networks = open_networks(self.device, monitor)?;
+        let networks = open_learners(self.device, monitor)?;
         let (images, validation) = self.load(side, monitor)?;
         let examples = Examples::all(Arc::new(images));
         monitor.note(&format!(

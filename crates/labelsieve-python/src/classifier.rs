@@ -3,6 +3,7 @@
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::{Classifier, Features};
 use labelsieve_cuda::OpenDevice;
+use labelsieve_pipeline::inputs::copies::identical_rows;
 use numpy::{PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -10,9 +11,10 @@ use crate::arrays::{Rows, features, matrix};
 use crate::errors::{method_error, value_error};
 use crate::process::device as open_device;
 use crate::relevance::Labelled;
-use crate::work::{Tasks, run};
+use crate::work::{Task, run};
 
-/// One unit row of weights per class: prototypes, or with `cosine` (settings as JSON) a cosine classifier.
+/// One unit row of weights per class: prototypes, or with `cosine` (settings as JSON) a cosine classifier. Candidates that
+/// are clean examples of their own class count once, as clean.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the settings of one call, by keyword in Python")]
 pub fn train<'py>(
@@ -40,13 +42,21 @@ pub fn train<'py>(
             relevance.len()
         )));
     }
-    let tasks = Tasks::new(vec![all.len()]);
-    let weights = run(py, &tasks, progress.as_ref(), || {
+    let task = Task::new(all.len());
+    let weights = run(py, &task, progress.as_ref(), || {
         let parts: Vec<(Features, Features, Vec<f32>)> = classes
             .iter()
             .map(|class| {
-                let weights = class.noisy.iter().map(|&row| relevance[row]).collect();
-                (all.select(&class.clean), all.select(&class.noisy), weights)
+                let (clean, mut noisy) = (all.select(&class.clean), all.select(&class.noisy));
+                let mut weights: Vec<f32> = class.noisy.iter().map(|&row| relevance[row]).collect();
+                let copies = identical_rows(&clean, &noisy);
+                if !copies.is_empty() {
+                    let kept: Vec<usize> =
+                        (0..noisy.len()).filter(|row| copies.binary_search(row).is_err()).collect();
+                    noisy = noisy.select(&kept);
+                    weights = kept.iter().map(|&row| weights[row]).collect();
+                }
+                (clean, noisy, weights)
             })
             .collect();
         let weighted = parts
@@ -56,7 +66,7 @@ pub fn train<'py>(
         match (&settings, &*opened) {
             (None, opened) => opened.engine().prototypes(&weighted, all.dim(), Cosine::default().scale),
             (Some(cosine), OpenDevice::Cpu { .. }) => {
-                cosine.train_watched(&weighted, all.dim(), seed, tasks.watch(0))
+                cosine.train_watched(&weighted, all.dim(), seed, task.watch())
             }
             (Some(cosine), opened) => opened.engine().cosine(cosine, &weighted, all.dim(), seed),
         }
@@ -77,11 +87,11 @@ pub fn scores<'py>(py: Python<'py>, x: Rows<'py>, weights: Rows<'py>) -> PyResul
         return Err(value_error(format!("X has {dim} columns, but the classifier has {expected}")));
     }
     let numbers = x.as_slice()?;
-    let tasks = Tasks::new(vec![n]);
-    let values = run(py, &tasks, None, || {
+    let task = Task::new(n);
+    let values = run(py, &task, None, || {
         let mut values = Vec::with_capacity(n * k);
         for (b, block) in numbers.chunks(BLOCK * dim).enumerate() {
-            tasks.watch(0).check()?;
+            task.watch().check()?;
             let rows = Features::new(block.to_vec(), dim).map_err(|error| in_block(error, b * BLOCK))?;
             values.extend(classifier.scores(&rows).values);
         }

@@ -4,10 +4,14 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 
 use labelsieve_data::DataError;
+use labelsieve_pipeline::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyIsADirectoryError, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyPermissionError,
+    PyRuntimeError, PyValueError,
 };
+
+use crate::wording::in_python;
 
 /// Something is wrong with what the user gave.
 pub fn value_error(message: impl Display) -> PyErr {
@@ -33,13 +37,36 @@ pub fn device_error(error: labelsieve_cuda::Error) -> PyErr {
 
 /// What is wrong with a file; system errors keep their kind.
 pub fn data_error(error: DataError) -> PyErr {
-    let message = error.to_string();
+    of_data(&error, error.to_string())
+}
+
+fn of_data(error: &DataError, message: String) -> PyErr {
     let DataError::Io { cause, .. } = error else { return PyValueError::new_err(message) };
     match cause.kind() {
         ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
         ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
         ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
         _ => PyOSError::new_err(message),
+    }
+}
+
+/// A job of the pipeline that failed.
+pub fn job_error(error: Error) -> PyErr {
+    let message = in_python(&error.to_string());
+    match error.root() {
+        Error::Input { hint, .. } => value_error(format!("{message}\nhint: {}", in_python(hint))),
+        Error::Data(error) => of_data(error, message),
+        Error::Method(labelsieve::Error::Stopped) => PyKeyboardInterrupt::new_err(()),
+        Error::Method(labelsieve::Error::Engine(_))
+        | Error::Vision(labelsieve_vision::Error::Device(_) | labelsieve_vision::Error::Diverged { .. })
+        | Error::Stdout(_)
+        | Error::Internal(_)
+        | Error::During { .. } => PyRuntimeError::new_err(message),
+        Error::Device(labelsieve_cuda::Error::UnknownDevice(_) | labelsieve_cuda::Error::Method(_))
+        | Error::Method(_)
+        | Error::Vision(_)
+        | Error::Json(_) => value_error(message),
+        Error::Device(_) => PyRuntimeError::new_err(message),
     }
 }
 

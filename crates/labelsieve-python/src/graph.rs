@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Rows, features, matrix};
 use crate::errors::{method_error, value_error};
 use crate::process::device as open_device;
-use crate::work::{Tasks, run};
+use crate::work::{Task, run};
 
 /// N×k indices and similarities.
 type Lists<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray2<f32>>);
@@ -42,7 +42,7 @@ pub fn affinity<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Csr<'py>> {
     let found = search(py, &features(&x, "X")?, count, device, progress)?;
-    let affinity = run(py, &Tasks::new(Vec::new()), None, || Affinity::reciprocal(&found))?;
+    let affinity = run(py, &Task::new(0), None, || Affinity::reciprocal(&found))?;
     let mut offsets = vec![0i64];
     let (mut columns, mut values) = (Vec::with_capacity(affinity.n_entries()), Vec::new());
     for i in 0..affinity.len() {
@@ -65,9 +65,9 @@ fn search(
         return Err(value_error("k: expected a positive integer, found 0"));
     }
     let opened = open_device(py, device)?;
-    let tasks = Tasks::new(vec![features.len()]);
-    run(py, &tasks, progress.as_ref(), || match &*opened {
-        OpenDevice::Cpu { .. } => Neighbours::exact_watched(features, count, tasks.watch(0)),
+    let task = Task::new(features.len());
+    run(py, &task, progress.as_ref(), || match &*opened {
+        OpenDevice::Cpu { .. } => Neighbours::exact_watched(features, count, task.watch()),
         OpenDevice::Cuda(gpu) => Ok(gpu.neighbours(features, count)?),
         OpenDevice::Found(gpu) => gpu.neighbours(features, count),
     })?

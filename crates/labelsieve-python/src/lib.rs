@@ -9,11 +9,14 @@ mod classifier;
 mod errors;
 mod files;
 mod graph;
+mod jobs;
 mod matching;
+mod monitor;
 mod process;
 mod relevance;
 mod report;
 mod synthetic;
+mod wording;
 mod work;
 
 use std::ffi::OsString;
@@ -47,5 +50,6 @@ fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(matching::read_class_file, module)?)?;
     module.add_function(wrap_pyfunction!(synthetic::synthetic, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    jobs::register(module)?;
     files::register(module)
 }

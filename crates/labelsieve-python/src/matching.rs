@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::errors::{data_error, method_error, value_error};
-use crate::work::{Tasks, run};
+use crate::work::{Task, run};
 
 /// Id, display name, names, names that exclude.
 type ClassTuple = (String, String, Vec<String>, Vec<String>);
@@ -42,9 +42,9 @@ pub fn find_names<'py>(
     let entry = |(id, display_name, names, exclude)| ClassEntry { id, display_name, names, exclude };
     let classes = ClassList::new(classes.into_iter().map(entry).collect()).map_err(method_error)?;
     let matcher = Matcher::new(&classes, rule).map_err(method_error)?;
-    let tasks = Tasks::new(vec![rows.len()]);
-    let watch = tasks.watch(0);
-    let blocks = run(py, &tasks, progress.as_ref(), || {
+    let task = Task::new(rows.len());
+    let watch = task.watch();
+    let blocks = run(py, &task, progress.as_ref(), || {
         let search = |block: &[Vec<(usize, String)>]| -> labelsieve::Result<Vec<(usize, FoundClass)>> {
             watch.check()?;
             let (mut searcher, mut found) = (matcher.searcher(), Vec::new());

@@ -1,21 +1,20 @@
 //! The relevance of candidates: of one class, or of all classes of a labelled matrix.
 
-use labelsieve::engine::{Engine, Job};
-use labelsieve::graph::closest_clean;
-use labelsieve::random::Stream;
-use labelsieve::relevance::{MOST_OTHERS, others as negatives};
-use labelsieve::schedule::batches;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
+use std::sync::{Mutex, PoisonError};
+
+use labelsieve::engine::Job;
+use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_pipeline::scoring::{Scored, Scoring};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, features};
-use crate::errors::{method_error, value_error};
+use crate::errors::{job_error, method_error, value_error};
 use crate::process::device as open_device;
-use crate::work::{Tasks, run};
+use crate::work::{Task, run};
 
 /// Relevance and numbers of reciprocal neighbours, one per candidate.
-type Scored<'py> = (Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<u32>>>);
+type OneClass<'py> = (Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<u32>>>);
 
 /// One class: the relevance of `noisy` by a method given as JSON.
 #[pyfunction]
@@ -29,20 +28,20 @@ pub fn relevance<'py>(
     seed: u64,
     device: &str,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<Scored<'py>> {
+) -> PyResult<OneClass<'py>> {
     let method = parse_method(method)?;
     let opened = open_device(py, device)?;
     let clean = features(&clean, "clean")?;
     let others = others.map(|others| features(&others, "others")).transpose()?;
     let pool = NoisyPool::new(features(&noisy, "noisy")?);
-    let tasks = Tasks::new(vec![rows_to_do(&method, clean.len(), pool.features().len())]);
-    let mut problem = ClassProblem::new(&clean, &pool).map_err(method_error)?.watched(tasks.watch(0));
+    let task = Task::new(rows_to_do(&method, clean.len(), pool.features().len()));
+    let mut problem = ClassProblem::new(&clean, &pool).map_err(method_error)?.watched(task.watch());
     if let Some(others) = &others {
         problem = problem.with_others(others).map_err(method_error)?;
     }
     let job = Job { problem, seed };
     let mut scored =
-        run(py, &tasks, progress.as_ref(), || opened.engine().relevance(&method, &[job], &|_, _| ()))?
+        run(py, &task, progress.as_ref(), || opened.engine().relevance(&method, &[job], &|_, _| ()))?
             .map_err(method_error)?;
     let scored = scored.pop().expect("one job, one result");
     let counts = scored.reciprocal_neighbours().map(|counts| PyArray1::from_slice(py, counts));
@@ -93,12 +92,14 @@ impl Labelled<'_> {
     }
 }
 
-/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN).
+/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The last says which
+/// candidates are clean examples of their own class.
 type Cleaned<'py> = (
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<bool>>,
 );
 
 /// All classes of a matrix: relevance, most similar clean row, its similarity, number of reciprocal neighbours.
@@ -116,79 +117,73 @@ pub fn clean<'py>(
     let opened = open_device(py, device)?;
     let all = features(&x, "X")?;
     let classes = labels.rows(all.len())?;
-    let totals =
-        classes.iter().map(|class| rows_to_do(&method, class.clean.len(), class.noisy.len())).collect();
-    let tasks = Tasks::new(totals);
-    let work = || score_classes(opened.engine(), &method, &all, &labels.names, &classes, seed, &tasks);
-    let scored = run(py, &tasks, progress.as_ref(), work)?.map_err(method_error)?;
-
-    let n = all.len();
-    let (mut relevance, mut best) = (vec![1f32; n], vec![-1i64; n]);
-    let (mut similarity, mut reciprocal) = (vec![f32::NAN; n], vec![-1i64; n]);
-    for (class, scored) in classes.iter().zip(&scored) {
-        let (found, closest) = scored;
-        for (i, &row) in class.noisy.iter().enumerate() {
-            relevance[row] = found.noisy()[i];
-            best[row] = class.clean[closest[i].0] as i64;
-            similarity[row] = closest[i].1;
-            reciprocal[row] = found.reciprocal_neighbours().map_or(-1, |counts| i64::from(counts[i]));
-        }
-    }
+    let to_do = classes.iter().map(|class| rows_to_do(&method, class.clean.len(), class.noisy.len()));
+    let task = Task::new(to_do.sum());
+    let names: Vec<&str> = labels.names.iter().map(String::as_str).collect();
+    let pool_sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len()).collect();
+    let found = Mutex::new(Found::new(all.len()));
+    run(py, &task, progress.as_ref(), || {
+        let clean: Vec<Features> = classes.iter().map(|class| all.select(&class.clean)).collect();
+        let (engine, clean, pool_sizes) = (opened.engine(), clean.as_slice(), pool_sizes.as_slice());
+        let scoring = Scoring { method: &method, engine, seed, names: &names, clean, pool_sizes };
+        let load = |class: usize| Ok(all.select(&classes[class].noisy));
+        let every: Vec<usize> = (0..classes.len()).collect();
+        scoring.run(&every, &load, task.watch(), &|class, scored| {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.add(&all, &classes[class], &scored);
+            Ok(())
+        })
+    })?
+    .map_err(job_error)?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((
-        PyArray1::from_vec(py, relevance),
-        PyArray1::from_vec(py, best),
-        PyArray1::from_vec(py, similarity),
-        PyArray1::from_vec(py, reciprocal),
+        PyArray1::from_vec(py, found.relevance),
+        PyArray1::from_vec(py, found.best),
+        PyArray1::from_vec(py, found.similarity),
+        PyArray1::from_vec(py, found.reciprocal),
+        PyArray1::from_vec(py, found.is_copy),
     ))
 }
 
-/// The relevance of a class's candidates, and the closest clean example of each with its similarity.
-type ScoredClass = (Relevance, Vec<(usize, f32)>);
+/// What [`clean`] returns, while it is filled.
+struct Found {
+    relevance: Vec<f32>,
+    best: Vec<i64>,
+    similarity: Vec<f32>,
+    reciprocal: Vec<i64>,
+    is_copy: Vec<bool>,
+}
 
-/// Scores all classes, a batch of them in memory at a time.
-fn score_classes(
-    engine: &dyn Engine,
-    method: &Method,
-    all: &Features,
-    names: &[String],
-    classes: &[ClassRows],
-    seed: u64,
-    tasks: &Tasks,
-) -> labelsieve::Result<Vec<ScoredClass>> {
-    let clean: Vec<Features> = classes.iter().map(|class| all.select(&class.clean)).collect();
-    let n_clean: usize = clean.iter().map(Features::len).sum();
-    let n_others = |class: &ClassRows| match method {
-        Method::Linear(_) => (n_clean - class.clean.len()).min(MOST_OTHERS),
-        _ => 0,
-    };
-    let sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len() + n_others(class)).collect();
-    let mut scored: Vec<Option<ScoredClass>> = vec![None; classes.len()];
-    for batch in batches(&sizes, all.dim()) {
-        let input = |&c: &usize| {
-            // As the command line: a class's stream depends on the seed and its name alone.
-            let stream = Stream::new(seed).named(&names[c]);
-            let others = match method {
-                Method::Linear(_) => negatives(&clean, c, stream.branch(1)),
-                _ => Features::empty(all.dim()),
-            };
-            (NoisyPool::new(all.select(&classes[c].noisy)), others, stream.bits(0))
-        };
-        let inputs: Vec<(NoisyPool, Features, u64)> = batch.iter().map(input).collect();
-        let jobs = batch
-            .iter()
-            .zip(&inputs)
-            .map(|(&c, (pool, others, seed))| {
-                let problem = ClassProblem::new(&clean[c], pool)?.with_others(others)?;
-                Ok(Job { problem: problem.watched(tasks.watch(c)), seed: *seed })
-            })
-            .collect::<labelsieve::Result<Vec<Job>>>()?;
-        let relevance = engine.relevance(method, &jobs, &|_, _| ())?;
-        for ((&c, job), relevance) in batch.iter().zip(&jobs).zip(relevance) {
-            let closest = closest_clean(job.problem.clean, job.problem.noisy.features());
-            scored[c] = Some((relevance, closest));
+impl Found {
+    /// As if all were clean.
+    fn new(n: usize) -> Found {
+        Found {
+            relevance: vec![1.0; n],
+            best: vec![-1; n],
+            similarity: vec![f32::NAN; n],
+            reciprocal: vec![-1; n],
+            is_copy: vec![false; n],
         }
     }
-    Ok(scored.into_iter().map(|scored| scored.expect("every class is in a batch")).collect())
+
+    /// A class. Copies of its clean examples took no part: they keep the relevance of a clean example, and the reason is
+    /// which one.
+    fn add(&mut self, all: &Features, class: &ClassRows, scored: &Scored) {
+        for (i, place) in scored.kept().enumerate() {
+            let (row, (closest, similarity)) = (class.noisy[place], scored.closest[i]);
+            self.relevance[row] = scored.relevance[i];
+            self.best[row] = class.clean[closest] as i64;
+            self.similarity[row] = similarity;
+            self.reciprocal[row] = scored.reciprocal.as_ref().map_or(-1, |counts| i64::from(counts[i]));
+        }
+        for &place in &scored.copies {
+            let row = class.noisy[place];
+            let original = class.clean.iter().find(|&&clean| all.row(clean) == all.row(row));
+            self.best[row] = original.map_or(-1, |&clean| clean as i64);
+            self.similarity[row] = 1.0;
+            self.is_copy[row] = true;
+        }
+    }
 }
 
 /// The paper's λ for this number of clean examples.
@@ -197,10 +192,11 @@ pub fn paper_lambda(n_clean: usize) -> f32 {
     labelsieve::relevance::paper_lambda(n_clean)
 }
 
-fn parse_method(json: &str) -> PyResult<Method> {
+/// A method from JSON; bad settings are refused before any work.
+pub fn parse_method(json: &str) -> PyResult<Method> {
     let method: Method =
         serde_json::from_str(json).map_err(|error| value_error(format!("method: {error}")))?;
-    method.build().map_err(method_error)?; // refuses bad settings before any work
+    method.build().map_err(method_error)?;
     Ok(method)
 }
 

@@ -7,7 +7,7 @@ use labelsieve_report::Report;
 use pyo3::prelude::*;
 
 use crate::errors::data_error;
-use crate::work::{Tasks, run};
+use crate::work::{Task, run};
 
 /// Counts by name, and the pictures that could not be read: the example and the reason.
 type Summary = (Vec<(&'static str, usize)>, Vec<(String, String)>);
@@ -39,7 +39,7 @@ pub fn report(
         }
         report.with_candidates_per_class(per_class).write(&output, &mut |_| ())
     };
-    let summary = run(py, &Tasks::new(Vec::new()), None, write)?.map_err(data_error)?;
+    let summary = run(py, &Task::new(0), None, write)?.map_err(data_error)?;
     let counts = vec![
         ("tables", summary.tables),
         ("figures", summary.figures),

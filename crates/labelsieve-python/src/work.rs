@@ -14,49 +14,63 @@ use crate::process;
 /// How often the interpreter is asked for signals, and the user's callback called.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Work that can be followed and stopped: one watch and one number of rows for each of its parts.
-pub struct Tasks {
-    watches: Vec<Watch>,
-    totals: Vec<usize>,
+/// Work on rows that can be followed and stopped.
+pub struct Task {
+    watch: Watch,
+    total: usize,
 }
 
-impl Tasks {
-    /// Parts with their numbers of rows.
-    pub fn new(totals: Vec<usize>) -> Tasks {
-        Tasks { watches: totals.iter().map(|_| Watch::new()).collect(), totals }
+impl Task {
+    /// Work on this number of rows; 0 if it does not count them.
+    pub fn new(total: usize) -> Task {
+        Task { watch: Watch::new(), total }
     }
 
-    /// The watch of one part.
-    pub fn watch(&self, part: usize) -> &Watch {
-        &self.watches[part]
+    /// The watch that follows and stops it.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
-    fn total(&self) -> usize {
-        self.totals.iter().sum()
-    }
-
-    /// Rows done, never more than announced: a part that finds its graph ready, say, counts less.
+    /// Rows done, never more than announced.
     fn done(&self) -> usize {
-        self.watches.iter().zip(&self.totals).map(|(watch, &total)| watch.done().min(total)).sum()
+        self.watch.done().min(self.total)
     }
+}
 
-    fn stop(&self) {
-        self.watches.iter().for_each(Watch::stop);
-    }
+/// Does `work` and calls `progress(done, total)` meanwhile. At the end all rows are reported as done, even if the work
+/// counted fewer, e.g. because a graph was there already.
+pub fn run<R: Send>(
+    py: Python<'_>,
+    task: &Task,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let progress = progress.filter(|_| task.total > 0);
+    let mut reported = None;
+    let mut report = |done: usize| match progress {
+        Some(progress) if reported != Some(done) => {
+            progress.call1((done, task.total))?;
+            reported = Some(done);
+            Ok(())
+        }
+        _ => Ok(()),
+    };
+    let result = attended(py, &task.watch, &mut || report(task.done()), work)?;
+    report(task.total)?;
+    Ok(result)
 }
 
 /// Does `work` with this process's threads, detached from the interpreter, with regular checks: a signal (Ctrl-C)
-/// or an exception of `progress(done, total)` stops the tasks and is raised once they have ended.
-pub fn run<R: Send>(
+/// or an exception of `check` stops the work by its watch and is raised once it has ended.
+pub fn attended<R: Send>(
     py: Python<'_>,
-    tasks: &Tasks,
-    progress: Option<&Bound<'_, PyAny>>,
+    watch: &Watch,
+    check: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
     let pool = process::pool(py)?;
     let mut exception = None;
-    let mut reported = None;
     let (sender, mut receiver) = channel();
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -70,9 +84,8 @@ pub fn run<R: Send>(
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the thread always sends"),
                 Err(RecvTimeoutError::Timeout) if exception.is_some() => (), // it is on its way out
                 Err(RecvTimeoutError::Timeout) => {
-                    let seen = py.check_signals().and_then(|()| report(tasks, progress, &mut reported));
-                    if let Err(raised) = seen {
-                        tasks.stop();
+                    if let Err(raised) = py.check_signals().and_then(|()| check()) {
+                        watch.stop();
                         exception = Some(raised);
                     }
                 }
@@ -84,19 +97,5 @@ pub fn run<R: Send>(
     }
     let result = result.map_err(internal_error)?;
     process::warn_of_notices(py)?;
-    if let Some(progress) = progress.filter(|_| tasks.total() > 0 && reported != Some(tasks.total())) {
-        progress.call1((tasks.total(), tasks.total()))?;
-    }
     Ok(result)
-}
-
-/// Calls `progress` when something has changed.
-fn report(tasks: &Tasks, progress: Option<&Bound<'_, PyAny>>, reported: &mut Option<usize>) -> PyResult<()> {
-    let Some(progress) = progress else { return Ok(()) };
-    let done = tasks.done();
-    if *reported != Some(done) && tasks.total() > 0 {
-        progress.call1((done, tasks.total()))?;
-        *reported = Some(done);
-    }
-    Ok(())
 }

@@ -75,6 +75,37 @@ def test_the_command_line_gives_the_same_numbers(sample, tmp_path):
         assert ours.relevance_[row] == theirs[str(sample.y[row]), str(position)]
 
 
+def test_copies_of_clean_examples_count_once(sample):
+    first = int(np.flatnonzero(sample.is_clean)[1])  # the second of its class
+    rows = np.concatenate([np.arange(len(sample.y)), [first, first]])
+    X, y = np.array(sample.X[rows]), sample.y[rows]
+    X[-1] *= 2  # of the same direction
+    is_clean = np.append(sample.is_clean, [False, False])
+    alone = PrototypeClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
+    with pytest.warns(UserWarning, match="^2 candidates are clean examples of the same class, by identical features, and counted once$") as seen:
+        fitted = PrototypeClassifier().fit(X, y, is_clean=is_clean)
+    assert [warning.filename for warning in seen] == [__file__]
+    for name in ("relevance_", "best_clean_", "best_clean_similarity_", "reciprocal_neighbours_"):
+        np.testing.assert_array_equal(getattr(fitted, name)[:-2], getattr(alone, name))
+    assert (fitted.relevance_[-2:] == 1).all() and (fitted.best_clean_[-2:] == first).all()
+    assert (fitted.best_clean_similarity_[-2:] == 1).all() and (fitted.reciprocal_neighbours_[-2:] == -1).all()
+    assert (fitted.sample_weight_[-2:] == 0).all() and fitted.sample_weight_.mean() == pytest.approx(1)
+    np.testing.assert_array_equal(fitted.coef_, alone.coef_)
+    given = PrototypeClassifier().fit(X, y, is_clean=is_clean, relevance=fitted.relevance_)
+    np.testing.assert_array_equal(given.coef_, alone.coef_)
+    with pytest.warns(UserWarning, match="^1 candidate is a clean example of the same class") as seen:
+        Cleaner("beta").fit(X[:-1], y[:-1], is_clean=is_clean[:-1])
+    assert [warning.filename for warning in seen] == [__file__]
+
+
+def test_copies_under_another_class_are_candidates_like_any_other(sample, recwarn):
+    first = int(np.flatnonzero(sample.is_clean)[0])
+    other = next(name for name in sample.y if name != sample.y[first])
+    X, y = np.append(sample.X, sample.X[[first]], axis=0), np.append(sample.y, other)
+    fitted = Cleaner().fit(X, y, is_clean=np.append(sample.is_clean, False))
+    assert fitted.relevance_[-1] < 1 and fitted.sample_weight_[-1] > 0 and not recwarn.list
+
+
 def test_prototypes_are_weighted_means(sample):
     fitted = PrototypeClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
     for c in fitted.classes_:

@@ -34,8 +34,8 @@ def test_every_public_function_has_an_example_or_reads_a_file():
         for name in labelsieve.__all__
         if callable(getattr(labelsieve, name)) and ">>>" not in (getattr(labelsieve, name).__doc__ or "")
     ]
-    assert without == ["CleanlabInputs", "DemoData", "Examples", "Method", "Run", "SavedClassifier", "get_num_threads",
-                       "read_candidates", "read_features", "read_run", "read_truth", "write_relevance"]
+    assert without == ["CleanlabInputs", "DemoData", "Examples", "Method", "Run", "SavedClassifier", "embed_files",
+                       "finetune_files", "get_num_threads", "read_candidates", "read_features", "read_run", "read_truth", "write_relevance"]
 
 
 def test_types_hold_and_stubs_fit_the_compiled_module(tmp_path):
@@ -64,6 +64,12 @@ def test_the_command_line_is_installed():
     assert failing.returncode == 1 and failing.stderr.startswith("error: ") and "hint:" in failing.stderr
     module = subprocess.run([sys.executable, "-m", "labelsieve", "--help"], capture_output=True, text=True, check=True)
     assert "clean" in module.stdout
+
+
+def test_the_wheel_leaves_benchmarks_out_and_says_so():
+    asked = subprocess.run([script(), "bench", "paper", "x"], capture_output=True, text=True)
+    assert asked.returncode == 1 and asked.stdout == ""
+    assert asked.stderr.startswith("error: this build of labelsieve has no benchmarks\nhint: the wheel leaves them out")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")

@@ -5,7 +5,22 @@
 //! ```
 //!
 //! Only the first step is cubic, and it walks over the matrix once per column: a covariance of 2048×2048 takes seconds.
-//! Every sum has a fixed order, so the result does not depend on the number of threads.
+//! Every sum has a fixed order, so the result depends neither on the number of threads nor on the vector instructions.
+//!
+//! Why not a library? Measured on two cores with some other work on them (release, `faer` 0.24 with `std` and `linalg` on one
+//! thread, `nalgebra` 0.34 with `std`; residuals of all three are below 10⁻¹⁴ of the largest eigenvalue):
+//!
+//! | | this file | `faer` | `nalgebra` |
+//! |---|---|---|---|
+//! | 64 eigenvectors of 256×256 | 22 ms | 7 ms | 15 ms |
+//! | 256 of 512×512 | 0.24 s | 0.03 s | 0.11 s |
+//! | 256 of 2048×2048 | 3.1 s | 1.9 s | 8.5 s |
+//! | crates added to the workspace | 0 | 23 | 6 |
+//! | CPU time added to a first build | 0 | 124 s | 30 s |
+//!
+//! A PCA is fitted once per network, after an embedding that takes minutes. `faer` would save a second or two there and cost
+//! two minutes of compiling in every checkout; it also chooses its instructions itself, so its last bits may differ between
+//! machines. `nalgebra` is cheap to build, but the slowest where the time counts.
 
 use labelsieve::random::Stream;
 use rayon::prelude::*;

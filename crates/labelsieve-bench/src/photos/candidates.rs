@@ -7,7 +7,7 @@ use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, TextEncodi
 use labelsieve_data::{DataError, TruthRow, TruthWriter, read_truth};
 use labelsieve_pipeline::{Error, Monitor, Result};
 
-use super::config::{CandidateSource, rule_name};
+use super::config::CandidateSource;
 use super::photo_set::PhotoSet;
 
 /// The candidates of every novel class, by one rule.
@@ -162,7 +162,7 @@ fn from_titles(rule: MatchRule, photos: &PhotoSet, monitor: &dyn Monitor) -> Res
         .map(|(class, _)| class.display.as_str())
         .collect();
     if !empty.is_empty() {
-        monitor.note(&format!("rule {}: no candidates for {}", rule_name(rule), empty.join(", ")));
+        monitor.note(&format!("rule {rule}: no candidates for {}", empty.join(", ")));
     }
-    Ok(CandidateSet { name: rule_name(rule).to_owned(), pools })
+    Ok(CandidateSet { name: rule.to_string(), pools })
 }

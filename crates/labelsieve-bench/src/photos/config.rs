@@ -242,16 +242,6 @@ impl Config {
     }
 }
 
-/// A rule as it is written in configurations and tables.
-pub fn rule_name(rule: MatchRule) -> &'static str {
-    match rule {
-        MatchRule::Phrase => "phrase",
-        MatchRule::Plural => "plural",
-        MatchRule::AnyWord => "any-word",
-        MatchRule::Substring => "substring",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

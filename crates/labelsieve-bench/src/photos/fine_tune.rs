@@ -171,7 +171,7 @@ impl FineTuning<'_> {
         let images = (recipe.epochs * recipe.batches(examples.rows.len()) * recipe.batch) as u64;
         let progress = monitor.progress(images, "images");
         let Session { half, k, episode, learns, .. } = session;
-        progress.set_message(format!(
+        progress.set_message(&format!(
             "{}, {}, k = {k}, episode {}",
             half.title(),
             learns.row_name(),

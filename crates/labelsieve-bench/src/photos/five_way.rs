@@ -3,8 +3,8 @@
 use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy, alternate_halves};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity, others};
-use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
+use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_data::{ResultTable, TableColumn, TableRow};
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result};
@@ -16,6 +16,7 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{Collected, Photos, measure};
+use crate::drawn::Drawn;
 use crate::protocol::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 
 /// Trials that λ is chosen on.
@@ -245,7 +246,7 @@ impl Trials<'_> {
         monitor: &dyn Monitor,
     ) -> Result<Vec<Vec<f64>>> {
         let progress = monitor.progress(n as u64, "trials");
-        progress.set_message(format!("{}, {}, k = {}", self.half.title(), group.name, self.rule.shots));
+        progress.set_message(&format!("{}, {}, k = {}", self.half.title(), group.name, self.rule.shots));
         let mut all = vec![Vec::with_capacity(n); group.learners.len()];
         for block in 0..n.div_ceil(BLOCK) {
             let trials: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
@@ -348,9 +349,9 @@ impl Trials<'_> {
             Source::Oracle => pool.truth().iter().map(|&relevant| f32::from(u8::from(relevant))).collect(),
             Source::Scored(method) => {
                 let stream = stream.branch(3).branch(class as u64);
-                let negatives = others(clean, way, stream);
-                let problem = ClassProblem::new(&clean[way], pool.get())?.with_others(&negatives)?;
-                method.build()?.relevance(&problem, stream.bits(0))?.noisy().to_vec()
+                let drawn = Drawn::new(method, clean, way, stream, stream.bits(0));
+                let job = drawn.job(&clean[way], pool.get())?;
+                method.build()?.relevance(&job.problem, job.seed)?.noisy().to_vec()
             }
         })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use labelsieve::evaluation::alternate_halves;
 use labelsieve_data::RunDirectory;
-use labelsieve_pipeline::device::open_networks;
+use labelsieve_pipeline::device::open_learners;
 use labelsieve_pipeline::inputs::network::{Wanted, open_network};
 use labelsieve_pipeline::table::percent;
 use labelsieve_pipeline::{Monitor, Result};
@@ -79,7 +79,7 @@ impl Photos {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let opened = open_network(network, Wanted::Features, None)?;
-        let device = open_networks(self.device, monitor)?;
+        let device = open_learners(self.device, monitor)?;
         monitor.note(&format!("fine-tuning on {device}"));
         let fine_tuning = FineTuning { device: &device, opened: &opened, pictures };
         let episodes = self.fine_tune.min(run.grid.episodes);

@@ -26,8 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use labelsieve_cuda::Device;
-use labelsieve_cuda::OpenDevice;
+use labelsieve_cuda::{Device, OpenDevice};
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;

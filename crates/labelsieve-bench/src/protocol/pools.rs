@@ -5,7 +5,7 @@ use labelsieve::schedule::map_classes;
 use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_pipeline::Result;
 
-use super::{Setting, Source, Task};
+use super::{Grid, Setting, Source, Task};
 
 /// The pools of a batch of classes. Episodes whose clean examples are among the candidates have pools of their own.
 pub(super) struct Pools {
@@ -111,22 +111,14 @@ fn spread(relevance: Vec<f32>, removed: &[usize], n: usize) -> Vec<f32> {
     (0..n).map(weight).collect()
 }
 
-/// Classes to be in memory together: up to half a gibibyte of features, or a single larger class.
-pub(super) fn batches<'a>(classes: &'a [usize], sizes: &[usize], dim: usize) -> Vec<&'a [usize]> {
-    const MOST_BYTES: usize = 512 << 20;
-    let bytes = |class: usize| sizes[class] * dim * size_of::<f32>();
-    let mut batches = Vec::new();
-    let mut start = 0;
-    while start < classes.len() {
-        let (mut end, mut held) = (start + 1, bytes(classes[start]));
-        while end < classes.len() && held + bytes(classes[end]) <= MOST_BYTES {
-            held += bytes(classes[end]);
-            end += 1;
-        }
-        batches.push(&classes[start..end]);
-        start = end;
-    }
-    batches
+/// The rows that each of these classes needs in memory: its candidates, once more for every episode with a pool of its own.
+/// More shots only add clean examples, so the most shots tell which episodes these are.
+pub(super) fn rows_held(task: &dyn Task, classes: &[usize], grid: &Grid) -> Vec<usize> {
+    let most = grid.shots.iter().copied().max().unwrap_or(0);
+    let sizes = task.pool_sizes();
+    let n_own =
+        |class: usize| (0..grid.episodes).filter(|&e| !task.removed(class, e, most).is_empty()).count();
+    classes.iter().map(|&class| sizes[class] * (1 + n_own(class))).collect()
 }
 
 #[cfg(test)]

@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
-use labelsieve::engine::{Engine, Job};
+use labelsieve::engine::Engine;
 use labelsieve::evaluation::{BaseTest, TestSets};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{MOST_OTHERS, others};
-use labelsieve::{ClassProblem, Features, Method};
+use labelsieve::relevance::MOST_OTHERS;
+use labelsieve::schedule::batches;
+use labelsieve::{Features, Method};
 use labelsieve_data::{Journal, JournalRecord};
 use labelsieve_pipeline::{Context, Monitor, Result};
 
 use super::cells::setting_key;
 use super::journal_numbers::{bytes, floats};
-use super::pools::{Pools, batches};
+use super::pools::{Pools, rows_held};
 use super::{CellResult, Cells, Clock, Setting, Source, Task, oracle_weights};
+use crate::drawn::Drawn;
 
 /// What is measured: shots × episodes.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ impl Run<'_> {
                 distinct.push(setting.clone());
             }
         }
-        self.clean_pools(task, &distinct, &clean, monitor)?;
+        self.score_pools(task, &distinct, &clean, monitor)?;
         let tests = self.tests(task)?;
         let (dim, n_classes) = (task.dim(), task.pool_sizes().len());
         let mut cells = HashMap::new();
@@ -94,7 +96,7 @@ impl Run<'_> {
 
     /// Fills the journal with the prototypes of all classes and settings that are not there yet: batch by batch of
     /// classes, so that memory stays small, and in a batch setting by setting over the same graphs.
-    fn clean_pools(
+    fn score_pools(
         &mut self,
         task: &dyn Task,
         settings: &[Setting],
@@ -108,17 +110,17 @@ impl Run<'_> {
                 || (source.keeps_relevance()
                     && !self.holds(&relevance_key(&key), self.grid.episodes * sizes[class]))
         };
-        let mut open: Vec<usize> =
+        let open: Vec<usize> =
             (0..sizes.len()).filter(|&class| settings.iter().any(|s| is_open(class, s))).collect();
-        open.sort_by_key(|&class| std::cmp::Reverse(sizes[class]));
         let total: usize = open
             .iter()
             .map(|&class| sizes[class] * settings.iter().filter(|setting| is_open(class, setting)).count())
             .sum();
         let progress = monitor.progress((total * self.grid.episodes) as u64, "scores");
-        progress.set_message(task.title().to_owned());
+        progress.set_message(task.title());
         let mut found = Vec::new();
-        for batch in batches(&open, &sizes, task.dim()) {
+        for batch in batches(&rows_held(task, &open, &self.grid), task.dim()) {
+            let batch: &[usize] = &batch.into_iter().map(|i| open[i]).collect::<Vec<_>>();
             let mut pools = self.clock.time("graphs", || Pools::new(self.engine, task, batch, settings))?;
             for shot in 0..self.grid.shots.len() {
                 let of_shot: Vec<&Setting> = settings.iter().filter(|setting| setting.0 == shot).collect();
@@ -130,7 +132,7 @@ impl Run<'_> {
                 for setting in of_shot {
                     let chosen: Vec<usize> =
                         (0..batch.len()).filter(|&b| is_open(batch[b], setting)).collect();
-                    for (key, payload) in self.clean_batch(task, setting, batch, &chosen, &pools, clean)? {
+                    for (key, payload) in self.score_batch(task, setting, batch, &chosen, &pools, clean)? {
                         self.journal.append(&key, &payload)?;
                         found.push((key, payload));
                     }
@@ -146,7 +148,7 @@ impl Run<'_> {
 
     /// One setting over the chosen classes of a batch, all episodes: for each class the prototypes and, for gcn, the
     /// relevance that is needed later.
-    fn clean_batch(
+    fn score_batch(
         &self,
         task: &dyn Task,
         (shot, source): &Setting,
@@ -211,29 +213,25 @@ impl Run<'_> {
         clean: &CleanSets,
     ) -> Result<Vec<Vec<f32>>> {
         let k = self.grid.shots[shot];
-        let stream = |(b, episode): (usize, usize)| self.grid.stream(batch[b], k, episode);
-        let nothing = Features::empty(clean[shot][0][0].dim());
+        let dim = clean[shot][0][0].dim();
         // Negatives are drawn for a few cells at a time: all together would take more room than the pools.
         const MOST_BYTES: usize = 256 << 20;
         let together = match method {
-            Method::Linear(_) => (MOST_BYTES / (MOST_OTHERS * nothing.dim() * size_of::<f32>())).max(1),
+            Method::Linear(_) => (MOST_BYTES / (MOST_OTHERS * dim * size_of::<f32>())).max(1),
             _ => cells.len().max(1),
         };
         let mut scored = Vec::with_capacity(cells.len());
         for cells in cells.chunks(together) {
-            let negatives: Vec<Features> = match method {
-                Method::Linear(_) => cells
-                    .iter()
-                    .map(|&(b, e)| others(&clean[shot][e], batch[b], stream((b, e)).branch(1)))
-                    .collect(),
-                _ => Vec::new(),
+            let draw = |&(b, e): &(usize, usize)| {
+                let stream = self.grid.stream(batch[b], k, e);
+                Drawn::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
             };
-            let mut jobs = Vec::with_capacity(cells.len());
-            for (i, &(b, episode)) in cells.iter().enumerate() {
-                let problem = ClassProblem::new(&clean[shot][episode][batch[b]], pools.of(b, episode))?;
-                let problem = problem.with_others(negatives.get(i).unwrap_or(&nothing))?;
-                jobs.push(Job { problem, seed: stream((b, episode)).bits(0) });
-            }
+            let drawn: Vec<Drawn> = cells.iter().map(draw).collect();
+            let jobs = drawn
+                .iter()
+                .zip(cells)
+                .map(|(drawn, &(b, e))| drawn.job(&clean[shot][e][batch[b]], pools.of(b, e)))
+                .collect::<labelsieve::Result<Vec<_>>>()?;
             let relevance =
                 self.clock.time(method.name(), || self.engine.relevance(method, &jobs, &|_, _| ()))?;
             scored.extend(relevance.into_iter().map(|relevance| relevance.noisy().to_vec()));
@@ -305,7 +303,7 @@ impl Run<'_> {
         let open: Vec<usize> = (0..episodes).filter(|&e| reached(self, e).is_none()).collect();
         if !open.is_empty() {
             let progress = monitor.progress(open.len() as u64, "classifiers");
-            progress.set_message(format!("{}, {stage}, k = {k}", task.title()));
+            progress.set_message(&format!("{}, {stage}, k = {k}", task.title()));
             let tests = self.tests(task)?;
             let pools = (0..task.pool_sizes().len()).map(|c| task.pool(c)).collect::<Result<Vec<_>>>()?;
             for episode in open {

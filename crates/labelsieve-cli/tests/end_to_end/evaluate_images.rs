@@ -83,6 +83,6 @@ fn images_without_a_class_of_the_network_are_refused_with_their_numbers() {
         &["skipped `rows/a.png`", "error: no readable images", "hint: "],
     );
     let bare = "evaluate --images checked";
-    refuses(folder, bare, &["--model <FILE>"]);
+    refuses(folder, bare, &["nothing to evaluate", "hint: ", "--model NETWORK --images SOURCE"]);
     refuses(folder, &format!("{EVALUATE} checked --test T.npz"), &["cannot be used with"]);
 }

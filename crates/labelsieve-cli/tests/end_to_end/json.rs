@@ -139,11 +139,7 @@ fn answers_about_texts_and_images_are_documented() {
     check_line(folder, "match", "--classes classes.toml --text texts.csv -o M.parquet");
     check_line(folder, "pretrain", &format!("{} -o E.safetensors", PRETRAIN.replace("pretrain ", "")));
     check_line(folder, "embed", "--model N.safetensors --images base --device cpu -o E.npz");
-    check_line(
-        folder,
-        "finetune",
-        &format!("{} -o F.safetensors", FINETUNE.replace("train --classifier finetune ", "")),
-    );
+    check_line(folder, "finetune", &format!("{} -o F.safetensors", FINETUNE.replace("finetune ", "")));
 }
 
 #[test]

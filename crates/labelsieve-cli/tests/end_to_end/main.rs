@@ -33,6 +33,7 @@ mod report;
 mod report_images;
 mod resume;
 mod roworder;
+mod run_command;
 mod shell_files;
 mod terminal;
 mod unused_options;

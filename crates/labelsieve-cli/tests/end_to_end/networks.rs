@@ -1,4 +1,4 @@
-//! Networks from photos to predictions: `pretrain`, `train --classifier finetune` and `predict --images`.
+//! Networks from photos to predictions: `pretrain`, `finetune` and `predict --images`.
 
 use std::path::Path;
 
@@ -200,7 +200,7 @@ pub fn novel_folder() -> tempfile::TempDir {
     folder
 }
 
-pub const FINETUNE: &str = "train --classifier finetune --relevance R.parquet --device cpu --batch-size 8 --epochs 3 \
+pub const FINETUNE: &str = "finetune --relevance R.parquet --device cpu --batch-size 8 --epochs 3 \
                         --network N.safetensors --images clean pool";
 
 /// Id and class of each line.
@@ -235,6 +235,10 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert!(share_right(&guessed) > 0.85, "{guessed:?}");
     run(folder, &format!("{FINETUNE} --threads 2 -o again.safetensors")).ok();
     assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "again.safetensors"));
+    let old = FINETUNE.replace("finetune", "train --classifier finetune");
+    let done = run(folder, &format!("{old} -o old.safetensors")).ok();
+    assert!(done.err.starts_with("`labelsieve train --classifier finetune` is `labelsieve finetune` now\n"));
+    assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "old.safetensors"));
 
     run(folder, &format!("{FINETUNE} --base-images base -o A.safetensors")).ok();
     let classes = network(folder, "A.safetensors").metadata.expect("metadata").classes;
@@ -292,7 +296,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let folder = novel_folder();
     let folder = folder.path();
     let line = |options: &str| format!("{FINETUNE} {options} -o F.safetensors");
-    refuses(folder, &line("--base N.safetensors"), &["finetune does not use --base", "hint: "]);
+    refuses(
+        folder,
+        &line("--base N.safetensors"),
+        &["unexpected argument '--base' found", "hint: `labelsieve "],
+    );
     for option in ["--rate", "--final-rate"] {
         let parts = ["learning rate: expected a non-negative number, found NaN", "hint: "];
         refuses(folder, &line(&format!("{option} NaN")), &parts);
@@ -300,9 +308,8 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, &line("--softmax separate"), &["--base-images"]);
     let one = line("").replace("--batch-size 8", "--batch-size 1");
     refuses(folder, &one, &["batch size: expected at least 2", "hint: "]);
-    let bare = "train --classifier finetune --relevance R.parquet -o F.safetensors";
-    refuses(folder, bare, &["fine-tuning needs a network", "hint: ", "--network"]);
-    refuses(folder, &format!("{bare} --network N.safetensors"), &["fine-tuning needs images", "hint: "]);
+    let bare = "finetune --relevance R.parquet -o F.safetensors";
+    refuses(folder, bare, &["required arguments were not provided", "--network <FILE>", "--images <SOURCE>"]);
     refuses(folder, &format!("{FINETUNE} -o N.safetensors"), &["would replace the input", "hint: "]);
     std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors"))
         .expect("disk space");
@@ -310,15 +317,10 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, &single, &["would replace the input `clean/checks/200.png`", "hint: "]);
 
     let train = "train --clean clean.parquet --noisy pool.parquet --relevance R.parquet -o W.safetensors";
-    refuses(
-        folder,
-        &format!("{train} --network N.safetensors"),
-        &["prototype does not use --network", "hint: "],
-    );
-    let unused = ["prototype does not use --final-rate", "hint: "];
-    refuses(folder, &format!("{train} --final-rate 0.1"), &unused);
+    let other = ["unexpected argument '--network' found", "hint: `labelsieve finetune` takes --network"];
+    refuses(folder, &format!("{train} --network N.safetensors"), &other);
     run(folder, train).ok();
-    refuses(folder, &train.replace("--noisy pool.parquet", ""), &["--noisy is missing", "hint: "]);
+    refuses(folder, &train.replace("--noisy pool.parquet", ""), &["not provided", "--noisy <FILE>"]);
     let kind = ["`W.safetensors` is a classifier of features, not a network", "hint: ", "predict --features"];
     refuses(folder, "predict --model W.safetensors --images test", &kind);
     refuses(folder, &line("").replace("N.safetensors", "W.safetensors"), &kind);

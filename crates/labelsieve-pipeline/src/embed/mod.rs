@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::embedded::Embedded;
-use crate::device::open_networks;
+use crate::device::open_learners;
 use crate::error::{Context, Error, Result};
 use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
@@ -124,7 +124,7 @@ impl Embed {
         }
         let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
         let pca = self.read_pca(&opened)?;
-        let device = open_networks(self.device, monitor)?;
+        let device = open_learners(self.device, monitor)?;
         let mut learner = device.learners().learner(&opened.network, &opened.snapshot)?;
 
         let settings = json!({
@@ -251,7 +251,7 @@ impl Embed {
         monitor: &dyn Monitor,
     ) -> Result<f64> {
         let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
-        progress.set_message(opened.metadata.architecture.clone());
+        progress.set_message(&opened.metadata.architecture);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
         let (began, n_before) = (Instant::now(), embedded.n_read);

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::novel_classes::{NovelClasses, Sources};
 use crate::curve;
-use crate::device::open_networks;
+use crate::device::open_learners;
 use crate::error::{Error, Result};
 use crate::inputs::images::ImageFiles;
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
@@ -99,7 +99,7 @@ impl FineTune {
         let opened = open_network(&self.network, wanted, None)?;
         let recipe = self.recipe(&opened);
         recipe.check()?;
-        let networks = open_networks(self.device, monitor)?;
+        let networks = open_learners(self.device, monitor)?;
         let novel = NovelClasses::load(&self.relevance, &sources, &opened, monitor)?;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),

@@ -22,7 +22,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// All of them.
-    pub fn len(&self) -> usize {
+    pub fn n_candidates(&self) -> usize {
         self.without_clean.values().chain(self.without_features.values()).sum()
     }
 

@@ -101,7 +101,7 @@ impl Match {
             n_leaks += found.n_leaks;
             n_unchecked += found.n_unchecked;
             progress.set_position(read.n_bytes / MIB);
-            progress.set_message(format!("{} rows", read.n_rows));
+            progress.set_message(&format!("{} rows", read.n_rows));
             writer.write(&found.rows)
         });
         monitor.watch().check()?; // before the error that ended the scan for it

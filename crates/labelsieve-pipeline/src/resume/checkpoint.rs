@@ -135,7 +135,7 @@ impl Watcher for Display<'_> {
     fn epoch_starts(&mut self, epoch: usize, batches: usize) {
         let recipe = self.training.recipe;
         let bar = self.monitor.progress((batches * recipe.batch) as u64, "images");
-        bar.set_message(format!("epoch {epoch}/{}", recipe.epochs));
+        bar.set_message(&format!("epoch {epoch}/{}", recipe.epochs));
         self.bar = Some(bar);
     }
 

@@ -46,7 +46,7 @@ impl Key {
         self
     }
 
-    /// With the kind of machine, as far as results depend on it: the processor's instructions decide how sums are rounded.
+    /// With the kind of machine, as far as results depend on it: the instructions of the CPU decide how sums are rounded.
     pub fn on_device(self, kind: &str) -> Key {
         self.with(&json!({ "device": kind, "instructions": Level::current().to_string() }))
     }

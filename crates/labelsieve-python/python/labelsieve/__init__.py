@@ -34,6 +34,15 @@ from ._files import (
 )
 from ._graph import knn_graph
 from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
+from ._jobs import (
+    clean_files,
+    embed_files,
+    evaluate_files,
+    finetune_files,
+    match_files,
+    predict_files,
+    train_files,
+)
 from ._label_studio import read_label_studio, to_label_studio
 from ._labelsieve import __version__, get_num_threads
 from ._matching import match
@@ -58,13 +67,19 @@ __all__ = [
     "SavedClassifier",
     "Table",
     "__version__",
+    "clean_files",
     "demo_data",
     "describe_device",
+    "embed_files",
+    "evaluate_files",
+    "finetune_files",
     "get_num_threads",
     "knn_graph",
     "match",
+    "match_files",
     "normalize",
     "paper_lambda",
+    "predict_files",
     "read_candidates",
     "read_classifier",
     "read_features",
@@ -78,6 +93,7 @@ __all__ = [
     "to_cleanlab",
     "to_fiftyone",
     "to_label_studio",
+    "train_files",
     "write_relevance",
 ]
 

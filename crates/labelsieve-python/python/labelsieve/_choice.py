@@ -11,6 +11,14 @@ Method = Literal["gcn", "mlp", "label-propagation", "similarity", "linear", "bet
 GraphMode = Literal["similarity", "distance", "affinity"]
 #: When a text contains a name.
 Rule = Literal["phrase", "plural", "any-word", "substring"]
+#: How a file stores its texts.
+TextFormat = Literal["yfcc", "csv", "tsv", "jsonl", "parquet"]
+#: What is learned from features.
+ClassifierName = Literal["prototype", "attention", "cosine"]
+#: Which classes compete while a network is fine-tuned.
+SoftmaxMode = Literal["joint", "separate"]
+#: How numbers are stored.
+StoredAs = Literal["f32", "f16"]
 
 
 def as_choice(name: str, value: Any, kind: Any) -> str:

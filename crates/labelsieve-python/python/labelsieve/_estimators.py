@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional, Union
 
@@ -41,7 +42,9 @@ class _CleaningEstimator(BaseEstimator):
     random_state: Any
     progress: Progress
 
-    def _clean(self, X: Any, y: Any, is_clean: Any, relevance: Any = None) -> tuple[Rows, int]:
+    def _clean(
+        self, X: Any, y: Any, is_clean: Any, relevance: Any = None, frames_to_user: int = 2
+    ) -> tuple[Rows, int]:
         """Checks the input, scores the candidates, and returns the rows and the seed."""
         method = method_json(self.method, self.lam, self.neighbours, self.beta, self.settings)
         seed = as_seed(self.random_state)
@@ -55,18 +58,20 @@ class _CleaningEstimator(BaseEstimator):
         if relevance is None:
             progress = as_progress(self.progress)
             found = _labelsieve.clean(X, self._labels(), method, seed, self.device, progress)
-            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_ = found
+            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_, is_copy = found
+            _warn_of_copies(is_copy, stacklevel=2 + frames_to_user)
+            counted = np.where(is_copy, np.float32(0), self.relevance_)
         else:
-            self.relevance_ = _as_relevance(relevance, flags)
-        self.sample_weight_ = self._sample_weight()
+            self.relevance_ = counted = _as_relevance(relevance, flags)
+        self.sample_weight_ = self._sample_weight(counted)
         return X, seed
 
     def _labels(self) -> _Labelled:
         return _Labelled([str(name) for name in self.classes_.tolist()], self._codes, self.is_clean_)
 
-    def _sample_weight(self) -> npt.NDArray[np.float64]:
+    def _sample_weight(self, counted: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """The weights of eq. (6): relevance over the class's total, 1 on average."""
-        relevance = self.relevance_.astype(np.float64)
+        relevance = counted.astype(np.float64)
         totals = np.bincount(self._codes, weights=relevance, minlength=len(self.classes_))
         weights: npt.NDArray[np.float64] = relevance / totals[self._codes] * (len(relevance) / len(self.classes_))
         return weights
@@ -120,6 +125,13 @@ class Cleaner(_CleaningEstimator):
         Neighbours in the graph; -1 for clean examples and for methods without a graph.
     classes_, is_clean_, n_features_in_, device_
         What was fitted, and on which device.
+
+    Notes
+    -----
+    A candidate whose features are those of a clean example of its class is that example, and counts once, as clean: it
+    has relevance 1, that example in ``best_clean_`` with similarity 1, -1 ``reciprocal_neighbours_`` and
+    ``sample_weight_`` 0, takes no part in scoring the others, and no classifier learns from it. A warning says how many
+    there are.
 
     Examples
     --------
@@ -217,7 +229,7 @@ class _CosineScores(ClassifierMixin, _CleaningEstimator):
         self.scale_ = _number("scale", self.scale)
         if self.scale_ <= 0:
             raise ValueError(f"scale: expected a positive number, found {self.scale}")
-        X, seed = self._clean(X, y, is_clean, relevance)
+        X, seed = self._clean(X, y, is_clean, relevance, frames_to_user=3)
         progress = as_progress(self.progress) if cosine is not None else None
         settings = None if cosine is None else json.dumps(cosine)
         self.coef_ = _labelsieve.train(X, self._labels(), self.relevance_, settings, seed, self.device, progress)
@@ -349,6 +361,13 @@ class CosineClassifier(_CosineScores):
         rates = ("learning_rate", "final_learning_rate", "momentum", "scale")
         self._learn(X, y, is_clean, relevance, {**counts, **{name: _number(name, getattr(self, name)) for name in rates}})
         return self
+
+
+def _warn_of_copies(is_copy: npt.NDArray[np.bool_], stacklevel: int) -> None:
+    n = int(is_copy.sum())
+    if n:
+        are = "candidate is a clean example" if n == 1 else "candidates are clean examples"
+        warnings.warn(f"{n} {are} of the same class, by identical features, and counted once", stacklevel=stacklevel)
 
 
 def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Optional, Protocol, Union
+from typing import Any, Optional, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,19 @@ __all__ = [
     "__version__",
     "affinity",
     "clean",
+    "clean_files",
     "describe_device",
+    "embed_files",
+    "estimate_clean_files",
+    "evaluate_files",
     "find_names",
+    "finetune_files",
     "get_num_threads",
+    "match_files",
     "neighbours",
     "normalize",
     "paper_lambda",
+    "predict_files",
     "read_candidates",
     "read_class_file",
     "read_classifier",
@@ -32,6 +39,7 @@ __all__ = [
     "set_num_threads",
     "synthetic",
     "train",
+    "train_files",
     "write_classifier",
     "write_relevance",
 ]
@@ -47,6 +55,12 @@ _Flags = npt.NDArray[np.bool_]
 _Progress = Optional[Callable[[int, int], object]]
 _Reasons = tuple[Optional[str], Optional[str], Optional[float], Optional[int]]
 _Class = tuple[str, str, list[str], list[str]]
+
+class _Stretches(Protocol):
+    def begin(self, unit: str) -> None: ...
+    def __call__(self, done: int, total: int) -> object: ...
+
+_Options = dict[str, Any]
 
 class _Labelled(Protocol):
     @property
@@ -74,7 +88,7 @@ def relevance(
 ) -> tuple[_Numbers, Optional[npt.NDArray[np.uint32]]]: ...
 def clean(
     x: _Rows, labels: _Labelled, method: str, seed: int, device: str, progress: _Progress
-) -> tuple[_Numbers, _Integers, _Numbers, _Integers]: ...
+) -> tuple[_Numbers, _Integers, _Numbers, _Integers, _Flags]: ...
 def paper_lambda(n_clean: int) -> float: ...
 def train(
     x: _Rows,
@@ -95,6 +109,14 @@ def affinity(
 def find_names(
     rows: list[list[tuple[int, str]]], classes: list[_Class], rule: str, progress: _Progress
 ) -> tuple[_Integers, _Integers, _Integers, _Integers, list[str]]: ...
+def match_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def embed_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def clean_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def estimate_clean_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def train_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def finetune_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def predict_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
+def evaluate_files(options: _Options, progress: Optional[_Stretches]) -> str: ...
 def read_class_file(path: _Path) -> list[_Class]: ...
 def synthetic(
     n_classes: int,

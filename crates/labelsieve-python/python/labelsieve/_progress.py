@@ -22,14 +22,30 @@ def as_progress(progress: Progress) -> Optional[Callable[[int, int], object]]:
     return progress
 
 
-def _new_bar() -> Callable[[int, int], object]:
+class Stretches:
+    """Progress of work in several stretches, each from 0 to its own total; a new bar for each, where the bar is ours."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.is_ours = progress is True
+        self.tell = None if self.is_ours else as_progress(progress)
+
+    def begin(self, unit: str) -> None:
+        if self.is_ours:
+            self.tell = _new_bar(unit)
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.tell is not None:
+            self.tell(done, total)
+
+
+def _new_bar(unit: str = "rows") -> Callable[[int, int], object]:
     """A bar if tqdm is installed, otherwise a line of text."""
     try:
         from tqdm.auto import tqdm
 
-        return _Bar(tqdm(unit="rows", unit_scale=True), close=True)
+        return _Bar(tqdm(unit=unit, unit_scale=True), close=True)
     except ImportError:
-        return _Line()
+        return _Line(unit)
 
 
 class _Bar:
@@ -53,7 +69,8 @@ class _Line:
 
     noted = False
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
         self.on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.step = 1 if self.on_terminal else 10
         self.shown = -1
@@ -67,7 +84,7 @@ class _Line:
             return
         self.shown = reached
         start, end = ("\r", "\n" if done == total else "") if self.on_terminal else ("", "\n")
-        self._write(f"{start}labelsieve: {100 * done // total:3} % of {total:,} rows{end}")
+        self._write(f"{start}labelsieve: {100 * done // total:3} % of {total:,} {self.unit}{end}")
 
     @staticmethod
     def _write(text: str) -> None:

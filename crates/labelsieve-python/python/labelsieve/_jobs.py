@@ -1,0 +1,669 @@
+"""From files to files: the commands of the command line as functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any, Callable, Optional, Union
+
+from . import _labelsieve
+from ._arrays import as_seed
+from ._choice import ClassifierName, Method, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
+from ._files import Path
+from ._progress import Progress, Stretches
+from ._relevance import _count, _number, as_device, method_json
+
+Paths = Union[Path, Iterable[Path]]
+Names = Union[str, Iterable[str]]
+
+
+def match_files(
+    classes: Path,
+    text: Paths,
+    output: Path,
+    *,
+    rule: Rule = "phrase",
+    text_columns: Names = (),
+    id_column: Optional[str] = None,
+    format: Optional[TextFormat] = None,
+    percent_encoded: bool = False,
+    strict: bool = False,
+    stats: Optional[Path] = None,
+    guard_features: Paths = (),
+    features: Optional[Path] = None,
+    near_duplicate: float = 0.95,
+    drop_leaks: bool = False,
+    allow_mixed: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Finds the candidates of each class in files of any size, as ``labelsieve match`` does.
+
+    Parameters
+    ----------
+    classes : path
+        The classes and their names: .toml, .csv, or .txt with one WordNet synset per line.
+    text : path or paths
+        Texts: CSV, TSV, JSON Lines, Parquet or YFCC100M metadata, also compressed; folders of img2dataset or
+        clip-retrieval, or of images with a metadata file; patterns of these.
+    output : path
+        File of candidates to write, .parquet or .csv.
+    rule : {"phrase", "plural", "any-word", "substring"}
+        When a text contains a name.
+    text_columns, id_column : optional
+        Columns to search, in order of trust, and the one that names the example, where they are not the usual ones.
+    format : {"yfcc", "csv", "tsv", "jsonl", "parquet"}, optional
+        By default, what file name and content say.
+    percent_encoded : bool
+        Texts are written as in URLs.
+    strict : bool
+        Stop at the first malformed row or damaged file instead of skipping it.
+    stats : path, optional
+        Where the number of candidates per class goes, as JSON.
+    guard_features, features : paths and path, optional
+        Features of clean and test examples, and those of the candidates: copies of the former are flagged.
+    near_duplicate : float, default 0.95
+        Cosine from which two examples count as the same photo.
+    drop_leaks : bool
+        Leave copies out instead of flagging them.
+    allow_mixed : bool
+        Accept features of different networks in one run.
+    progress : callable, tqdm bar or True, optional
+        ``progress(done, total)``, in MiB.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve match --json`` prints: candidates per class, rows, malformed rows, damaged files.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> classes, text = os.path.join(folder, "classes.toml"), os.path.join(folder, "captions.csv")
+    >>> _ = open(classes, "w").write('[[class]]\\nid = "owl"\\nnames = ["owl"]\\n')
+    >>> _ = open(text, "w").write("id,caption\\na,an owl\\nb,a cat\\n")
+    >>> labelsieve.match_files(classes, text, os.path.join(folder, "candidates.parquet"))["n_candidates"]
+    1
+    """
+    if bool(_paths(guard_features)) != (features is not None):
+        raise ValueError("guard_features and features: expected both or neither")
+    options = {
+        "classes": _input("classes", classes),
+        "text": [_input("text", path) for path in _paths(text)],
+        "output": _output("output", output),
+        "rule": as_choice("rule", rule, Rule),
+        "text_columns": _names(text_columns),
+        "id_column": id_column,
+        "format": None if format is None else as_choice("format", format, TextFormat),
+        "percent_encoded": percent_encoded,
+        "strict": strict,
+        "stats": None if stats is None else _output("stats", stats),
+        "guard_features": _paths(guard_features),
+        "features": features,
+        "near_duplicate": _share("near_duplicate", near_duplicate),
+        "drop_leaks": drop_leaks,
+        "allow_mixed": allow_mixed,
+    }
+    return _run(_labelsieve.match_files, options, progress)
+
+
+def embed_files(
+    model: Path,
+    images: Paths,
+    output: Path,
+    *,
+    image_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    where: Names = (),
+    strict: bool = False,
+    image_size: Union[int, tuple[int, int], None] = None,
+    pca: Optional[Path] = None,
+    fit_pca: Optional[int] = None,
+    pca_output: Optional[Path] = None,
+    dtype: StoredAs = "f32",
+    batch: int = 64,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Turns images into features of unit length, as ``labelsieve embed`` does. A run that was killed is resumed.
+
+    Parameters
+    ----------
+    model : path
+        Network: a file of ``labelsieve pretrain``, or a ResNet-18 or -50 with torchvision's names (.safetensors).
+    images : path or paths
+        Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
+        patterns of these.
+    output : path
+        Features to write: .parquet with ids and classes, .npz or .npy.
+    image_column, id_column, label_column : str, optional
+        Columns of image bytes, names and classes, where they are not the usual ones.
+    where : str or strings
+        Only images whose column has this value, or one of several: ``"split=train,val"``.
+    strict : bool
+        Stop at the first image or file that cannot be read.
+    image_size : int or (height, width), optional
+        What images are scaled to; by default what the network was trained on.
+    pca : path, optional
+        Reduce features with this PCA; by default with the one in the network's file, if any.
+    fit_pca, pca_output : int and path, optional
+        Fit a PCA of this width on these images, write it there, and reduce their features with it.
+    dtype : {"f32", "f16"}
+        How numbers are stored.
+    batch : int, default 64
+        Images that go through the network together.
+    device, progress
+        As in :func:`labelsieve.relevance`; progress is in images.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve embed --json`` prints: images, numbers per row, what was skipped and where it is listed.
+    """
+    if (fit_pca is None) != (pca_output is None) or (fit_pca is not None and pca is not None):
+        raise ValueError("fit_pca and pca_output: expected both or neither, and not with pca")
+    options = {
+        "model": model,
+        "images": _paths(images),
+        "output": _output("output", output),
+        "image_column": image_column,
+        "id_column": id_column,
+        "label_column": label_column,
+        "where": _names(where),
+        "strict": strict,
+        "image_size": None if image_size is None else _size(image_size),
+        "pca": pca,
+        "fit_pca": None if fit_pca is None else _count("fit_pca", fit_pca),
+        "pca_output": None if pca_output is None else _output("pca_output", pca_output),
+        "dtype": as_choice("dtype", dtype, StoredAs),
+        "batch": _at_most("batch", _count("batch", batch), 1 << 16),
+        "device": as_device(device),
+    }
+    summary = _run(_labelsieve.embed_files, options, progress)
+    if summary["n_skipped"]:
+        n, listed = summary["n_skipped"], summary["skipped_list"]
+        warnings.warn(f"{n} of {n + summary['n_images']} images were skipped; `{listed}` says why", stacklevel=2)
+    return summary
+
+
+def clean_files(
+    clean: Path,
+    noisy: Path,
+    output: Optional[Path] = None,
+    *,
+    candidates: Optional[Path] = None,
+    method: Method = "gcn",
+    lam: Optional[float] = None,
+    beta: float = 1.0,
+    neighbours: int = _labelsieve.NEIGHBOURS,
+    clean_labels: Optional[Path] = None,
+    noisy_labels: Optional[Path] = None,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    allow_mixed: bool = False,
+    seed: Any = 0,
+    device: str = "auto",
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Scores the relevance of every candidate to its class, from files to a file, as ``labelsieve clean`` does.
+
+    Finished classes are kept beside the output until all are done: the same call, or the same command, resumes a run
+    that was killed.
+
+    Parameters
+    ----------
+    clean, noisy : paths
+        Clean examples with their classes, and noisy ones: .npz, .npy, .parquet or a clip-retrieval folder. Clean
+        examples that are candidates of their own class, by id or by identical features, count once, as clean.
+    output : path
+        File to write, .parquet or .csv: one row per example and class, for :func:`read_relevance`.
+    candidates : path, optional
+        Which noisy examples are candidates of which class, as :func:`match_files` writes it; by default the noisy
+        examples' own classes say so.
+    method, lam, beta, neighbours
+        As in :func:`labelsieve.relevance`.
+    clean_labels, noisy_labels : paths, optional
+        Classes of the examples, for .npy: integers in .npy, or text with one class per line.
+    embedding_column, label_column, id_column : str, optional
+        Columns of Parquet files, where they are not the usual ones.
+    allow_mixed : bool
+        Accept features of different networks in one run.
+    seed, device
+        As in :func:`labelsieve.relevance`.
+    dry_run : bool
+        Only estimate memory and time; needs no output.
+    progress : callable, tqdm bar or True, optional
+        ``progress(done, total)`` in candidates, whenever a class is done. An exception in it stops the work.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve clean --json`` prints: classes, candidates, their mean relevance, what was left out; with
+        ``dry_run``, the estimate.
+
+    Examples
+    --------
+    >>> import labelsieve, numpy as np, os, tempfile
+    >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
+    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz", "relevance.parquet")]
+    >>> labelsieve.clean_files(*files)["n_classes"]
+    3
+    >>> labelsieve.clean_files(*files[:2], dry_run=True)["n_candidates"] == int((~data.is_clean).sum())
+    True
+    """
+    if output is None and not dry_run:
+        raise ValueError("output: expected a file to write; only a dry run needs none")
+    if candidates is not None and noisy_labels is not None:
+        raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
+    options = {
+        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_columns(embedding_column, label_column, id_column),
+        "output": None if output is None else _output("output", output),
+        "candidates": candidates,
+        "method": method_json(method, lam, neighbours, beta, None),
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
+
+
+def train_files(
+    clean: Path,
+    noisy: Path,
+    relevance: Path,
+    output: Path,
+    *,
+    classifier: ClassifierName = "prototype",
+    attention: Optional[Path] = None,
+    base: Optional[Path] = None,
+    batch_size: Optional[int] = None,
+    epochs: Optional[int] = None,
+    scale: Optional[float] = None,
+    backbone: Optional[str] = None,
+    clean_labels: Optional[Path] = None,
+    noisy_labels: Optional[Path] = None,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    allow_mixed: bool = False,
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Learns a classifier in which every candidate counts by its relevance, as ``labelsieve train`` does.
+
+    Parameters
+    ----------
+    clean, noisy : paths
+        The examples, as in :func:`clean_files`.
+    relevance : path
+        What :func:`clean_files` wrote.
+    output : path
+        File to write (.safetensors), for :func:`predict_files` and :func:`read_classifier`.
+    classifier : {"prototype", "attention", "cosine"}
+        The weighted mean of each class; the same with what base classes bring; or a cosine classifier.
+    attention : path, optional
+        Generator of class weights, for ``attention``.
+    base : path, optional
+        Classifier of base classes to extend.
+    batch_size, epochs : int, optional
+        For ``cosine``; by default 512 and 30.
+    scale : float, optional
+        Scale of the logits; by default that of the base classes, or 10.
+    backbone : str, optional
+        Name of the backbone that made the features, kept in the file.
+    clean_labels, noisy_labels, embedding_column, label_column, id_column, allow_mixed
+        As in :func:`clean_files`.
+    seed, device, progress
+        As in :func:`labelsieve.relevance`; progress is in classes.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve train --json`` prints: classes, columns, and accuracies on clean examples left out in turn.
+
+    Examples
+    --------
+    >>> import labelsieve, numpy as np, os, tempfile
+    >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
+    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz", "relevance.parquet")]
+    >>> _ = labelsieve.clean_files(*files)
+    >>> labelsieve.train_files(*files, os.path.join(folder, "model.safetensors"))["n_classes"]
+    3
+    """
+    name = as_choice("classifier", classifier, ClassifierName)
+    if (name == "attention") != (attention is not None):
+        raise ValueError(f"attention: expected a file with classifier=\"attention\" alone, found classifier=\"{name}\"")
+    if name != "cosine" and (batch_size is not None or epochs is not None):
+        raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
+    options = {
+        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_columns(embedding_column, label_column, id_column),
+        "relevance": relevance,
+        "output": _output("output", output),
+        "classifier": name,
+        "attention": attention,
+        "base": base,
+        "batch_size": None if batch_size is None else _count("batch_size", batch_size),
+        "epochs": None if epochs is None else _count("epochs", epochs, least=0),
+        "scale": None if scale is None else _number("scale", scale),
+        "backbone": backbone,
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.train_files, options, progress)
+
+
+def finetune_files(
+    network: Path,
+    relevance: Path,
+    images: Paths,
+    output: Path,
+    *,
+    image_column: Optional[str] = None,
+    image_id_column: Optional[str] = None,
+    strict: bool = False,
+    epochs: Optional[int] = None,
+    batch_size: Optional[int] = None,
+    rate: float = 0.01,
+    final_rate: Optional[float] = None,
+    base_images: Paths = (),
+    base_where: Names = (),
+    base_label_column: Optional[str] = None,
+    softmax: SoftmaxMode = "joint",
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Trains a whole network on images that count by their relevance, as ``labelsieve finetune`` does.
+
+    Finished epochs are kept beside the output: the same call, or the same command, resumes a run that was killed.
+
+    Parameters
+    ----------
+    network : path
+        Network to fine-tune, as ``labelsieve pretrain`` writes it.
+    relevance : path
+        What :func:`clean_files` wrote.
+    images : path or paths
+        Images of all examples, clean and noisy, found by their ids.
+    output : path
+        File to write (.safetensors); curves of accuracy and loss go beside it (.svg).
+    image_column, image_id_column : str, optional
+        Columns of image bytes and ids, where they are not the usual ones.
+    strict : bool
+        Stop at the first image or file that cannot be read.
+    epochs, batch_size : int, optional
+        By default 10 and 256.
+    rate, final_rate : float
+        Learning rate, and that of the last epoch, reached along half a cosine; by default that of the first.
+    base_images : path or paths
+        Images of the network's base classes, which then keep learning too (eq. 8).
+    base_where, base_label_column
+        Which of them, and the column of their classes.
+    softmax : {"joint", "separate"}
+        Whether base and new classes compete with each other while they learn.
+    seed, device, progress
+        As in :func:`labelsieve.relevance`; progress is in images, then in epochs.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve finetune --json`` prints: classes, examples, and where the curves are.
+    """
+    if not _paths(base_images) and (_names(base_where) or base_label_column is not None):
+        raise ValueError("base_where and base_label_column: expected with base_images alone")
+    options = {
+        "network": network,
+        "relevance": relevance,
+        "images": _paths(images),
+        "output": _output("output", output),
+        "image_column": image_column,
+        "image_id_column": image_id_column,
+        "strict": strict,
+        "epochs": None if epochs is None else _count("epochs", epochs),
+        "batch_size": None if batch_size is None else _count("batch_size", batch_size),
+        "rate": _number("rate", rate),
+        "final_rate": None if final_rate is None else _number("final_rate", final_rate),
+        "base_images": _paths(base_images),
+        "base_where": _names(base_where),
+        "base_label_column": base_label_column,
+        "softmax": as_choice("softmax", softmax, SoftmaxMode),
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.finetune_files, options, progress)
+
+
+def predict_files(
+    model: Path,
+    output: Path,
+    *,
+    features: Optional[Path] = None,
+    images: Paths = (),
+    top: int = 1,
+    image_column: Optional[str] = None,
+    where: Names = (),
+    strict: bool = False,
+    embedding_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    allow_mixed: bool = False,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Names the classes of new examples, as ``labelsieve predict`` does.
+
+    Parameters
+    ----------
+    model : path
+        Classifier, as :func:`train_files` writes it; for images, a network with one, as :func:`finetune_files` does.
+    output : path
+        File to write, .parquet, .csv or .tsv.
+    features, images : path, path or paths
+        The examples: one of the two.
+    top : int, default 1
+        Guesses per example, best first.
+    image_column, where, strict
+        Of images, as in :func:`embed_files`.
+    embedding_column, id_column, allow_mixed
+        As in :func:`clean_files`.
+    device, progress
+        As in :func:`labelsieve.relevance`; progress is in examples.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve predict --json`` prints: numbers of examples and classes.
+
+    Examples
+    --------
+    >>> import labelsieve, numpy as np, os, tempfile
+    >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
+    >>> model = os.path.join(folder, "model.safetensors")
+    >>> labelsieve.PrototypeClassifier().fit(data.X, data.y, is_clean=data.is_clean).save(model)
+    >>> np.savez(os.path.join(folder, "test.npz"), features_all=data.X_test)
+    >>> csv = os.path.join(folder, "predictions.csv")
+    >>> labelsieve.predict_files(model, csv, features=os.path.join(folder, "test.npz"))
+    {'n_examples': 120, 'n_classes': 3}
+    """
+    _one_of("features", features, images)
+    _for_images(images, image_column, where, strict)
+    options = {
+        **_columns(embedding_column, None, id_column),
+        "model": model,
+        "output": _output("output", output),
+        "features": features,
+        "images": _paths(images),
+        "image_column": image_column,
+        "where": _names(where),
+        "strict": strict,
+        "top": _count("top", top),
+        "allow_mixed": allow_mixed,
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.predict_files, options, progress)
+
+
+def evaluate_files(
+    model: Optional[Path] = None,
+    *,
+    test: Optional[Path] = None,
+    test_labels: Optional[Path] = None,
+    images: Paths = (),
+    baseline: Optional[Path] = None,
+    relevance: Optional[Path] = None,
+    truth: Optional[Path] = None,
+    image_column: Optional[str] = None,
+    where: Names = (),
+    strict: bool = False,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    allow_mixed: bool = False,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Measures a classifier on labelled examples, or relevance against known truth, as ``labelsieve evaluate`` does.
+
+    Parameters
+    ----------
+    model : path, optional
+        Classifier, as :func:`train_files` writes it; for images, a network with one, as :func:`finetune_files` does.
+    test, images : path, path or paths
+        What the model is measured on: one of the two.
+    test_labels : path, optional
+        Classes of the test examples, for .npy.
+    baseline : path, optional
+        Another classifier to compare with; with relevance, grouped by number of candidates.
+    relevance, truth : paths, optional
+        Relevance, as :func:`clean_files` writes it, and which candidates are really relevant.
+    image_column, where, strict
+        Of images, as in :func:`embed_files`.
+    embedding_column, label_column, id_column, allow_mixed
+        As in :func:`clean_files`.
+    device, progress
+        As in :func:`labelsieve.relevance`.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve evaluate --json`` prints: ``top_1``, ``top_5``, ``classes`` and so on.
+
+    Examples
+    --------
+    >>> import labelsieve, numpy as np, os, tempfile
+    >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
+    >>> model, test = os.path.join(folder, "model.safetensors"), os.path.join(folder, "test.npz")
+    >>> labelsieve.PrototypeClassifier().fit(data.X, data.y, is_clean=data.is_clean).save(model)
+    >>> np.savez(test, features_all=data.X_test, labels_all=data.y_test)
+    >>> labelsieve.evaluate_files(model, test=test)["n_test"]
+    120
+    """
+    if model is not None:
+        _one_of("test", test, images)
+        _for_images(images, image_column, where, strict)
+    elif relevance is None or truth is None:
+        raise ValueError("nothing to evaluate: expected model with test or images, or relevance with truth")
+    options = {
+        **_columns(embedding_column, label_column, id_column),
+        "model": model,
+        "test": test,
+        "test_labels": test_labels,
+        "images": _paths(images),
+        "baseline": baseline,
+        "relevance": relevance,
+        "truth": truth,
+        "image_column": image_column,
+        "where": _names(where),
+        "strict": strict,
+        "allow_mixed": allow_mixed,
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.evaluate_files, options, progress)
+
+
+def _run(
+    job: Callable[[dict[str, Any], Optional[Stretches]], str], options: dict[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Runs a job. Its warnings are attributed to the caller of the public function, two frames up."""
+    stretches = None if progress is None or progress is False else Stretches(progress)
+    summary: dict[str, Any] = json.loads(job(options, stretches))
+    return summary
+
+
+def _pools(
+    clean: Path, noisy: Path, clean_labels: Optional[Path], noisy_labels: Optional[Path], allow_mixed: bool
+) -> dict[str, Any]:
+    return {
+        "clean": clean,
+        "noisy": noisy,
+        "clean_labels": clean_labels,
+        "noisy_labels": noisy_labels,
+        "allow_mixed": allow_mixed,
+    }
+
+
+def _columns(embedding: Optional[str], label: Optional[str], id: Optional[str]) -> dict[str, Any]:
+    return {"embedding_column": embedding, "label_column": label, "id_column": id}
+
+
+def _input(name: str, path: Path) -> Path:
+    """Refuses stdin: Ctrl-C could not interrupt a blocking read."""
+    if os.fspath(path) == "-":
+        raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line reads stdin")
+    return path
+
+
+def _output(name: str, path: Path) -> Path:
+    if os.fspath(path) == "-":
+        raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line writes to stdout")
+    return path
+
+
+def _one_of(name: str, table: Optional[Path], images: Paths) -> None:
+    if (table is not None) == bool(_paths(images)):
+        found = "none" if table is None else "both"
+        raise ValueError(f"{name} and images: expected one of the two, found {found}")
+
+
+def _for_images(images: Paths, image_column: Optional[str], where: Names, strict: bool) -> None:
+    if not _paths(images) and (image_column is not None or _names(where) or strict):
+        raise ValueError("image_column, where and strict: expected with images alone")
+
+
+def _size(size: Any) -> tuple[int, int]:
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    if len(sides) != 2:
+        raise ValueError(f"image_size: expected a height and a width, found {size!r}")
+    height, width = (_at_most("image_size", _count("image_size", side), 4096) for side in sides)
+    return height, width
+
+
+def _at_most(name: str, value: int, most: int) -> int:
+    if value > most:
+        raise ValueError(f"{name}: expected at most {most}, found {value}")
+    return value
+
+
+def _share(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name}: expected a number in [0, 1], found {number}")
+    return number
+
+
+def _paths(paths: Paths) -> list[Path]:
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+
+
+def _names(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

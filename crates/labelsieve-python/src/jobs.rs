@@ -1,0 +1,375 @@
+//! The jobs of the pipeline, from files to files.
+//!
+//! Each function takes the options of the command of its name, as a dictionary that `python/labelsieve/_jobs.py` has
+//! filled, and returns what `--json` prints, as JSON.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use labelsieve::Method;
+use labelsieve::matching::{MatchRule, TextEncoding};
+use labelsieve_cuda::Device;
+use labelsieve_data::images::{ImageColumns, RowFilter};
+use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
+use labelsieve_data::{Precision, TableColumns};
+use labelsieve_pipeline::clean::{Clean, estimate};
+use labelsieve_pipeline::embed::{Embed, Reduction};
+use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel};
+use labelsieve_pipeline::finetune::{FineTune, Softmax};
+use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
+use labelsieve_pipeline::inputs::same_network::MixedNetworks;
+use labelsieve_pipeline::inputs::tables::Table;
+use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::predict::{NewExamples, Predict};
+use labelsieve_pipeline::train::{Classifier, Train};
+use labelsieve_vision::images::OnDamage;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::errors::{device_error, value_error};
+use crate::monitor;
+use crate::relevance::parse_method;
+
+/// Adds the functions of this file to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(match_files, module)?)?;
+    module.add_function(wrap_pyfunction!(embed_files, module)?)?;
+    module.add_function(wrap_pyfunction!(clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(train_files, module)?)?;
+    module.add_function(wrap_pyfunction!(finetune_files, module)?)?;
+    module.add_function(wrap_pyfunction!(predict_files, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate_files, module)?)
+}
+
+/// The options of a command by name.
+struct Options<'py>(Bound<'py, PyDict>);
+
+/// The callback of [`monitor::run`].
+type Callback<'py> = Option<Bound<'py, PyAny>>;
+
+impl<'py> Options<'py> {
+    /// The value of an option; `_jobs.py` gives all of them.
+    fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
+        let value = self.0.as_any().get_item(name)?;
+        value.extract::<T>().map_err(|error| named(name, error.into()))
+    }
+
+    /// An option that is one of several words.
+    fn choice<T>(&self, name: &str, parse: fn(&str) -> Option<T>) -> PyResult<T> {
+        let word: String = self.get(name)?;
+        parse(&word).ok_or_else(|| value_error(format!("{name}: there is no `{word}`")))
+    }
+
+    fn device(&self) -> PyResult<Device> {
+        self.get::<String>("device")?.parse().map_err(device_error)
+    }
+
+    fn method(&self) -> PyResult<Method> {
+        parse_method(&self.get::<String>("method")?)
+    }
+
+    fn mixed(&self) -> PyResult<MixedNetworks> {
+        Ok(match self.get("allow_mixed")? {
+            true => MixedNetworks::Accept,
+            false => MixedNetworks::Refuse,
+        })
+    }
+
+    fn on_damage(&self) -> PyResult<OnDamage> {
+        Ok(if self.get("strict")? { OnDamage::Stop } else { OnDamage::Skip })
+    }
+
+    /// A table with the columns that were named; `labels` is the option of a separate file of labels.
+    fn table(&self, path: PathBuf, labels: Option<&str>) -> PyResult<Table> {
+        let columns = TableColumns {
+            embedding: self.get("embedding_column")?,
+            label: self.get("label_column")?,
+            id: self.get("id_column")?,
+            labels: labels.map(|labels| self.get::<Option<PathBuf>>(labels)).transpose()?.flatten(),
+        };
+        Ok(Table { path, columns })
+    }
+
+    fn pools(&self, candidates: Option<PathBuf>) -> PyResult<PoolFiles> {
+        Ok(PoolFiles {
+            clean: self.table(self.get("clean")?, Some("clean_labels"))?,
+            noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
+            candidates,
+            mixed: self.mixed()?,
+        })
+    }
+
+    /// Images whose ids are in the column that `id` names, and whose classes in that of `label`.
+    fn images(&self, sources: Vec<PathBuf>, id: &str, label: Option<&str>) -> PyResult<ImageFiles> {
+        let label = label.map(|label| self.get::<Option<String>>(label)).transpose()?.flatten();
+        let columns =
+            ImageColumns { image: self.get("image_column")?, id: self.get(id)?, label, filters: Vec::new() };
+        Ok(ImageFiles { sources, columns, on_damage: self.on_damage()? })
+    }
+
+    /// Conditions on rows, each as `column=value`.
+    fn filters(&self, name: &str) -> PyResult<Vec<RowFilter>> {
+        let conditions: Vec<String> = self.get(name)?;
+        let parsed = conditions.iter().map(|condition| condition.parse());
+        parsed.collect::<Result<_, String>>().map_err(|error| value_error(format!("{name}: {error}")))
+    }
+
+    /// The images of commands that take features or images.
+    fn image_choice(&self, sources: Vec<PathBuf>, label: Option<&str>) -> PyResult<ImageFiles> {
+        let mut images = self.images(sources, "id_column", label)?;
+        images.columns.filters = self.filters("where")?;
+        Ok(images)
+    }
+}
+
+/// An error of Python's about an option, with the option's name.
+fn named(name: &str, error: PyErr) -> PyErr {
+    Python::attach(|py| value_error(format!("{name}: {}", error.value(py))))
+}
+
+fn json(summary: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(summary).map_err(value_error)
+}
+
+#[pyfunction]
+fn match_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let leaks = match options.get::<Option<PathBuf>>("features")? {
+        None => None,
+        Some(features) => Some(LeakCheck {
+            guard_features: options.get("guard_features")?,
+            features,
+            near_duplicate: options.get("near_duplicate")?,
+            fate: if options.get("drop_leaks")? { LeakFate::Drop } else { LeakFate::Flag },
+            mixed: options.mixed()?,
+        }),
+    };
+    let format = options.get::<Option<String>>("format")?;
+    let format = format.map(|_| options.choice("format", text_format)).transpose()?;
+    let columns = TextColumns {
+        format,
+        id: options.get("id_column")?,
+        texts: options.get("text_columns")?,
+        encoding: options.get::<bool>("percent_encoded")?.then_some(TextEncoding::Percent),
+    };
+    let job = Match {
+        classes: options.get("classes")?,
+        texts: options.get("text")?,
+        columns,
+        rule: options.choice("rule", rule)?,
+        on_bad_row: if options.get("strict")? { OnBadRow::Stop } else { OnBadRow::Skip },
+        leaks,
+        stats: options.get("stats")?,
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+fn rule(name: &str) -> Option<MatchRule> {
+    serde_json::from_value(name.into()).ok()
+}
+
+fn text_format(name: &str) -> Option<TextFormat> {
+    Some(match name {
+        "yfcc" => TextFormat::Yfcc,
+        "csv" => TextFormat::Csv,
+        "tsv" => TextFormat::Tsv,
+        "jsonl" => TextFormat::JsonLines,
+        "parquet" => TextFormat::Parquet,
+        _ => return None,
+    })
+}
+
+#[pyfunction]
+fn embed_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let fitted: (Option<NonZeroUsize>, Option<PathBuf>) =
+        (options.get("fit_pca")?, options.get("pca_output")?);
+    let reduction = match (options.get("pca")?, fitted) {
+        (Some(path), _) => Reduction::Pca(path),
+        (None, (Some(width), Some(output))) => Reduction::Fit { width, output },
+        (None, _) => Reduction::OfNetwork,
+    };
+    let (model, output): (PathBuf, PathBuf) = (options.get("model")?, options.get("output")?);
+    let images = options.image_choice(options.get("images")?, Some("label_column"))?;
+    let job = Embed {
+        image_size: options.get("image_size")?,
+        reduction,
+        precision: options.choice("dtype", precision)?,
+        batch: options.get("batch")?,
+        ..Embed::new(&model, images, options.device()?, &output)
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+fn precision(name: &str) -> Option<Precision> {
+    match name {
+        "f32" => Some(Precision::F32),
+        "f16" => Some(Precision::F16),
+        _ => None,
+    }
+}
+
+#[pyfunction]
+fn clean_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = Clean {
+        files: options.pools(options.get("candidates")?)?,
+        method: options.method()?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+/// What [`clean_files`] would take.
+#[pyfunction]
+fn estimate_clean_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let (files, method) = (options.pools(options.get("candidates")?)?, options.method()?);
+    json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
+}
+
+#[pyfunction]
+fn train_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let classifier = match options.get::<String>("classifier")?.as_str() {
+        "prototype" => Classifier::Prototype,
+        "attention" => Classifier::Attention(options.get("attention")?),
+        "cosine" => {
+            Classifier::Cosine { batch_size: options.get("batch_size")?, epochs: options.get("epochs")? }
+        }
+        other => return Err(value_error(format!("classifier: there is no `{other}`"))),
+    };
+    let job = Train {
+        files: options.pools(None)?,
+        relevance: options.get("relevance")?,
+        classifier,
+        base: options.get("base")?,
+        scale: options.get("scale")?,
+        backbone: options.get("backbone")?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+#[pyfunction]
+fn finetune_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let base_sources: Vec<PathBuf> = options.get("base_images")?;
+    let base_images = match base_sources.is_empty() {
+        true => None,
+        false => {
+            let mut base = options.images(base_sources, "image_id_column", Some("base_label_column"))?;
+            base.columns.filters = options.filters("base_where")?;
+            Some(base)
+        }
+    };
+    let job = FineTune {
+        network: options.get("network")?,
+        relevance: options.get("relevance")?,
+        images: options.images(options.get("images")?, "image_id_column", None)?,
+        base_images,
+        softmax: options.choice("softmax", softmax)?,
+        rate: options.get("rate")?,
+        final_rate: options.get("final_rate")?,
+        epochs: options.get("epochs")?,
+        batch_size: options.get("batch_size")?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+fn softmax(name: &str) -> Option<Softmax> {
+    match name {
+        "joint" => Some(Softmax::Joint),
+        "separate" => Some(Softmax::Separate),
+        _ => None,
+    }
+}
+
+#[pyfunction]
+fn predict_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let examples = match options.get::<Option<PathBuf>>("features")? {
+        Some(features) => NewExamples::Features(options.table(features, None)?),
+        None => NewExamples::Images(options.image_choice(options.get("images")?, None)?),
+    };
+    let job = Predict {
+        model: options.get("model")?,
+        examples,
+        mixed: options.mixed()?,
+        device: options.device()?,
+        top: options.get("top")?,
+        output: Some(options.get("output")?),
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+#[pyfunction]
+fn evaluate_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let model = match options.get::<Option<PathBuf>>("model")? {
+        None => None,
+        Some(path) => Some(MeasuredModel {
+            path,
+            baseline: options.get("baseline")?,
+            examples: match options.get::<Option<PathBuf>>("test")? {
+                Some(test) => LabelledExamples::Features(options.table(test, Some("test_labels"))?),
+                None => {
+                    let images = options.image_choice(options.get("images")?, Some("label_column"))?;
+                    LabelledExamples::Images(images)
+                }
+            },
+        }),
+    };
+    let job = Evaluate {
+        model,
+        relevance: options.get("relevance")?,
+        truth: options.get("truth")?,
+        mixed: options.mixed()?,
+        device: options.device()?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}

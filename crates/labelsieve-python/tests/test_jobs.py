@@ -1,0 +1,346 @@
+"""From files to files: the functions do what the commands do, and each resumes what the other began."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from test_files import command
+
+import labelsieve
+
+POOLS = ("clean.npz", "noisy.npz")
+
+
+def save(folder, data):
+    """A sample as a user's files: clean.npz, noisy.npz and test.npz."""
+    names = list(dict.fromkeys(data.y))
+    parts = {"clean": (data.X, data.y, data.is_clean), "noisy": (data.X, data.y, ~data.is_clean)}
+    for name, (X, y, rows) in {**parts, "test": (data.X_test, data.y_test, slice(None))}.items():
+        np.savez(folder / name, features_all=X[rows], labels_all=np.array([names.index(label) for label in y[rows]]))
+
+
+@pytest.fixture
+def folder(tmp_path, sample, monkeypatch):
+    """A folder to work in; paths are relative, as they are part of what a run is known by."""
+    save(tmp_path, sample)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def slow(tmp_path, monkeypatch):
+    """A folder with six classes that take a while each, one after the other."""
+    save(tmp_path, labelsieve.demo_data(n_classes=6, n_clean=3, largest_pool=6000))
+    monkeypatch.chdir(tmp_path)
+    labelsieve.set_num_threads(1)
+    yield tmp_path
+    labelsieve.set_num_threads(0)
+
+
+def printed(*words, cwd):
+    """What a command prints as JSON, without what all results have."""
+    found = json.loads(command(*words, "--json", cwd=cwd).stdout)
+    assert found.pop("version") == labelsieve.__version__ and found.pop("command") == words[0]
+    return found
+
+
+def test_clean_train_predict_and_evaluate_do_what_the_commands_do(folder):
+    pools = ("--clean", POOLS[0], "--noisy", POOLS[1])
+    own = labelsieve.clean_files(*POOLS, "own.parquet", lam=0.5, seed=3)
+    assert own == printed("clean", *pools, "-o", "cli.parquet", "--lambda", "0.5", "--seed", "3", cwd=folder)
+    assert (folder / "own.parquet").read_bytes() == (folder / "cli.parquet").read_bytes()
+    assert own["n_classes"] == 6 and own["copies"] == {"by_id": 0, "by_content": 0}
+
+    learned = ("--relevance", "cli.parquet", "--classifier", "cosine", "--epochs", "3")
+    own = labelsieve.train_files(*POOLS, "own.parquet", "own.safetensors", classifier="cosine", epochs=3)
+    assert own == printed("train", *pools, *learned, "-o", "cli.safetensors", cwd=folder)
+    assert (folder / "own.safetensors").read_bytes() == (folder / "cli.safetensors").read_bytes()
+
+    own = labelsieve.predict_files("own.safetensors", "own.csv", features="test.npz", top=2)
+    guesses = ("--model", "cli.safetensors", "--features", "test.npz", "--top", "2", "-o", "cli.csv")
+    assert own == printed("predict", *guesses, cwd=folder)
+    assert (folder / "own.csv").read_bytes() == (folder / "cli.csv").read_bytes()
+
+    own = labelsieve.evaluate_files("own.safetensors", test="test.npz")
+    assert own == printed("evaluate", "--model", "cli.safetensors", "--test", "test.npz", cwd=folder)
+    assert not list(folder.glob("*.partial"))
+
+
+def test_match_and_candidates_do_what_the_commands_do(tmp_path, sample, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    class_names = list(dict.fromkeys(sample.y))
+    ids = [f"photo {row}" for row in range(len(sample.y))]
+    frame = pandas.DataFrame({"id": ids, "embedding": list(sample.X), "class": [f"c{class_names.index(c)}" for c in sample.y]})
+    frame[sample.is_clean].to_parquet("clean.parquet")
+    frame[["id", "embedding"]].to_parquet("all.parquet")  # the clean ones are among them
+    captions = frame[["id"]].assign(caption=["seen: the " + name for name in frame["class"]])
+    captions.to_csv("captions.csv", index=False)
+    with open("classes.toml", "w") as file:
+        file.writelines(f'[[class]]\nid = "c{c}"\nnames = ["the c{c}"]\n' for c in range(len(class_names)))
+
+    found = labelsieve.match_files("classes.toml", "captions.csv", "own.parquet", stats="stats.json")
+    words = ("--classes", "classes.toml", "--text", "captions.csv", "-o", "cli.parquet")
+    assert found == printed("match", *words, cwd=tmp_path)
+    assert found["n_candidates"] == len(frame) and (tmp_path / "stats.json").exists()
+    assert (tmp_path / "own.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
+
+    scored = labelsieve.clean_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet")
+    assert scored["n_candidates"] == (~sample.is_clean).sum() and scored["copies"]["by_id"] == sample.is_clean.sum()
+    assert set(labelsieve.read_relevance("r.parquet")["matched_name"]) == {None} | {f"the c{c}" for c in range(6)}
+    with pytest.raises(ValueError, match="noisy_labels: expected none beside candidates"):
+        labelsieve.clean_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet", noisy_labels="l.npy")
+
+
+def test_a_dry_run_estimates_and_writes_nothing(folder):
+    before = set(folder.iterdir())
+    estimate = labelsieve.clean_files(*POOLS, dry_run=True)
+    words = ("--clean", POOLS[0], "--noisy", POOLS[1], "--dry-run")
+    assert estimate.keys() == printed("clean", *words, cwd=folder).keys()
+    assert estimate["n_classes"] == 6 and estimate["memory_bytes"] > 0 and set(folder.iterdir()) == before
+    with pytest.raises(ValueError, match="output: expected a file to write; only a dry run needs none"):
+        labelsieve.clean_files(*POOLS)
+
+
+class Enough(Exception):
+    pass
+
+
+def stop_early(done, total):
+    if 0 < done < total:
+        raise Enough
+
+
+def resumed(text):
+    """How many classes a note says were done."""
+    assert "resuming: " in text and " of 6 classes done" in text, text
+    return int(text.split("resuming: ")[1].split(" of 6")[0])
+
+
+def test_the_command_line_resumes_what_python_began(slow):
+    whole = labelsieve.clean_files(*POOLS, "whole.parquet")
+    with pytest.raises(Enough):
+        labelsieve.clean_files(*POOLS, "r.parquet", progress=stop_early)
+    assert (slow / "r.parquet.partial").exists() and not (slow / "r.parquet").exists()
+    done = command("clean", "--clean", POOLS[0], "--noisy", POOLS[1], "-o", "r.parquet", cwd=slow)
+    assert 0 < resumed(done.stderr) < 6
+    assert (slow / "r.parquet").read_bytes() == (slow / "whole.parquet").read_bytes()
+    assert not (slow / "r.parquet.partial").exists() and whole["n_classes"] == 6
+
+
+def test_python_resumes_what_a_killed_command_began(slow, caplog):
+    words = ["--threads", "1", "clean", "--clean", POOLS[0], "--noisy", POOLS[1], "-o", "r.parquet"]
+    running = subprocess.Popen([sys.executable, "-m", "labelsieve", *words], cwd=slow, stderr=subprocess.DEVNULL)
+    journal = slow / "r.parquet.partial"
+    while not (journal.exists() and journal.stat().st_size > 10_000):  # the first class is in it
+        assert running.poll() is None, "it was too fast"
+        time.sleep(0.005)
+    running.kill()
+    running.wait()
+    with caplog.at_level(logging.INFO, logger="labelsieve"):
+        labelsieve.clean_files(*POOLS, "r.parquet")
+    assert 0 < resumed(caplog.text) < 6
+    labelsieve.clean_files(*POOLS, "whole.parquet")
+    assert (slow / "r.parquet").read_bytes() == (slow / "whole.parquet").read_bytes()
+
+
+KILLED = """
+import os, sys
+import labelsieve
+labelsieve.set_num_threads(1)
+def die(done, total):
+    if 0 < done < total:
+        os.kill(os.getpid(), 9)
+labelsieve.clean_files("clean.npz", "noisy.npz", "r.parquet", progress=die)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
+def test_a_killed_python_is_resumed(slow, caplog):
+    died = subprocess.run([sys.executable, "-c", KILLED], cwd=slow)
+    assert died.returncode == -signal.SIGKILL
+    told = []
+    with caplog.at_level(logging.INFO, logger="labelsieve"):
+        labelsieve.clean_files(*POOLS, "r.parquet", progress=lambda done, total: told.append((done, total)))
+    assert 0 < resumed(caplog.text) < 6
+    n_candidates = len(labelsieve.read_features("noisy.npz").X)
+    assert told == sorted(told) and told[-1][0] == told[-1][1] < n_candidates, "what is left to do"
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import labelsieve
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
+labelsieve.set_num_threads(1)
+def interrupt():
+    while not os.path.exists("r.parquet.partial") or os.path.getsize("r.parquet.partial") < 10_000:
+        time.sleep(0.005)  # the first class is in it then
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    labelsieve.clean_files("clean.npz", "noisy.npz", "r.parquet")
+except KeyboardInterrupt:
+    print("interrupted", os.path.exists("r.parquet"), os.path.exists("r.parquet.partial"))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
+def test_control_c_stops_a_job_and_its_journal_stays(slow):
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=slow, capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.stderr, done.returncode) == ("interrupted False True\n", "", 0)
+
+
+def test_notes_are_logged_and_warnings_name_the_line_of_the_user(folder, caplog):
+    clean = labelsieve.read_features("clean.npz")
+    known = clean.y != "5"
+    np.savez("clean.npz", features_all=clean.X[known], labels_all=clean.y[known].astype(int))
+    with caplog.at_level(logging.DEBUG, logger="labelsieve"), pytest.warns(UserWarning, match="left out: their class") as seen:
+        summary = labelsieve.clean_files(*POOLS, "r.parquet", device="cpu")
+    assert summary["n_left_out"] > 0 and summary["n_classes"] == 5
+    assert [warning.filename for warning in seen] == [__file__]
+    assert ("labelsieve", logging.DEBUG, "working on cpu (asked for)") in caplog.record_tuples
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="left out"):
+        warnings.simplefilter("error")
+        labelsieve.clean_files(*POOLS, "r.parquet")
+
+
+def test_lines_that_belong_to_a_warning_are_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open("classes.toml", "w") as file:
+        file.write('[[class]]\nid = "owl"\nnames = ["owl"]\n')
+    with open("captions.csv", "w") as file:
+        file.write("id,caption\na,an owl\nb\n")
+    with pytest.warns(UserWarning, match=r"1 malformed rows skipped; the first:\n  captions.csv:3: expected") as seen:
+        labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
+    assert len(seen) == 1
+
+
+def test_hints_name_arguments_and_functions(folder):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    (folder / "classes.toml").write_text('[[class]]\nid = "owl"\nnames = ["owl"]\n')
+    (folder / "captions.csv").write_text("id,caption\na,a cat\n")
+    hint = 'try `rule="plural"` or any-word, or other columns with `text_columns`'
+    with pytest.raises(ValueError, match=f"none contains `owl` in caption.*\nhint: {hint}$"):
+        labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
+    pandas.DataFrame({"id": [], "class": [], "matched_name": []}, dtype=str).to_parquet("c.parquet")
+    with pytest.raises(ValueError, match="`c.parquet` contains no candidates\nhint: `match_files` finds them"):
+        labelsieve.clean_files(*POOLS, "r.parquet", candidates="c.parquet")
+
+
+def test_errors_are_those_of_python(folder):
+    with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
+        labelsieve.clean_files("none.npz", "noisy.npz", "r.parquet")
+    np.savez("bare.npz", features_all=np.eye(64, dtype=np.float32))
+    with pytest.raises(ValueError, match="`bare.npz` contains no classes\nhint: give them with `noisy_labels` or `candidates`, "):
+        labelsieve.clean_files("clean.npz", "bare.npz", "r.parquet")
+    with pytest.raises(ValueError, match="the output `r.parquet` would replace the input `r.parquet`"):
+        (folder / "r.parquet").touch()
+        labelsieve.clean_files(*POOLS, "r.parquet", candidates="r.parquet")
+    with pytest.raises(ValueError, match="cannot write `r.txt`: the extension must be .parquet or .csv"):
+        labelsieve.clean_files(*POOLS, "r.txt")
+    for call in [
+        lambda: labelsieve.clean_files(*POOLS, "-"),
+        lambda: labelsieve.predict_files("m.safetensors", "-", features="test.npz"),
+        lambda: labelsieve.match_files("classes.toml", "t.csv", "-"),
+    ]:
+        with pytest.raises(ValueError, match="output: expected a file, found `-`\nhint: only the command line writes to stdout"):
+            call()
+    with pytest.raises(ValueError, match="text: expected a file, found `-`"):
+        labelsieve.match_files("classes.toml", ["t.csv", "-"], "c.csv")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", method="gnc"), "method: expected gcn, .*\nhint: did you mean `gcn`"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", device="gpu"), "device `gpu`: expected auto"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", lam=-1), "lambda: expected"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", label_column=3), "label_column: "),
+        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "attention: expected a file"),
+        (lambda: labelsieve.train_files(*POOLS, "r", "m", epochs=3), 'classifier="cosine" alone, found classifier="prototype"'),
+        (lambda: labelsieve.predict_files("m", "p.csv"), "features and images: expected one of the two, found none"),
+        (lambda: labelsieve.predict_files("m", "p.csv", features="f", images="i"), "found both"),
+        (lambda: labelsieve.predict_files("m", "p.csv", features="f", strict=True), "expected with images alone"),
+        (lambda: labelsieve.evaluate_files(), "nothing to evaluate"),
+        (lambda: labelsieve.evaluate_files("m", test="t", where="a=b"), "expected with images alone"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", image_size=5000), "image_size: expected at most 4096, found 5000"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", image_size=(1, 2, 3)), "expected a height and a width"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", batch=1 << 17), "batch: expected at most 65536"),
+        (lambda: labelsieve.match_files("c", "t", "o.csv", near_duplicate=2), r"near_duplicate: expected a number in \[0, 1\]"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", fit_pca=3), "fit_pca and pca_output: expected both"),
+        (lambda: labelsieve.embed_files("m", "i", "f.npy", where="split"), "where: expected COLUMN=VALUE"),
+        (lambda: labelsieve.finetune_files("m", "r", "i", "n", base_where="a=b"), "expected with base_images alone"),
+        (lambda: labelsieve.match_files("c", "t", "o.csv", features="f"), "guard_features and features: expected both"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(folder, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_images_are_embedded_learned_and_named(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    monkeypatch.chdir(tmp_path)
+    rng, colours = np.random.default_rng(0), {"red": (200, 30, 30), "blue": (30, 30, 200)}
+    for name, colour in colours.items():
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(6):
+            pixels = np.clip(rng.normal(colour, 40, (16, 16, 3)), 0, 255).astype(np.uint8)
+            image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
+    recipe = ["--architecture", "resnet10", "--size", "16", "--epochs", "1", "--batches", "1", "--batch-size", "4"]
+    command("pretrain", "--images", "photos", *recipe, "-o", "net.safetensors", cwd=tmp_path)
+
+    told = []
+    embedded = labelsieve.embed_files(
+        "net.safetensors", "photos", "f.parquet", batch=5, device="cpu", progress=lambda *now: told.append(now)
+    )
+    words = ("--model", "net.safetensors", "--images", "photos", "--batch", "5", "--device", "cpu", "-o", "cli.parquet")
+    printed_by_command = printed("embed", *words, cwd=tmp_path)
+    for summary in (embedded, printed_by_command):
+        assert summary.pop("images_per_second") > 0
+    assert embedded == printed_by_command and embedded["n_images"] == 12 and told[-1] == (12, 12)
+    assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
+
+    examples = labelsieve.read_features("f.parquet")
+    ids = [str(i) for i in examples.ids]
+    relevance = {"id": ids, "class": examples.y, "relevance": [1.0] * 12, "is_clean": [i % 6 < 2 for i in range(12)]}
+    labelsieve.write_relevance("r.parquet", relevance)
+    settings = {"epochs": 1, "batch_size": 4, "device": "cpu", "seed": 1}
+    tuned = labelsieve.finetune_files("net.safetensors", "r.parquet", "photos", "own.safetensors", **settings)
+    words = ("--network", "net.safetensors", "--relevance", "r.parquet", "--images", "photos", "--epochs", "1", "--seed", "1")
+    by_command = printed("finetune", *words, "--batch-size", "4", "--device", "cpu", "-o", "cli.safetensors", cwd=tmp_path)
+    assert tuned["n_classes"] == by_command["n_classes"] == 2 and os.path.exists(tuned["curves"][0])
+    assert (tmp_path / "own.safetensors").read_bytes() == (tmp_path / "cli.safetensors").read_bytes()
+
+    (tmp_path / "photos" / "red" / "broken.png").write_bytes(b"\x89PNG and no more")
+    with pytest.warns(UserWarning, match="1 of 13 images were skipped; `f.npy.skipped.csv` says why"):
+        labelsieve.embed_files("net.safetensors", ["photos"], "f.npy", device="cpu")
+    with pytest.raises(ValueError, match="broken.png.*\nhint: .*leave out `strict`"):
+        labelsieve.embed_files("net.safetensors", "photos", "g.npy", strict=True)
+    with pytest.warns(UserWarning, match="broken.png"):
+        named = labelsieve.predict_files("own.safetensors", "p.csv", images="photos", device="cpu")
+    assert named == {"n_examples": 12, "n_classes": 2}
+
+
+def test_a_bar_of_ours_is_new_for_every_stretch(monkeypatch, capsys):
+    from labelsieve._progress import Stretches
+
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    told = Stretches(True)
+    for unit in ("images", "epochs"):
+        told.begin(unit)
+        told(2, 2)
+    lines = capsys.readouterr().err.splitlines()[-2:]
+    assert lines == ["labelsieve: 100 % of 2 images", "labelsieve: 100 % of 2 epochs"]
+    with pytest.raises(TypeError, match="progress: expected True"):
+        labelsieve.clean_files(*POOLS, "r.csv", progress=3)

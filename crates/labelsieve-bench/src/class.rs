@@ -20,7 +20,7 @@ pub struct Class {
     /// .npz with the arrays `clean` (k×d) and `noisy` (z×d); for --grid also `clean20`
     file: PathBuf,
 
-    /// Runs; the fastest counts
+    /// Number of runs; the fastest is reported
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     repeats: u32,
 
@@ -32,12 +32,12 @@ pub struct Class {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Seed of the first run; later runs take the next ones
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    /// Random seed of the first run; later runs use the next ones
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
     /// Print the result as JSON
-    #[arg(long, help_heading = COMMON)]
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
     json: bool,
 }
 
@@ -114,7 +114,7 @@ impl Class {
             peak_mib: peak_mib(),
             relevance_mean: mean.iter().map(|&r| f64::from(r)).sum::<f64>() / mean.len().max(1) as f64,
         };
-        if self.json { output::json(out, &report) } else { output::lines(out, report.lines()) }
+        if self.json { output::json(out, "bench class", &report) } else { output::lines(out, report.lines()) }
     }
 }
 

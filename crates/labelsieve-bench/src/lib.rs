@@ -24,19 +24,19 @@ pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use photos::Photos;
 pub use sanity::Sanity;
 
-/// The heading of the options that nearly every command has, as the command line spells it.
+/// The heading of options that every command has, as in the other commands.
 const COMMON: &str = "Common options";
 
-/// Measure the method itself
+/// Run benchmarks
 #[derive(Subcommand)]
 pub enum Bench {
-    /// The paper's tables from its released features
+    /// Reproduce the paper's tables from its released features
     Paper(Paper),
-    /// The paper's tables and figures on photos
+    /// Reproduce the paper's tables and figures on photos
     Photos(Photos),
     /// Time one class: search, graph, training
     Class(Class),
-    /// Every method on generated pools with known truth
+    /// Run every method on generated pools with ground truth
     Sanity(Sanity),
 }
 

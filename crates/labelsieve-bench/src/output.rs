@@ -2,10 +2,10 @@
 
 use std::io::{ErrorKind, Write};
 
-use labelsieve_pipeline::{Error, Result};
+use labelsieve_pipeline::{Error, Result, json_answer};
 use serde::Serialize;
 
-/// Writes lines. When their reader has gone, the work goes on all the same: files may still be to be written.
+/// Writes lines. When their reader has gone, the work continues anyway: files may still be to be written.
 pub fn lines<S: AsRef<str>>(out: &mut dyn Write, lines: impl IntoIterator<Item = S>) -> Result<()> {
     let written = lines.into_iter().try_for_each(|line| writeln!(out, "{}", line.as_ref()));
     match written.and_then(|()| out.flush()) {
@@ -14,9 +14,9 @@ pub fn lines<S: AsRef<str>>(out: &mut dyn Write, lines: impl IntoIterator<Item =
     }
 }
 
-/// Writes a value as JSON.
-pub fn json(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
-    lines(out, [serde_json::to_string_pretty(value)?])
+/// Writes the result of `labelsieve COMMAND` as JSON.
+pub fn json(out: &mut dyn Write, command: &str, result: &impl Serialize) -> Result<()> {
+    lines(out, [json_answer(command, result)?])
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn json_ends_with_a_line_break() {
         let mut out = Vec::new();
-        json(&mut out, &[1]).unwrap();
-        assert_eq!(out, b"[\n  1\n]\n");
+        json(&mut out, "bench", &serde_json::json!({ "n": 1 })).unwrap();
+        assert!(out.ends_with(b"\"n\": 1\n}\n"), "{out:?}");
     }
 }

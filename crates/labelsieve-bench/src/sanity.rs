@@ -1,5 +1,6 @@
 //! `labelsieve bench sanity`: every method on generated pools whose truth is known.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
@@ -11,11 +12,12 @@ use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{Method, NoisyPool};
 use labelsieve_pipeline::{Monitor, Result, table};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::drawn::Drawn;
 use crate::{COMMON, output};
 
-/// Every method on generated pools with known truth
+/// Run every method on generated pools with ground truth
 #[derive(Args)]
 pub struct Sanity {
     /// Clean examples per class
@@ -26,18 +28,18 @@ pub struct Sanity {
     #[arg(long, value_name = "λ")]
     lambda: Option<f32>,
 
-    /// Seed of the generated sets
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    /// Random seed of the generated sets
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
     /// Print the result as JSON
-    #[arg(long, help_heading = COMMON)]
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
     json: bool,
 }
 
 fn parse_shots(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|k| (1..=1000).contains(k));
-    number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
+    number.ok_or_else(|| "expected an integer from 1 to 1000".to_owned())
 }
 
 #[derive(Serialize)]
@@ -46,7 +48,7 @@ struct Row {
     noise_ratio: f32,
     shots: usize,
     /// Mean ROC-AUC over classes, by method.
-    auc: Vec<(&'static str, Interval)>,
+    auc: BTreeMap<&'static str, Interval>,
 }
 
 const KINDS: [(&str, Noise); 2] = [("clusters", Noise::Clusters(3)), ("everywhere", Noise::Everywhere)];
@@ -75,13 +77,13 @@ impl Sanity {
         }
         progress.finish();
         if self.json {
-            return output::json(out, &rows);
+            return output::json(out, "bench sanity", &json!({ "rows": rows }));
         }
         monitor.note("ROC-AUC of relevance over 20 generated classes, mean ± 95 % interval");
         output::lines(out, lines(&rows, &methods))
     }
 
-    fn measure(&self, recipe: &Recipe, methods: &[Method]) -> Result<Vec<(&'static str, Interval)>> {
+    fn measure(&self, recipe: &Recipe, methods: &[Method]) -> Result<BTreeMap<&'static str, Interval>> {
         let task = recipe.generate(self.seed);
         let (mut clean, mut pools, mut truths) = (Vec::new(), Vec::new(), Vec::new());
         for class in task.classes {
@@ -111,14 +113,15 @@ impl Sanity {
 
 fn lines(rows: &[Row], methods: &[Method]) -> Vec<String> {
     let names: Vec<&str> = methods.iter().map(Method::name).collect();
-    let header: Vec<&str> = ["noise", "share", "clean"].into_iter().chain(names).collect();
+    let header: Vec<&str> = ["noise", "share", "clean"].into_iter().chain(names.iter().copied()).collect();
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
             let fixed =
                 [row.noise.to_owned(), format!("{:.0} %", 100.0 * row.noise_ratio), row.shots.to_string()];
             let half = |auc: &Interval| auc.half_width.map_or(String::new(), |half| format!(" ± {half:.3}"));
-            let auc = row.auc.iter().map(|(_, auc)| format!("{:.3}{}", auc.mean, half(auc)));
+            let auc = names.iter().map(|name| &row.auc[name]);
+            let auc = auc.map(|auc| format!("{:.3}{}", auc.mean, half(auc)));
             fixed.into_iter().chain(auc).collect()
         })
         .collect();

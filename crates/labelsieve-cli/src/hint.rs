@@ -79,15 +79,13 @@ fn for_data_error(error: &DataError) -> Option<String> {
             "classifiers take features: `labelsieve predict --features`, `labelsieve evaluate --test`; networks come from \
              `labelsieve pretrain` and `labelsieve finetune`"
         }
-        DataError::NotAJournal { .. } => {
-            "it stands where the journal of the run should be; move it elsewhere"
-        }
+        DataError::NotAJournal { .. } => "it is in the place of the run's journal; move it",
         DataError::InUse { .. } => "wait for it to end, or choose another output",
         DataError::UnknownFormat { path, .. } => {
             return of_contents(path).or_else(|| Some("say what it is with --format".to_owned()));
         }
         DataError::Undecodable { path, .. } => {
-            let damaged = "the file may be cut off or damaged; copy or download it again";
+            let damaged = "the file may be truncated or corrupt; copy or download it again";
             return of_contents(path).or_else(|| Some(damaged.to_owned()));
         }
         DataError::Malformed { path, .. } => return of_contents(path),
@@ -110,18 +108,16 @@ fn for_system_error(action: Action, path: &Path, kind: ErrorKind) -> Option<Stri
         (Action::Open | Action::Read, ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Some(paths::missing_input(path));
         }
-        (Action::Open | Action::Read, ErrorKind::IsADirectory) => "it is a folder; give a file in it",
+        (Action::Open | Action::Read, ErrorKind::IsADirectory) => "it is a folder; pass a file in it",
         (Action::Open | Action::Read, ErrorKind::PermissionDenied) => "check who may read it",
         (Action::Open | Action::Read, ErrorKind::InvalidData) => return of_contents(path),
         (Action::Write, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
-            "make room, then run the same command again; finished work is kept where there is any"
+            "free some disk space and run the same command again; finished work is kept"
         }
         (Action::Write, ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Some(paths::missing_folder(path));
         }
-        (Action::Write, ErrorKind::AlreadyExists) => {
-            "a file of that name is in the way; choose another folder"
-        }
+        (Action::Write, ErrorKind::AlreadyExists) => "a file with that name exists; choose another folder",
         (Action::Write, _) => "the output must be a file name in a folder that exists and is writable",
         _ => return None,
     };

@@ -28,7 +28,7 @@ const FAILURE: u8 = 1;
 /// What Rust itself answers a panic with.
 const INTERNAL_ERROR: u8 = 101;
 
-/// Finds the relevant ones among web-collected examples, and learns from all of them by their relevance.
+/// Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance
 #[derive(Parser)]
 #[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
 #[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
@@ -36,25 +36,25 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
 
-    /// Threads to use; the result does not depend on it [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    #[arg(help_heading = COMMON)]
+    #[arg(help_heading = COMMON, display_order = 1003)]
     threads: Option<u16>,
 
     /// Print only warnings and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = COMMON)]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = COMMON, display_order = 1004)]
     quiet: bool,
 
     /// Print more detail
-    #[arg(short, long, global = true, help_heading = COMMON)]
+    #[arg(short, long, global = true, help_heading = COMMON, display_order = 1005)]
     verbose: bool,
 
     /// Print help
-    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = COMMON)]
+    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = COMMON, display_order = 1006)]
     help: Option<bool>,
 
     /// Print the version
-    #[arg(short = 'V', long, global = true, action = ArgAction::Version, help_heading = COMMON)]
+    #[arg(short = 'V', long, global = true, action = ArgAction::Version, help_heading = COMMON, display_order = 1007)]
     version: Option<bool>,
 }
 
@@ -94,7 +94,7 @@ fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8
     }
     if let Err(error) = Level::from_environment() {
         printer.error(&error.to_string());
-        printer.hint(&format!("without {} the fastest level is used", Level::VARIABLE));
+        printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE));
         return FAILURE;
     }
     let threads = arguments.threads.map_or(0, usize::from);

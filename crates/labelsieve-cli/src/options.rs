@@ -58,7 +58,7 @@ impl<'a> Given<'a> {
         match COLUMNS.iter().find(|field| self.has(field) && !is_used(field)) {
             None => Ok(()),
             Some(field) => Err(user_error(
-                format!("no file here has columns for {} to name", self.option(field)),
+                format!("none of the inputs has columns, so {} has no effect", self.option(field)),
                 "it is for Parquet files and for the metadata of clip-retrieval folders",
             )),
         }

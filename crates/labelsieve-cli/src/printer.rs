@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use labelsieve::Watch;
-use labelsieve_pipeline::{Kept, Meter, Monitor, Progress};
+use labelsieve_pipeline::{Kept, Meter, Monitor, Progress, json_answer};
 use serde::Serialize;
 
 use crate::arguments::JsonArguments;
@@ -23,20 +23,33 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// Where lines of results go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Results {
+    Stdout,
+    /// With the notes on stderr.
+    Notes,
+}
+
 /// Owns stdout, stderr and progress bars.
 pub struct Printer {
     verbosity: Verbosity,
+    results: Results,
     /// Never stopped: a signal ends the process, and what is finished is on disk.
     watch: Watch,
 }
 
 impl Printer {
     pub fn new(verbosity: Verbosity) -> Printer {
-        Printer { verbosity, watch: Watch::new() }
+        Printer { verbosity, results: Results::Stdout, watch: Watch::new() }
     }
 
-    /// A line of the result. When its reader has gone, the work goes on all the same: files are still to be written.
+    /// A line of the result. When its reader has gone, the work continues anyway: files are still to be written.
     pub fn data(&self, line: &str) -> Result<()> {
+        if self.results == Results::Notes {
+            self.note(line);
+            return Ok(());
+        }
         let mut out = std::io::stdout().lock();
         let written = out.write_all(visible(line).as_bytes()).and_then(|()| out.write_all(b"\n"));
         match written {
@@ -51,17 +64,15 @@ impl Printer {
         Lines
     }
 
-    /// The whole result of a command as JSON: its own fields, behind those that every result has.
+    /// The whole result of a command as JSON.
     pub fn json(&self, command: &str, result: &impl Serialize) -> Result<()> {
-        #[derive(Serialize)]
-        struct Answer<'a, R> {
-            command: &'a str,
-            version: &'a str,
-            #[serde(flatten)]
-            result: R,
-        }
-        let answer = Answer { command, version: env!("CARGO_PKG_VERSION"), result };
-        self.data(&serde_json::to_string_pretty(&answer)?)
+        self.data(&json_answer(command, result)?)
+    }
+
+    /// For the steps of a command that prints one JSON object: what they would print on stdout becomes notes.
+    pub fn for_steps(&self, json: JsonArguments) -> Printer {
+        let results = if json.json { Results::Notes } else { self.results };
+        Printer { verbosity: self.verbosity, results, watch: Watch::new() }
     }
 
     /// Why the command failed.
@@ -119,7 +130,7 @@ impl Monitor for Printer {
         signals::keep(kept);
     }
 
-    /// Byte for byte: when the reader has gone, nobody wants the rest, and the error ends the command quietly.
+    /// Byte for byte: when the reader has gone, the rest is not needed, and the error ends the command quietly.
     fn stdout(&self) -> Box<dyn Write + Send> {
         Box::new(std::io::BufWriter::new(std::io::stdout()))
     }
@@ -170,7 +181,7 @@ pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
     }
 }
 
-/// Lines of a result, which go on after their reader has gone.
+/// Lines of a result, which continue after their reader has gone.
 #[cfg(feature = "bench")]
 struct Lines;
 
@@ -193,7 +204,7 @@ fn warn(line: &str) {
     say(&format!("warning: {line}"));
 }
 
-/// A line on stderr. When nobody reads it any more, the work goes on all the same.
+/// A line on stderr. When nobody reads it any more, the work continues anyway.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(line));
 }

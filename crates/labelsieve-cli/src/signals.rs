@@ -19,7 +19,7 @@ pub fn keep(kept: Kept) {
     }
 }
 
-/// What is kept and how to go on.
+/// What is kept and how to resume.
 fn message() -> String {
     const OVER: &str = "interrupted; run the same command again to start over";
     let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -54,7 +54,7 @@ pub fn install() {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // A shell's background jobs begin with SIGINT ignored, and should go on ignoring it.
+    // A shell's background jobs begin with SIGINT ignored, and should keep ignoring it.
     let heeded: Vec<i32> = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let Ok(mut signals) = Signals::new(heeded) else { return };
     let wait = move || {

@@ -6,9 +6,9 @@ use labelsieve_pipeline::matching::how_to_convert;
 /// The hint that fits an error of a text file or a stream, if there is one.
 pub fn for_text_error(error: &DataError) -> Option<String> {
     match error {
-        DataError::ReadTwice { .. } => Some("give one of the two as a file".to_owned()),
+        DataError::ReadTwice { .. } => Some("pass one of the two as a file".to_owned()),
         DataError::Spool { .. } => {
-            Some("set TMPDIR to a folder with enough room, or give a file instead of a pipe".to_owned())
+            Some("set TMPDIR to a folder with enough space, or pass a file instead of a pipe".to_owned())
         }
         DataError::UnclosedQuote { .. } => Some(
             "close the quote; inside a quoted field write it twice (\"\"); where quotes are ordinary characters, \
@@ -17,7 +17,7 @@ pub fn for_text_error(error: &DataError) -> Option<String> {
         ),
         DataError::Encoding { path, encoding, .. } => Some(how_to_convert(path, *encoding)),
         DataError::Damaged { .. } => {
-            Some("the file may be cut off or damaged; copy or download it again".to_owned())
+            Some("the file may be truncated or corrupt; copy or download it again".to_owned())
         }
         _ => None,
     }

@@ -239,7 +239,7 @@ fn what_the_plural_would_find_is_estimated_in_large_inputs() {
     let estimate = text.split("--rule plural would find ").nth(1).unwrap().split(' ').next().unwrap();
     let estimate: i64 = estimate.parse().unwrap();
     assert!((estimate - 180_000).abs() < 1_000, "{text}");
-    assert!(message.contains("what --rule plural would find is estimated from "), "{message}");
+    assert!(message.contains("the count for --rule plural is estimated from "), "{message}");
 }
 
 #[test]

@@ -18,11 +18,13 @@ pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Precision {
-    /// 32 bits.
+    /// 32-bit floats.
     #[default]
     F32,
-    /// 16 bits for tensors of several dimensions. The rest, one per cent of a network, keeps 32: the variance of
-    /// a channel may be outside the range of 16 bits.
+    /// 16-bit floats.
+    ///
+    /// Only tensors of several dimensions; the rest, one per cent of a network, keeps 32 bits: the variance of a channel
+    /// may be outside the range of 16.
     F16,
 }
 

@@ -34,7 +34,7 @@ pub struct Clean {
     /// Where it is scored.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
-    /// The same seed gives the same result.
+    /// Random seed; the same seed gives the same result.
     pub seed: u64,
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
     #[serde(serialize_with = "resume::debug")]
@@ -115,7 +115,7 @@ impl Clean {
                 (Some(journal), scored)
             }
             Target::Stdout => {
-                monitor.note("relevance goes to stdout; a killed run cannot be resumed");
+                monitor.note("writing relevance to stdout; an interrupted run cannot be resumed");
                 (None, HashMap::new())
             }
         };

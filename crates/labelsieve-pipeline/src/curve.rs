@@ -18,7 +18,7 @@ pub fn check(output: &Path) -> Result<()> {
     match paths(output).iter().find(|path| path.exists() && !labelsieve_report::is_own_figure(path)) {
         None => Ok(()),
         Some(path) => Err(Error::input(
-            format!("`{}` would be replaced by a curve, and is none that labelsieve drew", path.display()),
+            format!("`{}` exists and is not a curve made by labelsieve", path.display()),
             "move it elsewhere, or choose another name for the output",
         )),
     }

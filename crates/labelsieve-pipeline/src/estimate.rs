@@ -88,7 +88,7 @@ impl fmt::Display for Estimate {
         writeln!(f, "memory        about {memory}")?;
         write!(
             f,
-            "time          about {time} on {n_threads} threads (measured on {SAMPLE} generated rows just now)"
+            "time          about {time} on {n_threads} threads (from a timing on {SAMPLE} generated rows)"
         )
     }
 }

@@ -17,7 +17,7 @@ use crate::inputs::images::{check_damage, encoded, warn_of_bad_files};
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;
 
-/// Images that go through the network together.
+/// Batch size.
 const IMAGES: usize = 64;
 
 /// A network with a classifier.

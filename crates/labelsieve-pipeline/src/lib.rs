@@ -14,6 +14,7 @@ pub mod evaluate;
 pub mod finetune;
 mod image_scores;
 pub mod inputs;
+mod json_answer;
 pub mod matching;
 pub mod monitor;
 pub mod near_name;
@@ -27,4 +28,5 @@ pub mod train;
 pub mod train_attention;
 
 pub use error::{Context, Error, Result};
+pub use json_answer::json_answer;
 pub use monitor::{Kept, Meter, Monitor, Progress, Silent};

@@ -71,8 +71,8 @@ impl OutputKind {
         let names = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
         let or_stdout = if self.is_text() { ", or - for CSV on stdout" } else { "" };
         Err(Error::input(
-            format!("cannot write `{}`: its name must end with {names}{or_stdout}", path.display()),
-            "the ending decides what is written",
+            format!("cannot write `{}`: the extension must be {names}{or_stdout}", path.display()),
+            "the extension decides the format",
         ))
     }
 }
@@ -153,8 +153,8 @@ impl Files {
             let name = name(output);
             if self.outputs[..i].iter().any(|other| name.is_some() && self::name(other) == name) {
                 return Err(Error::input(
-                    format!("`{}` is the name of two outputs", output.display()),
-                    "give each output a name of its own",
+                    format!("`{}` is given as two outputs", output.display()),
+                    "use a different file for each",
                 ));
             }
         }
@@ -218,9 +218,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (folder.path().join("a.npy"), folder.path().join("./a.npy"));
         let error = Files::default().writes([&one, &other]).check().unwrap_err().to_string();
-        assert!(error.ends_with("a.npy` is the name of two outputs"), "{error}");
+        assert!(error.ends_with("a.npy` is given as two outputs"), "{error}");
         let error = Files::default().writes([&one]).writes_beside(&one, &[""]).check().unwrap_err();
-        assert!(error.to_string().ends_with("a.npy` is the name of two outputs"), "{error}");
+        assert!(error.to_string().ends_with("a.npy` is given as two outputs"), "{error}");
         Files::default().writes([&one]).writes_beside(&one, &[".partial", ".ids.csv"]).check().unwrap();
         Files::default().writes(["-", "-"]).check().unwrap();
     }

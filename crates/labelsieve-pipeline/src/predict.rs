@@ -30,7 +30,7 @@ pub struct Predict {
     pub mixed: MixedNetworks,
     /// Where networks run.
     pub device: Device,
-    /// Guesses per example, best first; no more than there are classes.
+    /// Predictions per example, best first.
     pub top: NonZeroUsize,
     /// The file to write, `.parquet`, `.csv` or `.tsv`; `-` for CSV, nothing for TSV, on [`Monitor::stdout`].
     pub output: Option<PathBuf>,
@@ -110,7 +110,7 @@ impl Predict {
         }
         self.mixed.check(&[Origin::new(&self.model, saved.network.as_ref()), (&table).into()])?;
         if matches!(table.ids, Ids::RowNumbers(_)) {
-            monitor.note(&format!("`{}` has no ids: row numbers stand for them", table.path.display()));
+            monitor.note(&format!("`{}` has no ids; using row numbers", table.path.display()));
         }
         let progress = monitor.progress(table.len() as u64, "examples");
         for start in (0..table.len()).step_by(BLOCK) {

@@ -33,20 +33,20 @@ pub struct Pretrain {
     pub architecture: Architecture,
     /// How a residual network begins, if not as usual for the size.
     pub stem: Option<Stem>,
-    /// Height and width of the images that the network sees, if not the usual ones.
+    /// Input size of the network, if not the usual one.
     pub size: Option<usize>,
     /// The recipe.
     #[serde(serialize_with = "resume::debug")]
     pub preset: Preset,
-    /// Epochs, instead of the preset's.
+    /// Epochs, if not the preset's.
     pub epochs: Option<usize>,
-    /// Batches per epoch, instead of the preset's.
+    /// Batches per epoch, if not the preset's.
     pub batches: Option<usize>,
-    /// Images per batch, instead of the preset's.
+    /// Batch size, if not the preset's.
     pub batch_size: Option<usize>,
-    /// First learning rate of half a cosine to zero, instead of the preset's rates.
+    /// Initial learning rate of a cosine schedule to zero, if not the preset's rates.
     pub rate: Option<f32>,
-    /// Least share of an image's area that a random crop shows, instead of the preset's.
+    /// Minimum area of a random crop, as a fraction of the image, if not the preset's.
     pub least_crop: Option<f32>,
     /// How weights are stored.
     #[serde(serialize_with = "resume::debug")]
@@ -75,7 +75,7 @@ pub struct Pretrained {
 }
 
 impl Pretrain {
-    /// Learns, or goes on from the last epoch that an earlier run of the same job finished, and writes the network.
+    /// Trains, or resumes after the last epoch that an earlier run of the same job finished, and writes the network.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Pretrained> {
         OutputKind::Weights.target(&self.output)?;
         let mut inputs = self.images.open()?.files();
@@ -155,8 +155,8 @@ impl Pretrain {
         if images.classes().len() < 2 {
             let (n, classes) = (images.len(), images.classes().len());
             return Err(Error::input(
-                format!("{n} images of {classes} classes are too few to learn from"),
-                "classes come from folder names or from --label-column; --where may leave out too much",
+                format!("{n} images of {classes} classes are too few to train on"),
+                "classes come from folder names or from --label-column; --where may exclude too much",
             ));
         }
         let Some(files) = &self.validation else { return Ok((images, None)) };
@@ -164,7 +164,7 @@ impl Pretrain {
         let validation = decode_all(&files.open()?, Some(classes), side, on_damage, monitor)?;
         if validation.is_empty() {
             return Err(Error::input(
-                "there is no validation image of these classes",
+                "no validation images of these classes",
                 "check --validate-where and --validation",
             ));
         }

@@ -30,7 +30,7 @@ pub struct TrainAttention {
     pub training: AttentionTraining,
     /// The name of the backbone that made the features, kept in the file.
     pub backbone: Option<String>,
-    /// The same seed gives the same result.
+    /// Random seed; the same seed gives the same result.
     pub seed: u64,
     /// The file to write (`.safetensors`).
     pub output: PathBuf,

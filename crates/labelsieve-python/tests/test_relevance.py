@@ -139,7 +139,7 @@ def test_lambda_follows_the_paper_unless_given(one_class):
         ({"lam": -1}, "lambda: expected a non-negative number, found -1"),
         ({"lam": "big"}, "lam: expected a number, found 'big'"),
         ({"lam": float("nan")}, "lam: expected a finite number, found nan"),
-        ({"method": "beta", "beta": 2}, "beta: expected a number from 0 to 1, found 2"),
+        ({"method": "beta", "beta": 2}, "beta: expected a number in [0, 1], found 2"),
         ({"neighbours": 0}, "neighbours: expected a positive integer, found 0"),
         ({"seed": -1}, "seed: expected an integer in"),
         ({"seed": "x"}, "seed: expected an integer, None or a numpy generator"),

@@ -137,7 +137,7 @@ impl Relevance {
     pub fn new(noisy: Vec<f32>) -> Result<Relevance> {
         if let Some(found) = noisy.iter().find(|r| !(0.0..=1.0).contains(*r)) {
             let found = found.to_string();
-            return Err(Error::Setting { name: "relevance", expected: "a number from 0 to 1", found });
+            return Err(Error::Setting { name: "relevance", expected: "a number in [0, 1]", found });
         }
         Ok(Relevance { noisy, reciprocal_neighbours: None })
     }

@@ -1,6 +1,6 @@
 //! `labelsieve bench paper`: the paper's tables from its released features.
 //!
-//! Class by class: the pool is read and its graph made once, every method, shot and episode is scored over it, and
+//! Class by class: the pool is read and its graph made once, every method, shot and episode is scored on it, and
 //! the prototypes go into the run's journal. A killed run resumes with the next batch of classes; a finished one is
 //! printed again at once.
 
@@ -30,7 +30,7 @@ use crate::{COMMON, output};
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Phase, Release};
 
-/// The paper's tables from its released features
+/// Reproduce the paper's tables from its released features
 #[derive(Args, Serialize)]
 pub struct Paper {
     /// Folder with the released .npz features
@@ -43,48 +43,50 @@ pub struct Paper {
     #[serde(serialize_with = "resume::debug")]
     splits: PathBuf,
 
+    /// Dataset of the release
     #[arg(long, value_enum, default_value = "imagenet")]
     dataset: Dataset,
 
+    /// Backbone of the features
     #[arg(long, value_enum, default_value = "resnet10")]
     backbone: Backbone,
 
-    /// Numbers of clean examples, of 1, 2, 5, 10, 20
+    /// Clean examples per class, comma-separated: any of 1, 2, 5, 10, 20
     #[arg(long, value_delimiter = ',', default_values_t = SHOTS, value_parser = parse_shot)]
     shots: Vec<usize>,
 
-    /// Episodes, of 5
+    /// Number of episodes, up to 5
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=5))]
     episodes: u8,
 
-    /// Choose λ, β*, batch size and epochs on the validation classes (needs their candidates); else the paper's λ
+    /// Choose λ, β*, batch size and epochs on the validation classes (needs their candidates) [default: the paper's λ]
     #[arg(long)]
     tune: bool,
 
-    /// Leave out the cosine classifier
+    /// Skip the cosine classifier
     #[arg(long)]
     no_cosine: bool,
 
-    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the CPU
-    #[arg(long, default_value = "auto", help_heading = COMMON)]
+    /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
     #[serde(serialize_with = "resume::debug")]
     device: Device,
 
-    /// The same seed gives the same result
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    /// Random seed; the same seed gives the same result
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
-    /// File that keeps finished work; a second run with the same settings resumes there
+    /// File that keeps finished work; a run with the same settings resumes from it
     #[arg(long, value_name = "FILE", default_value = "labelsieve-bench-paper.run")]
     #[serde(serialize_with = "resume::debug")]
     run: PathBuf,
 
-    /// Only say how much memory and time it would take
+    /// Only estimate memory and time
     #[arg(long)]
     dry_run: bool,
 
     /// Print the result as JSON
-    #[arg(long, help_heading = COMMON)]
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
     json: bool,
 }
 
@@ -147,7 +149,11 @@ impl Paper {
                 pool_sizes,
                 bytes_in_memory: part.bytes_in_memory(),
             };
-            return output::lines(out, [work.estimate()?.to_string()]);
+            let estimate = work.estimate()?;
+            return match self.json {
+                true => output::json(out, "bench paper", &estimate),
+                false => output::lines(out, [estimate.to_string()]),
+            };
         }
         let files: Vec<PathBuf> =
             release.files(Phase::Test).into_iter().chain(release.split_files()).collect();
@@ -191,7 +197,7 @@ impl Paper {
                 self.report_row("gcn, cosine", &accuracy.iter().map(Vec::as_slice).collect::<Vec<_>>()),
             );
         }
-        if self.json { output::json(out, &report) } else { output::lines(out, report.lines()) }
+        if self.json { output::json(out, "bench paper", &report) } else { output::lines(out, report.lines()) }
     }
 
     /// Chooses settings on the validation classes, by top-5 accuracy averaged over episodes.
@@ -243,7 +249,7 @@ fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
     rows.iter().find(|row| row.name == name)
 }
 
-/// What scoring with gcn brings over clean examples alone at the fewest shots, by pool size.
+/// The gain of gcn over clean examples alone at the fewest shots, by pool size.
 fn gain(cells: &Cells, rows: &[Row], sizes: &[usize]) -> Vec<GroupGain> {
     let (Some(with), Some(without)) = (named(rows, "gcn"), named(rows, "clean only")) else {
         return Vec::new();

@@ -24,7 +24,9 @@ pub enum Dataset {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub enum Backbone {
+    /// ResNet-10, 512 features
     Resnet10,
+    /// ResNet-50, reduced to 256 features by PCA
     Resnet50pca,
 }
 
@@ -187,7 +189,7 @@ impl RowsOf {
             Ok(id) => Ok((id, rows)),
             Err(_) => Err(Error::input(
                 format!("`{}`: class `{name}` is not a number", table.path.display()),
-                "the release numbers its classes from 0 on",
+                "classes in the release are numbered from 0",
             )),
         });
         Ok(RowsOf(numbered.collect::<Result<_>>()?))
@@ -294,7 +296,7 @@ impl Part {
         match wrong {
             None => Ok(()),
             Some(row) => Err(Error::input(
-                format!("the splits take row {row} of `{path}` for class {class}, which it is not"),
+                format!("the splits assign row {row} of `{path}` to class {class}, but its label differs"),
                 "splits and features must belong to the same release",
             )),
         }

@@ -123,7 +123,7 @@ fn from_file(path: &Path, photos: &PhotoSet) -> Result<CandidateSet> {
             return Err(bad("id", "a training photo", format!("`{id}`, a test photo")));
         }
         if !seen.insert((c, photo)) {
-            return Err(bad("id", "each photo once per class", format!("`{id}` again")));
+            return Err(bad("id", "distinct photos per class", format!("`{id}` twice")));
         }
         pools[c].photos.push(photo);
         pools[c].relevant.push(table.relevant[row]);
@@ -162,7 +162,7 @@ fn from_titles(rule: MatchRule, photos: &PhotoSet, monitor: &dyn Monitor) -> Res
         .map(|(class, _)| class.display.as_str())
         .collect();
     if !empty.is_empty() {
-        monitor.note(&format!("rule {rule}: no title names {}", empty.join(", ")));
+        monitor.note(&format!("rule {rule}: no candidates for {}", empty.join(", ")));
     }
     Ok(CandidateSet { name: rule.to_string(), pools })
 }

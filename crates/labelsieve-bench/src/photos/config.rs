@@ -170,7 +170,7 @@ impl Config {
             let message = error.to_string();
             Error::input(
                 format!(
-                    "`{}` is no configuration of a photo benchmark: {}",
+                    "`{}` is not a photo benchmark configuration: {}",
                     path.display(),
                     message.trim_end()
                 ),
@@ -206,7 +206,7 @@ impl Config {
         let Protocol { shots, episodes, trials, ways, trial_shots, queries, .. } = &self.protocol;
         for (name, list) in [("`protocol.shots`", shots), ("`protocol.trial_shots`", trial_shots)] {
             if list.is_empty() || list.contains(&0) || !list.is_sorted_by(|a, b| a < b) {
-                return bad(name, "ascending numbers from 1 on", format!("{list:?}"));
+                return bad(name, "ascending positive integers", format!("{list:?}"));
             }
         }
         for (name, value, range) in [
@@ -228,9 +228,9 @@ impl Config {
             let place = format!("backbone `{name}`");
             let sound = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             let (expected, found) = if name.is_empty() || !name.chars().all(sound) {
-                ("a name of letters, digits, `-`, `_` and `.`", "another")
+                ("a name of letters, digits, `-`, `_` and `.`", name.as_str())
             } else if !seen.insert(name) {
-                ("each name once", "it again")
+                ("unique names", "a second one")
             } else if network.is_none() && features.is_none() {
                 ("`network` or `features`", "neither")
             } else {

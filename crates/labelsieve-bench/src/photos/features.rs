@@ -36,7 +36,7 @@ impl FeatureTable {
             Ids::RowNumbers(n) => {
                 return Err(Error::input(
                     format!("`{}` has {n} rows without ids for {} photos", path.display(), photos.ids.len()),
-                    "give features with ids, e.g. as `labelsieve embed` writes them",
+                    "pass features with ids, e.g. from `labelsieve embed`",
                 ));
             }
             Ids::Given(_) => {
@@ -46,11 +46,7 @@ impl FeatureTable {
         };
         if rows.iter().all(Option::is_none) {
             return Err(Error::input(
-                format!(
-                    "`{}` holds features of none of the photos, e.g. `{}`",
-                    path.display(),
-                    photos.ids[0]
-                ),
+                format!("`{}` has no features of the photos, e.g. `{}`", path.display(), photos.ids[0]),
                 "the ids of both must be the same",
             ));
         }

@@ -171,7 +171,7 @@ pub fn attention(run: &mut Run, half: &Half, seed: u64, monitor: &dyn Monitor) -
     let settings = AttentionTraining::default();
     let photos = half.ground.photos;
     if photos.base.len() <= settings.posing {
-        monitor.note("too few base classes to learn attention on; its row is left out");
+        monitor.note("too few base classes to train attention; skipping its row");
         return Ok(None);
     }
     let base = &half.ground.backbone.base;

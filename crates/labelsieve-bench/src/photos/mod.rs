@@ -41,7 +41,7 @@ use config::{Backbone, Config};
 use pictures::Pictures;
 use prepare::Prepared;
 
-/// The paper's tables and figures on photos
+/// Reproduce the paper's tables and figures on photos
 #[derive(Args, Serialize)]
 pub struct Photos {
     /// Configuration (.toml): photos, columns, candidates, backbones
@@ -49,7 +49,7 @@ pub struct Photos {
     #[serde(serialize_with = "resume::debug")]
     config: PathBuf,
 
-    /// Folder with the photo files [default: LABELSIEVE_DATA, else the folder of the configuration]
+    /// Folder with the photo files [default: $LABELSIEVE_DATA, or the folder of the configuration]
     #[arg(long, value_name = "DIR")]
     #[serde(serialize_with = "resume::debug")]
     data: Option<PathBuf>,
@@ -64,37 +64,38 @@ pub struct Photos {
     #[serde(serialize_with = "resume::debug")]
     network: Option<PathBuf>,
 
-    /// Only the backbones of these names
+    /// Use only these backbones
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     backbones: Vec<String>,
 
+    /// Protocol to follow
     #[arg(long, value_enum, default_value = "low-shot")]
     protocol: ProtocolName,
 
-    /// All novel classes with the paper's settings: nothing is tuned, so none need be kept for that
+    /// Report all novel classes with the paper's settings, without tuning
     #[arg(long)]
     untuned: bool,
 
-    /// Fine-tune the network on the first N episodes of each shot; a matter of days without a GPU, and needs a network
+    /// Also fine-tune the network on the first N episodes of each shot (takes days without a GPU)
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 
-    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the CPU
-    #[arg(long, default_value = "auto", help_heading = COMMON)]
+    /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
     #[serde(serialize_with = "resume::debug")]
     device: Device,
 
-    /// The same seed gives the same result
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    /// Random seed; the same seed gives the same result
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
-    /// Folder for the run: finished work, tables, figures; `labelsieve report` reads it
+    /// Output folder with finished work, tables and figures, for `labelsieve report`
     #[arg(short, long, value_name = "RUN")]
     #[serde(serialize_with = "resume::debug")]
     output: PathBuf,
 
     /// Print the result as JSON
-    #[arg(long, help_heading = COMMON)]
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
     json: bool,
 }
 
@@ -188,10 +189,10 @@ impl Photos {
             run.clock.stages().into_iter().for_each(|(stage, time)| collected.add_stage(&stage, time));
         }
         if self.json {
-            output::json(out, &collected.results)?;
+            output::json(out, "bench photos", &json!({ "results": collected.results }))?;
         }
         collected.say_times(start.elapsed().as_secs_f64(), monitor);
-        monitor.note(&format!("the run is in `{}`", self.output.display()));
+        monitor.note(&format!("run written to `{}`", self.output.display()));
         Ok(())
     }
 
@@ -200,7 +201,7 @@ impl Photos {
         match self.protocol {
             ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 => Err(Error::input(
                 "the 5way protocol is always tuned, and networks are not fine-tuned in it",
-                "leave out --untuned and --fine-tune, or --protocol 5way",
+                "drop --untuned and --fine-tune, or --protocol 5way",
             )),
             _ => Ok(()),
         }
@@ -223,7 +224,7 @@ impl Photos {
             ProtocolName::FiveWay => "5way",
         };
         Err(Error::input(
-            format!("`{}` holds a run of the {} protocol", self.output.display(), name(protocol)),
+            format!("`{}` contains a run of the {} protocol", self.output.display(), name(protocol)),
             format!("choose another folder with -o for the {} protocol", name(self.protocol)),
         ))
     }
@@ -266,7 +267,7 @@ impl Photos {
             .setting(
                 "tuning",
                 match self.untuned {
-                    false => "novel classes at even positions of the alphabet; the others are reported",
+                    false => "novel classes at even positions in alphabetical order; the others are reported",
                     true => "none: the paper's settings, and all novel classes are reported",
                 },
             );

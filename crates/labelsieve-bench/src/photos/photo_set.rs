@@ -119,7 +119,7 @@ impl PhotoSet {
         for (photo, id) in self.ids.iter().enumerate() {
             if let Some(first) = seen.insert(id, photo) {
                 let place = format!("column `{}`, photo {photo}", columns.id);
-                let found = format!("`{id}`, which is photo {first} too");
+                let found = format!("`{id}`, also the id of photo {first}");
                 return Err(DataError::malformed(file, place, "an id of its own", found).into());
             }
         }
@@ -140,7 +140,7 @@ impl PhotoSet {
             if class.train.is_empty() || class.test.is_empty() {
                 return Err(Error::input(
                     format!("class `{}` in `{}` lacks training or test photos", class.class, file.display()),
-                    format!("column `{}` tells them apart", columns.split),
+                    format!("column `{}` separates them", columns.split),
                 ));
             }
         }

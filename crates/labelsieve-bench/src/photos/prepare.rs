@@ -60,7 +60,7 @@ impl Photos {
             (0..photos.ids.len()).map(|photo| tables.iter().all(|table| table.has(photo))).collect();
         let n_without = photos.leave_out(&has)?;
         if n_without > 0 {
-            monitor.warning(&format!("{n_without} photos have no features and take no part"));
+            monitor.warning(&format!("{n_without} photos have no features and are not used"));
         }
         candidates.iter_mut().for_each(|set| set.leave_out(&has));
         for set in &candidates {
@@ -151,8 +151,7 @@ impl Photos {
                     hint,
                 ));
             }
-            monitor
-                .note(&format!("backbone {name} is left out: no features at `{}`; {hint}", path.display()));
+            monitor.note(&format!("backbone {name} is skipped: no features at `{}`; {hint}", path.display()));
         }
         let (left_out, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut config.backbones).into_iter().partition(|b| unmade(b).is_some());

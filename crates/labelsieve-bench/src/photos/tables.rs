@@ -140,7 +140,8 @@ fn chosen_table(outcome: &Outcome, tuned: &Tuned, shots: &[usize], heading: &Hea
     ResultTable {
         id: format!("chosen-{}", heading.id),
         title: format!("{}: settings chosen on the tuning classes", heading.title),
-        caption: "The tuning classes are the novel classes at even positions of the alphabet.".to_owned(),
+        caption: "The tuning classes are the novel classes at even positions in alphabetical order."
+            .to_owned(),
         command: Some(heading.command.clone()),
         columns: shots.iter().map(plain).collect(),
         rows,
@@ -156,7 +157,7 @@ fn separation_table(outcome: &Outcome, shots: &[usize], heading: &Heading) -> Re
     });
     ResultTable {
         id: format!("separation-{}", heading.id),
-        title: format!("{}: relevance of gcn against the truth", heading.title),
+        title: format!("{}: relevance of gcn against ground truth", heading.title),
         caption:
             "Mean relevance of relevant and irrelevant candidates and area under the ROC curve, over all \
                   candidates of the reported classes, averaged over episodes."

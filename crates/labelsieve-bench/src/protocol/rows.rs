@@ -85,7 +85,7 @@ pub fn table_cell(interval: &Interval) -> Cell {
 /// What stands below a table of means over so many of a `unit`, e.g. `episode`.
 pub fn means_over(n: usize, unit: &str) -> String {
     match n {
-        1 => format!("A single {unit}, hence no interval"),
+        1 => format!("A single {unit}, so no interval"),
         _ => format!("Mean and 95 % interval over {n} {unit}s"),
     }
 }

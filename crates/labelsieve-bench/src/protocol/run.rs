@@ -1,4 +1,4 @@
-//! A benchmark at work: sources × shots × episodes, scored class by class and kept in a journal.
+//! A running benchmark: sources × shots × episodes, scored class by class and kept in a journal.
 
 use std::collections::HashMap;
 

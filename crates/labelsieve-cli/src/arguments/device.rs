@@ -7,7 +7,7 @@ use super::COMMON;
 /// Where the work is done.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DeviceArguments {
-    /// Where to work: auto, cpu, cuda or cuda:1; auto takes the first NVIDIA GPU that works, else the CPU
-    #[arg(long, default_value = "auto", help_heading = COMMON)]
+    /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
     pub device: Device,
 }

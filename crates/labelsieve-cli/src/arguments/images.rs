@@ -14,24 +14,23 @@ pub struct ImageArguments {
     #[arg(long, value_name = "SOURCE", required = true, num_args = 1..)]
     images: Vec<PathBuf>,
 
-    /// Column of the image bytes; in a tar, the ending of the image's name [default: image, img, jpg or bytes]
+    /// Image column; in a tar, the extension of the image files [default: image, img, jpg or bytes]
     #[arg(long, value_name = "NAME")]
     image_column: Option<String>,
 
-    /// Column of the name of each image [default: id, key, uid, image_path or file_name]
+    /// Id column [default: id, key, uid, image_path or file_name]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
-    /// Column of the class; in a tar, a key of the JSON files or the ending of a text file [default: class or label]
+    /// Class column; in a tar, a key of the JSON files or the extension of a text file [default: class or label]
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
 
-    /// Only images whose column has this value, or one of several: role=base, split=train,val; may be repeated
+    /// Use only rows with one of these values, e.g. role=base or split=train,val; repeatable
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     filters: Vec<RowFilter>,
 
-    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file, instead of
-    /// listing what is missing
+    /// Stop at the first unreadable image or damaged file instead of skipping it
     #[arg(long)]
     strict: bool,
 }
@@ -54,20 +53,20 @@ impl ImageArguments {
 /// Images for commands that take features or images; ids and labels of either come from columns of the same names.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ImageChoice {
-    /// Images instead: folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files,
+    /// Images, instead of features: folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files,
     /// image files
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     pub images: Vec<PathBuf>,
 
-    /// Column of the image bytes [default: image, img, jpg or bytes]
+    /// Image column [default: image, img, jpg or bytes]
     #[arg(long, value_name = "NAME", requires = "images")]
     image_column: Option<String>,
 
-    /// Only images whose column has this value, e.g. split=test; may be repeated
+    /// Use only rows with this value, e.g. split=test; repeatable
     #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
     filters: Vec<RowFilter>,
 
-    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    /// Stop at the first unreadable image or damaged file instead of skipping it
     #[arg(long, requires = "images")]
     strict: bool,
 }

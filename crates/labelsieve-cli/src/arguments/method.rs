@@ -13,16 +13,16 @@ const RELEVANCE: &str = "Relevance";
 /// How relevance is scored.
 #[derive(Args, Clone, Debug)]
 pub struct MethodArguments {
-    /// How relevance is scored
+    /// Method for scoring relevance
     #[arg(long, value_enum, default_value = "gcn", help_heading = RELEVANCE)]
     pub method: MethodName,
 
-    /// Weight of the candidates in the loss of gcn and mlp; small keeps more of them
+    /// Weight λ of the candidates in the loss of gcn and mlp; smaller values keep more of them
     /// [default: the paper's choice for the number of clean examples]
     #[arg(long, value_name = "λ", allow_negative_numbers = true, help_heading = RELEVANCE)]
     pub lambda: Option<f32>,
 
-    /// The relevance that the method `beta` gives to all
+    /// Relevance of every candidate with `--method beta`
     #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0, help_heading = RELEVANCE)]
     pub beta: f32,
 
@@ -37,13 +37,13 @@ pub enum MethodName {
     Gcn,
     /// The same network without the graph
     Mlp,
-    /// Labels that flow along the graph
+    /// Label propagation on the same graph
     LabelPropagation,
     /// Cosine similarity to the clean examples
     Similarity,
     /// Logistic regression against other classes
     Linear,
-    /// The same relevance for all
+    /// The same relevance for every candidate
     Beta,
 }
 
@@ -59,11 +59,7 @@ impl MethodArguments {
         };
         let name = self.method.to_possible_value();
         let name = name.as_ref().map_or("", |value| value.get_name());
-        given.refuse(
-            unused,
-            &format!("--method {name}"),
-            "leave it out, or choose the method that it belongs to",
-        )
+        given.refuse(unused, &format!("--method {name}"), "remove it, or choose a method that uses it")
     }
 
     pub fn method(&self) -> Method {

@@ -10,14 +10,15 @@ pub use images::{ImageArguments, ImageChoice, on_damage};
 pub use method::MethodArguments;
 pub use tables::{ColumnArguments, MixedArguments, PoolArguments};
 
-/// The heading of options that every command has, or nearly every one. It comes last in `--help`.
+/// The heading of options that every command has, or nearly every one. It comes last in `--help`, and
+/// `display_order` keeps its options in one order in all commands.
 pub const COMMON: &str = "Common options";
 
 /// `--seed`.
 #[derive(clap::Args, Clone, Copy, Debug, serde::Serialize)]
 pub struct SeedArguments {
-    /// The same seed gives the same result
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON)]
+    /// Random seed; the same seed gives the same result
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     pub seed: u64,
 }
 
@@ -25,6 +26,6 @@ pub struct SeedArguments {
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct JsonArguments {
     /// Print the result as JSON
-    #[arg(long, help_heading = COMMON)]
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
     pub json: bool,
 }

@@ -13,15 +13,15 @@ const COLUMNS: &str = "Columns of Parquet files";
 /// Names of columns, for Parquet files that do not use the usual ones.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ColumnArguments {
-    /// Column of embeddings [default: embedding, features, vector or the only list of numbers]
+    /// Embedding column [default: embedding, features, vector, or the only list of numbers]
     #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
     pub embedding_column: Option<String>,
 
-    /// Column of class names [default: class or label]
+    /// Class column [default: class or label]
     #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
     pub label_column: Option<String>,
 
-    /// Column of ids [default: id, key, uid or image_path; else row numbers]
+    /// Id column [default: id, key, uid or image_path; otherwise row numbers]
     #[arg(long, value_name = "NAME", help_heading = COLUMNS)]
     pub id_column: Option<String>,
 }
@@ -39,7 +39,7 @@ impl ColumnArguments {
     }
 }
 
-/// Whether features of two networks may be used together all the same.
+/// Whether features of two networks may be used together anyway.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct MixedArguments {
     /// Accept features of different networks in one run
@@ -60,7 +60,7 @@ pub struct PoolArguments {
     #[arg(long, value_name = "FILE")]
     pub clean: PathBuf,
 
-    /// Noisy examples: the same formats
+    /// Noisy examples, in the same formats
     #[arg(long, value_name = "FILE")]
     pub noisy: PathBuf,
 
@@ -68,7 +68,7 @@ pub struct PoolArguments {
     #[arg(long, value_name = "FILE")]
     clean_labels: Option<PathBuf>,
 
-    /// Noisy classes of the noisy examples, for .npy
+    /// Labels of the noisy examples, for .npy
     #[arg(long, value_name = "FILE")]
     noisy_labels: Option<PathBuf>,
 

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::printer::Printer;
 
-/// Measure the method itself
+/// Run benchmarks
 #[derive(Args)]
 pub struct Bench {
     #[command(subcommand)]

@@ -20,7 +20,7 @@ pub struct Classes {
     #[arg(value_name = "SOURCE")]
     input: PathBuf,
 
-    /// The file to write (.toml)
+    /// Output file (.toml)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 

@@ -22,17 +22,15 @@ pub struct Clean {
     #[command(flatten)]
     pools: PoolArguments,
 
-    /// Which noisy examples are candidates of which class, as `labelsieve match` writes it; else the noisy examples'
-    /// own labels say so
+    /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
 
-    /// File to write, .parquet or .csv: one row per example and class; - writes CSV to stdout, where a killed run cannot
-    /// be resumed
+    /// Output file, .parquet or .csv, with one row per example and class; - for CSV on stdout, which cannot be resumed
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
 
-    /// Only print how much memory and time it would take
+    /// Only estimate memory and time
     #[arg(long)]
     dry_run: bool,
 
@@ -54,9 +52,11 @@ impl Clean {
         self.method.check_options(given)?;
         given.refuse_columns(self.pools.tables())?;
         match self.candidates {
-            Some(_) => {
-                given.refuse(&["noisy_labels"], "--candidates", "it says itself which class each is of")
-            }
+            Some(_) => given.refuse(
+                &["noisy_labels"],
+                "--candidates",
+                "the candidates file already names the classes",
+            ),
             None => Ok(()),
         }
     }
@@ -88,7 +88,7 @@ impl Clean {
 fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
     let place = match output == Path::new("-") {
         true => String::new(),
-        false => format!(", in `{}`", output.display()),
+        false => format!("; written to `{}`", output.display()),
     };
     printer.note(&format!(
         "{} candidates of {} classes, mean relevance {:.2}{place}",
@@ -98,9 +98,6 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
     let none = &cleaned.without_candidates;
     if !none.is_empty() {
         let names = listed(none.iter().map(|name| format!("`{name}`")), none.len());
-        printer.note(&format!(
-            "{} classes have no candidates; their clean examples are listed alone: {names}",
-            none.len()
-        ));
+        printer.note(&format!("{} classes have no candidates, only clean examples: {names}", none.len()));
     }
 }

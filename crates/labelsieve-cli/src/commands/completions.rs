@@ -10,10 +10,10 @@ use labelsieve_pipeline::Monitor;
 use crate::Arguments;
 use crate::printer::Printer;
 
-/// Print the script that completes commands and options in a shell
+/// Print a shell completion script
 #[derive(Args)]
 pub struct Completions {
-    /// The shell that will read it
+    /// Shell to generate the script for
     #[arg(value_enum)]
     shell: Shell,
 }

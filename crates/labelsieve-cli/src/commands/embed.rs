@@ -12,41 +12,41 @@ use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;
 
-/// Turn images into features of unit length
+/// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network: a file of `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's names (.safetensors)
+    /// Network (.safetensors): from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
 
     #[command(flatten)]
     images: ImageArguments,
 
-    /// Height and width that images are scaled to, e.g. 224x224 [default: what the network was trained on]
+    /// Image size, e.g. 224 or 80x60 (height first) [default: the network's training size]
     #[arg(long, value_name = "HxW", value_parser = parse_size)]
     image_size: Option<(usize, usize)>,
 
-    /// Reduce features with this PCA, as --pca-output writes it [default: the one in the network's file, if any]
+    /// PCA to apply, from --pca-output [default: the one in the network file, if any]
     #[arg(long, value_name = "FILE")]
     pca: Option<PathBuf>,
 
-    /// Fit a PCA of this width on these images (of base classes) and reduce their features with it
+    /// Fit a PCA of this width on these images (which should be base classes) and apply it
     #[arg(long, value_name = "WIDTH", requires = "pca_output", conflicts_with = "pca")]
     fit_pca: Option<NonZeroUsize>,
 
-    /// Where the fitted PCA goes (.safetensors)
+    /// Output file for the fitted PCA (.safetensors)
     #[arg(long, value_name = "FILE", requires = "fit_pca")]
     pca_output: Option<PathBuf>,
 
-    /// How numbers are stored
+    /// Precision of stored features
     #[arg(long, value_enum, default_value = "f32")]
     dtype: Precision,
 
-    /// Images that go through the network together
+    /// Batch size
     #[arg(long, value_name = "N", default_value = "64", value_parser = parse_batch)]
     batch: NonZeroUsize,
 
-    /// Features to write: .parquet with ids and classes, .npz or .npy
+    /// Output file: .parquet (with ids and classes), .npz or .npy
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -83,12 +83,15 @@ impl Embed {
         let EmbedSummary { n_images, dim, n_skipped, n_damaged_files, n_with_class, .. } = *summary;
         if let (Some(kept), Some(pca)) = (summary.variance_kept, &self.pca_output) {
             let (share, pca) = (100.0 * kept, pca.display());
-            printer.note(&format!("a PCA of width {dim} keeps {share:.1} % of the variance, in `{pca}`"));
+            printer
+                .note(&format!("PCA of width {dim} keeps {share:.1} % of the variance; written to `{pca}`"));
         }
-        printer.note(&format!("{n_images} images as rows of {dim} numbers in `{}`", self.output.display()));
+        printer
+            .note(&format!("{n_images} images, {dim} features each, written to `{}`", self.output.display()));
         if let Some(table) = &summary.ids_table {
             let table = table.display();
-            printer.note(&format!("their ids and classes are in `{table}`; Parquet would hold all in one"));
+            printer
+                .note(&format!("ids and classes written to `{table}` (a .parquet output would hold both)"));
         }
         if n_with_class > 0 && n_with_class < n_images {
             printer.warning(&format!("only {n_with_class} of {n_images} images have a class"));
@@ -101,7 +104,7 @@ impl Embed {
         }
         if n_damaged_files > 0 {
             let files = if n_damaged_files == 1 { "file was" } else { "files were" };
-            printer.warning(&format!("{n_damaged_files} damaged {files} not read to the end; see `{list}`"));
+            printer.warning(&format!("{n_damaged_files} damaged {files} not read completely; see `{list}`"));
         }
     }
 }
@@ -110,7 +113,7 @@ impl Embed {
 fn parse_batch(text: &str) -> std::result::Result<NonZeroUsize, String> {
     const MOST: usize = 1 << 16;
     let number = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= MOST);
-    number.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
+    number.ok_or_else(|| format!("expected an integer from 1 to {MOST}"))
 }
 
 /// `224` or `80x60`, height first.

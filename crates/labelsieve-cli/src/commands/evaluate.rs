@@ -1,4 +1,4 @@
-//! `labelsieve evaluate`: accuracy of a classifier, and relevance against known truth.
+//! `labelsieve evaluate`: accuracy of a classifier, and relevance against ground truth.
 
 use std::path::PathBuf;
 
@@ -12,14 +12,13 @@ use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Measure a classifier on labelled examples, or relevance against known truth
+/// Evaluate a classifier on labelled examples, or relevance against ground truth
 #[derive(Args)]
 #[command(override_usage = "labelsieve evaluate [OPTIONS] --model <FILE> --test <FILE>\n       \
                             labelsieve evaluate [OPTIONS] --model <FILE> --images <SOURCE>...\n       \
                             labelsieve evaluate [OPTIONS] --relevance <FILE> --truth <FILE>")]
 pub struct Evaluate {
-    /// Classifier, as `labelsieve train` writes it; for --images, a network with one, as `finetune` and `pretrain`
-    /// write it
+    /// Classifier from `labelsieve train`; with --images, a network from `labelsieve finetune` or `pretrain`
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
 
@@ -38,11 +37,11 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", requires = "model")]
     baseline: Option<PathBuf>,
 
-    /// Relevance, as `labelsieve clean` writes it
+    /// Relevance file from `labelsieve clean`
     #[arg(long, value_name = "FILE")]
     relevance: Option<PathBuf>,
 
-    /// Which candidates are really relevant: Parquet with `id`, `class` and `relevant`
+    /// Ground truth: Parquet or CSV with `id`, `class` and `relevant`
     #[arg(long, value_name = "FILE", requires = "relevance")]
     truth: Option<PathBuf>,
 
@@ -63,7 +62,7 @@ impl Evaluate {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         if given.has("images") {
             let of_test = ["test_labels", "embedding_column"]; // the other columns are of the images then
-            return given.refuse(&of_test, "evaluate --images", "it belongs to --test");
+            return given.refuse(&of_test, "evaluate --images", "it needs --test");
         }
         match &self.test {
             None => {
@@ -109,7 +108,7 @@ impl Evaluate {
         }
         report.lines().iter().try_for_each(|line| printer.data(line))?;
         if let Some(n) = report.relevance.map(|relevance| relevance.n_unknown).filter(|&n| n > 0) {
-            printer.note(&format!("{n} candidates without known truth are left out"));
+            printer.note(&format!("skipped {n} candidates without ground truth"));
         }
         Ok(())
     }
@@ -124,8 +123,8 @@ impl Evaluate {
                  `labelsieve finetune` or `labelsieve pretrain`",
             )),
             (None, Some(_)) if self.truth.is_none() => Err(user_error(
-                "--relevance needs the truth to be compared with",
-                "give --truth FILE: Parquet with `id`, `class` and `relevant`",
+                "--relevance needs ground truth to compare with",
+                "pass --truth FILE: Parquet or CSV with `id`, `class` and `relevant`",
             )),
             (None, None) => Err(user_error(
                 "nothing to evaluate: give a classifier, or relevance",

@@ -15,38 +15,38 @@ use crate::printer::Printer;
 /// The heading of what belongs to `--base-images`.
 const BASE: &str = "Base classes";
 
-/// Train a whole network on images that count by their relevance
+/// Fine-tune a whole network on images weighted by their relevance
 #[derive(Args)]
 pub struct FineTune {
-    /// Network to fine-tune, as `labelsieve pretrain` writes it
+    /// Network to fine-tune, from `labelsieve pretrain`
     #[arg(long, value_name = "FILE")]
     network: PathBuf,
 
-    /// Relevance of the candidates, with the clean examples in it, as `labelsieve clean` writes it
+    /// Relevance file from `labelsieve clean`, which includes the clean examples
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 
-    /// Images of all examples, clean and noisy, found by their ids: folders, .parquet, .tar
+    /// Images of all clean and noisy examples, matched by id: folders, .parquet, .tar
     #[arg(long, value_name = "SOURCE", num_args = 1.., required = true)]
     images: Vec<PathBuf>,
 
-    /// Column of the image bytes [default: image, img, jpg or bytes]
+    /// Image column [default: image, img, jpg or bytes]
     #[arg(long, value_name = "NAME")]
     image_column: Option<String>,
 
-    /// Column of the ids of images [default: id, key, uid, image_path or file_name]
+    /// Id column of images [default: id, key, uid, image_path or file_name]
     #[arg(long, value_name = "NAME")]
     image_id_column: Option<String>,
 
-    /// Stop at the first image that cannot be read or decoded, and at the first damaged .parquet or .tar file
+    /// Stop at the first unreadable image or damaged file instead of skipping it
     #[arg(long)]
     strict: bool,
 
-    /// Passes over all examples [default: 10]
+    /// Epochs [default: 10]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 
-    /// Images per step [default: 256]
+    /// Batch size [default: 256]
     #[arg(long, value_name = "N")]
     batch_size: Option<usize>,
 
@@ -54,27 +54,27 @@ pub struct FineTune {
     #[arg(long, value_name = "RATE", default_value_t = 0.01, allow_negative_numbers = true)]
     rate: f32,
 
-    /// Learning rate of the last epoch, reached along half a cosine [default: that of the first]
+    /// Final learning rate of a cosine schedule [default: constant rate]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     final_rate: Option<f32>,
 
-    /// File to write (.safetensors); curves of accuracy and loss go beside it (.svg)
+    /// Output file (.safetensors); accuracy and loss curves are written beside it (.svg)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Images of the network's base classes, which then keep learning too (eq. 8)
+    /// Images of the network's base classes, to train them further as well (eq. 8)
     #[arg(long, value_name = "SOURCE", num_args = 1.., help_heading = BASE)]
     base_images: Vec<PathBuf>,
 
-    /// Only base images whose column has this value, e.g. role=base; may be repeated
+    /// Use only base images with this value, e.g. role=base; repeatable
     #[arg(long = "base-where", value_name = "COLUMN=VALUE", requires = "base_images", help_heading = BASE)]
     base_filters: Vec<RowFilter>,
 
-    /// Column of the classes of base images [default: class or label]
+    /// Class column of base images [default: class or label]
     #[arg(long, value_name = "NAME", requires = "base_images", help_heading = BASE)]
     base_label_column: Option<String>,
 
-    /// Whether base and new classes compete with each other while they learn
+    /// Softmax over base and new classes
     #[arg(long, value_enum, default_value = "joint", requires = "base_images", help_heading = BASE)]
     softmax: Softmax,
 
@@ -120,7 +120,7 @@ impl FineTune {
             return printer.json("finetune", &tuned);
         }
         printer.note(&format!(
-            "network with {} classes in `{}`; `labelsieve predict --model … --images …` uses it",
+            "network with {} classes written to `{}`; use it with `labelsieve predict --model … --images …`",
             tuned.n_classes,
             self.output.display()
         ));

@@ -13,7 +13,7 @@ use crate::printer::Printer;
 /// Write a manual page for every command
 #[derive(Args)]
 pub struct Man {
-    /// The folder to write to, made if missing, e.g. ~/.local/share/man/man1
+    /// Output folder, created if missing, e.g. ~/.local/share/man/man1
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }

@@ -19,7 +19,7 @@ const LEAKS: &str = "Leak guard";
 /// Find the candidates of each class: examples whose texts contain one of its names
 #[derive(Args)]
 pub struct Match {
-    /// The classes and their names: .toml, .csv, or .txt with one WordNet synset per line; - for standard input
+    /// Classes and their names: .toml, .csv, or .txt with one WordNet synset per line; - for standard input
     #[arg(long, value_name = "FILE")]
     classes: PathBuf,
 
@@ -28,17 +28,17 @@ pub struct Match {
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     text: Vec<PathBuf>,
 
-    /// Columns to search, in order of trust [default: title, description, caption, text, tags, user_tags, as far as
-    /// they exist]
+    /// Columns to search, most trusted first [default: those of title, description, caption, text, tags, user_tags that
+    /// exist]
     #[arg(long = "text-column", value_name = "NAME", value_delimiter = ',')]
     text_columns: Vec<String>,
 
-    /// Column that names the example [default: id, key, uid, image_path or file_name; for a folder of images,
+    /// Id column [default: id, key, uid, image_path or file_name; for a folder of images,
     /// file_name]
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
-    /// When a text contains a name
+    /// Rule for matching names in texts
     #[arg(long, value_enum, default_value = "phrase")]
     rule: MatchRule,
 
@@ -46,7 +46,7 @@ pub struct Match {
     #[arg(long, value_enum)]
     format: Option<TextFormat>,
 
-    /// Texts are written as in URLs (`caf%C3%A9+bar`); YFCC100M always is
+    /// Decode percent-encoded texts (`caf%C3%A9+bar`); always on for YFCC100M
     #[arg(long)]
     percent_encoded: bool,
 
@@ -58,7 +58,7 @@ pub struct Match {
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
-    /// File of candidates to write, .parquet or .csv; - writes CSV to stdout, and the statistics to stderr
+    /// Output file, .parquet or .csv; - for CSV on stdout, with statistics on stderr
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -80,15 +80,15 @@ struct LeakArguments {
     #[arg(long, value_name = "FILE", requires = "guard_features", help_heading = LEAKS)]
     features: Option<PathBuf>,
 
-    /// Cosine from which two examples count as the same photo
+    /// Minimum cosine similarity of two copies of the same photo
     #[arg(long, value_name = "COSINE", default_value_t = 0.95, value_parser = cosine, help_heading = LEAKS)]
     near_duplicate: f32,
 
-    /// Leave copies out instead of flagging them
+    /// Drop copies instead of flagging them
     #[arg(long, requires = "guard_features", help_heading = LEAKS)]
     drop_leaks: bool,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = LEAKS)]
     mixed: MixedArguments,
 }
 

@@ -27,36 +27,36 @@ use crate::printer::Printer;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Do everything: embed, match, clean, train and report, each step as its own command
+    /// Run the whole pipeline: embed, match, clean, train and report, each step as its own command
     Run(Box<run::Run>),
     /// Find the candidates of each class: examples whose texts contain one of its names
     Match(Box<match_text::Match>),
     /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
-    /// Learn a backbone on base classes with a cosine classifier
+    /// Train a backbone on base classes with a cosine classifier
     Pretrain(Box<pretrain::Pretrain>),
-    /// Turn images into features of unit length
+    /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
-    /// Learn a classifier in which every candidate counts by its relevance
+    /// Train a classifier with every candidate weighted by its relevance
     Train(Box<train::Train>),
-    /// Train a whole network on images that count by their relevance
+    /// Fine-tune a whole network on images weighted by their relevance
     #[command(name = "finetune")]
     FineTune(Box<finetune::FineTune>),
-    /// Learn to generate class weights from few examples and from the base classes they resemble
+    /// Train a generator of class weights from few examples and similar base classes
     TrainAttention(train_attention::TrainAttention),
-    /// Name the classes of new examples
+    /// Predict the classes of new examples
     Predict(Box<predict::Predict>),
-    /// Measure a classifier on labelled examples, or relevance against known truth
+    /// Evaluate a classifier on labelled examples, or relevance against ground truth
     Evaluate(Box<evaluate::Evaluate>),
-    /// Show a run or a relevance file as one HTML page
+    /// Write an HTML report of a run or a relevance file
     Report(report::Report),
-    /// Measure the method itself
+    /// Run benchmarks
     Bench(bench::Bench),
-    /// Run the whole pipeline on icons that come with the program
+    /// Run the whole pipeline on built-in icons
     Demo(demo::Demo),
-    /// Print the script that completes commands and options in a shell
+    /// Print a shell completion script
     Completions(completions::Completions),
     /// Write a manual page for every command
     Man(man::Man),

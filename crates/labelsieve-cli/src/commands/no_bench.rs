@@ -8,7 +8,7 @@ use clap::Args;
 use crate::hint::user_error;
 use crate::printer::Printer;
 
-/// Measure the method itself (not in this build)
+/// Run benchmarks (not in this build)
 #[derive(Args)]
 pub struct Bench {
     /// Whatever the benchmarks would take

@@ -11,12 +11,11 @@ use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArgume
 use crate::options::Given;
 use crate::printer::{Printer, refuse_json_beside};
 
-/// Name the classes of new examples
+/// Predict the classes of new examples
 #[derive(Args)]
 #[command(group = ArgGroup::new("examples").required(true).args(["features", "images"]))]
 pub struct Predict {
-    /// Classifier, as `labelsieve train` writes it; for --images, a network with one, as `finetune` and `pretrain`
-    /// write it
+    /// Classifier from `labelsieve train`; with --images, a network from `labelsieve finetune` or `pretrain`
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
 
@@ -27,12 +26,11 @@ pub struct Predict {
     #[command(flatten)]
     images: ImageChoice,
 
-    /// Guesses per example, best first; no more than there are classes
+    /// Predictions per example, best first
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
     top: NonZeroUsize,
 
-    /// File to write, .parquet, .csv or .tsv; - writes CSV to stdout [default: TSV on stdout, in which `\t`, `\n`, `\r`,
-    /// `\\` and `\u{1b}` stand for characters that would break its lines]
+    /// Output file, .parquet, .csv or .tsv; - for CSV on stdout [default: TSV on stdout, with control characters escaped]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -51,9 +49,9 @@ pub struct Predict {
 
 impl Predict {
     pub fn check_options(&self, given: &Given) -> Result<()> {
-        given.refuse(&["label_column"], "predict", "classes are what it finds out")?;
+        given.refuse(&["label_column"], "predict", "predict determines the classes itself")?;
         match &self.features {
-            None => given.refuse(&["embedding_column"], "predict --images", "it belongs to --features"),
+            None => given.refuse(&["embedding_column"], "predict --images", "it needs --features"),
             Some(features) => given.refuse_columns([features.as_path()]),
         }
     }

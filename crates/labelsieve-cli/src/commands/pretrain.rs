@@ -17,61 +17,61 @@ use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments, SeedArgum
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Learn a backbone on base classes with a cosine classifier
+/// Train a backbone on base classes with a cosine classifier
 #[derive(Args)]
 pub struct Pretrain {
     #[command(flatten)]
     images: ImageArguments,
 
-    /// After each epoch, measure accuracy on the rows with these values instead of --where, e.g. split=test
+    /// Measure accuracy after each epoch on rows with these values (instead of --where), e.g. split=test
     #[arg(long = "validate-where", value_name = "COLUMN=VALUE")]
     validation_filters: Vec<RowFilter>,
 
-    /// After each epoch, measure accuracy on these images of the same classes
+    /// Measure accuracy after each epoch on these images of the same classes
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     validation: Vec<PathBuf>,
 
-    /// The network: resnet10, resnet18, resnet50 or convnet128
+    /// Architecture: resnet10, resnet18, resnet50 or convnet128
     #[arg(long, default_value = "resnet10")]
     architecture: Architecture,
 
-    /// How a residual network begins: photo (7×7, stride 2) or small (3×3) [default: small up to 96 pixels]
+    /// Stem of a residual network: photo (7×7, stride 2) or small (3×3) [default: small up to 96 pixels]
     #[arg(long)]
     stem: Option<Stem>,
 
-    /// Height and width of the images that the network sees [default: 224; convnet128: 84]
+    /// Input size of the network [default: 224; convnet128: 84]
     #[arg(long, value_name = "PIXELS")]
     size: Option<usize>,
 
-    /// Recipe: lowshot-imagenet and mini-imagenet are the paper's, small is for some ten thousand images
+    /// Training recipe: lowshot-imagenet and mini-imagenet are the paper's, small is for about ten thousand images
     #[arg(long, default_value = "small", value_parser = parse_preset)]
     preset: Preset,
 
-    /// Epochs, instead of the preset's
+    /// Epochs [default: the preset's]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 
-    /// Batches per epoch, instead of the preset's
+    /// Batches per epoch [default: the preset's]
     #[arg(long, value_name = "N")]
     batches: Option<usize>,
 
-    /// Images per batch, instead of the preset's
+    /// Batch size [default: the preset's]
     #[arg(long, value_name = "N")]
     batch_size: Option<usize>,
 
-    /// First learning rate of half a cosine to zero, instead of the preset's rates
+    /// Initial learning rate of a cosine schedule to zero [default: the preset's rates]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     rate: Option<f32>,
 
-    /// Least share of an image's area that a random crop shows, instead of the preset's
+    /// Minimum area of a random crop, as a fraction of the image [default: the preset's]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     least_crop: Option<f32>,
 
-    /// Store weights in 16 bits: half the size
+    /// Store weights in 16 bits (half the size)
     #[arg(long)]
     f16: bool,
 
-    /// File to write (.safetensors); curves of accuracy and loss go beside it (.svg)
+    /// Output file (.safetensors); accuracy and loss curves are written beside it (.svg)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -94,11 +94,9 @@ fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
 impl Pretrain {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         match self.architecture {
-            Architecture::ConvNet128 => given.refuse(
-                &["stem"],
-                "--architecture convnet128",
-                "only residual networks begin with a stem",
-            ),
+            Architecture::ConvNet128 => {
+                given.refuse(&["stem"], "--architecture convnet128", "only residual networks have a stem")
+            }
             _ => Ok(()),
         }
     }
@@ -127,13 +125,13 @@ impl Pretrain {
             return printer.json("pretrain", &trained);
         }
         let right = match trained.accuracy {
-            Some(accuracy) => format!(", {} % of validation images right", percent(accuracy)),
+            Some(accuracy) => format!(", {} % validation accuracy", percent(accuracy)),
             None => String::new(),
         };
         printer.note(&format!(
-            "network in `{}`{right}; its curve in `{}`",
+            "network written to `{}`{right}; curves in `{}`",
             self.output.display(),
-            trained.curves[0].display()
+            trained.curves.each_ref().map(|curve| curve.display().to_string()).join("` and `")
         ));
         Ok(())
     }

@@ -15,32 +15,33 @@ use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Show a run or a relevance file as one HTML page
+/// Write an HTML report of a run or a relevance file
 #[derive(Args)]
+#[command(override_usage = "labelsieve report [OPTIONS] --output <FILE> <RUN>\n       \
+                            labelsieve report [OPTIONS] --figures <DIR> <RUN>")]
 pub struct Report {
-    /// Run directory, as `labelsieve bench photos` and `labelsieve demo` write it, or a relevance file of
-    /// `labelsieve clean`
+    /// Run directory (from `labelsieve bench photos` or `demo`) or relevance file (from `labelsieve clean`)
     #[arg(value_name = "RUN")]
     source: PathBuf,
 
-    /// HTML file to write; it needs no other file and no network
+    /// Output HTML file, self-contained
     #[arg(short, long, value_name = "FILE", required_unless_present = "figures")]
     output: Option<PathBuf>,
 
-    /// Which candidates belong to their class: Parquet with `id`, `class` and `relevant` [default: the run's own]
+    /// Ground truth: Parquet or CSV with `id`, `class` and `relevant` [default: the run's own]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 
-    /// Pictures of the examples, clean ones and candidates: folders, .parquet files with image bytes, .tar files, image
+    /// Pictures of clean examples and candidates: folders, .parquet files with image bytes, .tar files, image
     /// files [default: the run's own]
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     images: Vec<PathBuf>,
 
-    /// Column of the image bytes [default: image, img, jpg or bytes]
+    /// Image column [default: image, img, jpg or bytes]
     #[arg(long, value_name = "NAME", requires = "images")]
     image_column: Option<String>,
 
-    /// Column of the ids in tables of images and of texts [default: id, key, uid, image_path or file_name]
+    /// Id column of images and texts [default: id, key, uid, image_path or file_name]
     #[arg(long, value_name = "NAME", requires = "images")]
     id_column: Option<String>,
 
@@ -49,11 +50,11 @@ pub struct Report {
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "images")]
     text: Vec<PathBuf>,
 
-    /// Column of the captions; may be repeated [default: caption, title, text or description]
+    /// Caption column; repeatable [default: caption, title, text or description]
     #[arg(long, value_name = "NAME", requires = "images")]
     text_column: Vec<String>,
 
-    /// Folder for the figures as SVG files
+    /// Output folder for the figures (.svg)
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
@@ -61,7 +62,7 @@ pub struct Report {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Candidates to show of each class: half from the top of its ranking, the others from the middle and the end
+    /// Candidates shown per class: half from the top of the ranking, a quarter each from the middle and the bottom
     #[arg(long, value_name = "N", default_value_t = 60)]
     per_class: usize,
 
@@ -81,7 +82,7 @@ impl Report {
                 given.refuse(
                     &of_page,
                     "report without --output",
-                    "figures alone show neither pictures nor a heading",
+                    "--figures writes no pictures and no heading",
                 )
             }
         }
@@ -96,12 +97,17 @@ impl Report {
             files.writes([output]).check()?;
         }
         let contents = self.contents()?;
-        if let Some(folder) = &self.figures {
-            let written = contents.write_figures(folder)?;
-            printer.note(&format!("{} figures in `{}`", written.len(), folder.display()));
-        }
+        let n_figures = match &self.figures {
+            Some(folder) => {
+                let n = contents.write_figures(folder)?.len();
+                printer.note(&format!("{n} figures written to `{}`", folder.display()));
+                n
+            }
+            None => 0,
+        };
         match &self.output {
             Some(output) => self.write(&contents, output, printer),
+            None if self.json.json => printer.json("report", &json!({ "n_figures": n_figures })),
             None => Ok(()),
         }
     }
@@ -110,7 +116,7 @@ impl Report {
         let mut contents = if self.source.is_dir() {
             if !self.source.join("run.json").exists() {
                 return Err(user_error(
-                    format!("`{}` is no run directory: it holds no run.json", self.source.display()),
+                    format!("`{}` is not a run directory: run.json is missing", self.source.display()),
                     "give the folder that `labelsieve bench photos` or `labelsieve demo` wrote, or a relevance file of \
                      `labelsieve clean`",
                 ));
@@ -188,7 +194,7 @@ fn files_below(path: &Path) -> Vec<PathBuf> {
 fn warn(summary: &Summary, printer: &Printer) {
     if !summary.unreadable.is_empty() {
         let named = summary.unreadable.iter().map(|(id, reason)| format!("`{id}` ({reason})"));
-        printer.warning(&format!("pictures that cannot be read are left out: {}", some(named)));
+        printer.warning(&format!("skipped unreadable pictures: {}", some(named)));
     }
     if !summary.missing.is_empty() {
         let clean = match summary.n_missing_clean {
@@ -198,14 +204,11 @@ fn warn(summary: &Summary, printer: &Printer) {
         let n = summary.missing.len();
         let named = summary.missing.iter().map(|id| format!("`{id}`"));
         printer.warning(&format!("{n} examples have no picture{clean}: {}", some(named)));
-        printer.hint("give --images all that the relevance comes from, e.g. `--images clean photos`");
+        printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
     }
     if !summary.ambiguous.is_empty() {
         let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
-        printer.warning(&format!(
-            "{n} ids are those of several pictures, of which one is shown: {}",
-            some(named)
-        ));
+        printer.warning(&format!("{n} ids match several pictures, one of which is shown: {}", some(named)));
     }
 }
 

@@ -22,20 +22,20 @@ use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments};
 use crate::hint::user_error;
 use crate::printer::Printer;
 
-/// Do everything: embed, match, clean, train and report, each step as its own command
+/// Run the whole pipeline: embed, match, clean, train and report, each step as its own command
 #[derive(Args, Serialize)]
 pub struct Run {
-    /// Photos that surely show their class: a folder with a folder per class, or another source of images with classes
+    /// Clean photos: a folder with a folder per class, or another source of images with classes
     #[arg(long, value_name = "SOURCE")]
     #[serde(serialize_with = "resume::debug")]
     clean: PathBuf,
 
-    /// The heap: photos with captions (metadata.csv, .jsonl or .parquet in the folder, or --text), or a folder per class
+    /// Noisy photos, with captions (metadata.csv, .jsonl or .parquet in the folder, or --text) or in a folder per class
     #[arg(long, value_name = "SOURCE")]
     #[serde(serialize_with = "resume::debug")]
     pool: PathBuf,
 
-    /// The classes and their names, for captions: .toml, .csv or .txt [default: the folders of --clean]
+    /// Classes and their names, to find in captions: .toml, .csv or .txt [default: the folders of --clean]
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
     classes: Option<PathBuf>,
@@ -45,16 +45,16 @@ pub struct Run {
     #[serde(serialize_with = "resume::debug")]
     text: Vec<PathBuf>,
 
-    /// When a caption contains a name
+    /// Rule for matching names in captions
     #[arg(long, value_enum, default_value = "plural")]
     rule: MatchRule,
 
-    /// Network that makes the features (.safetensors) [default: the built-in one, trained on small photos]
+    /// Network for features (.safetensors) [default: the built-in one, trained on small photos]
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
 
-    /// Folder for all results: a new or empty one, or that of an earlier run, which is resumed
+    /// Output folder: a new or empty one, or that of an earlier run, which is resumed
     #[arg(short, long, value_name = "DIR")]
     #[serde(serialize_with = "resume::debug")]
     output: PathBuf,
@@ -96,6 +96,7 @@ impl Run {
             None => self.write_built_in()?,
         };
         let steps = self.steps(&model, &captions);
+        let step_printer = printer.for_steps(self.json);
         for step in &steps {
             let name = step.output.display().to_string();
             let is_done = finished.get(&name).is_some_and(|stamp| {
@@ -105,7 +106,7 @@ impl Run {
                 printer.note(&format!("\n# {}: done already, in `{name}`", step.why));
                 continue;
             }
-            run_step(step.why, &step.words, printer)?;
+            run_step(step.why, &step.words, &step_printer)?;
             journal.append(&name, resume::stamp(&step.output)?.as_bytes())?;
         }
         let report = self.output.join("report.html");
@@ -114,7 +115,10 @@ impl Run {
             let outputs: Vec<&Path> = steps.iter().map(|step| step.output.as_path()).collect();
             return printer.json("run", &json!({ "commands": commands, "outputs": outputs }));
         }
-        printer.note(&format!("\nOpen `{}` in a browser, or name new photos:", report.display()));
+        printer.note(&format!(
+            "\nOpen `{}` in a browser, or predict the classes of new photos:",
+            report.display()
+        ));
         printer.note(&format!(
             "$ {}",
             words("embed").option("--model", &model).option("--images", "NEW").option("-o", "new.parquet")
@@ -139,8 +143,8 @@ impl Run {
             Ok(n) if n > 0 => Ok(pool),
             _ if self.classes.is_none() => Ok(Vec::new()),
             Ok(_) => Err(user_error(
-                format!("`{}` holds no captions to look for the classes in", self.pool.display()),
-                "give them with --text, or leave out --classes where the pool has a folder per class",
+                format!("`{}` contains no captions to search for class names", self.pool.display()),
+                "pass captions with --text, or drop --classes if the pool has a folder per class",
             )),
             Err(error) => Err(error.into()),
         }
@@ -181,8 +185,8 @@ impl Run {
         let with_pools = |command: &str| words(command).option("--clean", &clean).option("--noisy", &pool);
         let step = |why, words, output: &Path| Step { why, words, output: output.to_path_buf() };
         let mut steps = vec![
-            step("Turn the clean photos into features", embed(&self.clean, &clean), &clean),
-            step("The pool", embed(&self.pool, &pool), &pool),
+            step("Compute features of the clean photos", embed(&self.clean, &clean), &clean),
+            step("Compute features of the pool", embed(&self.pool, &pool), &pool),
         ];
         let mut score = with_pools("clean");
         if !captions.is_empty() {
@@ -202,7 +206,7 @@ impl Run {
         let train = with_pools("train").option("--relevance", &relevance).option("--classifier", "cosine");
         let train = train.option("--seed", &seed).option("--device", &device).option("-o", &classifier);
         steps.push(step(
-            "Learn a classifier in which every candidate counts by its relevance",
+            "Train a classifier with every candidate weighted by its relevance",
             train,
             &classifier,
         ));
@@ -210,7 +214,7 @@ impl Run {
         if !self.text.is_empty() {
             show = show.options("--text", &self.text);
         }
-        steps.push(step("Look at it", show.option("-o", &report), &report));
+        steps.push(step("Write a report", show.option("-o", &report), &report));
         steps
     }
 }
@@ -221,7 +225,7 @@ fn check_folder(folder: &Path, journal: &Path) -> Result<()> {
     match is_taken && !journal.exists() {
         false => Ok(()),
         true => Err(user_error(
-            format!("`{}` is not empty, and no `labelsieve run` made it", folder.display()),
+            format!("`{}` is not empty and was not made by `labelsieve run`", folder.display()),
             "choose a new or empty folder with -o; files of the run would replace others",
         )),
     }

@@ -11,45 +11,45 @@ use crate::arguments::{DeviceArguments, JsonArguments, PoolArguments, SeedArgume
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Learn a classifier in which every candidate counts by its relevance
+/// Train a classifier with every candidate weighted by its relevance
 #[derive(Args)]
 pub struct Train {
     #[command(flatten)]
     pools: PoolArguments,
 
-    /// Relevance of the candidates, as `labelsieve clean` writes it
+    /// Relevance file from `labelsieve clean`
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 
-    /// What to learn; `labelsieve finetune` trains the whole network
+    /// Kind of classifier; to train the whole network, use `labelsieve finetune`
     #[arg(long, value_enum, default_value = "prototype")]
     classifier: ClassifierName,
 
-    /// Generator of class weights, as `labelsieve train-attention` writes it
+    /// Class weight generator from `labelsieve train-attention`
     #[arg(long, value_name = "FILE", required_if_eq("classifier", "attention"))]
     attention: Option<PathBuf>,
 
-    /// Classifier of base classes to extend: W_A = [W_B, W]
+    /// Base classifier to extend: W_A = [W_B, W]
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
 
-    /// Examples per step, for cosine [default: 512]
+    /// Batch size, for cosine [default: 512]
     #[arg(long, value_name = "N")]
     batch_size: Option<usize>,
 
-    /// Passes over all examples, for cosine [default: 30]
+    /// Epochs, for cosine [default: 30]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 
-    /// Scale of the logits; with --base, that of the base classes
+    /// Scale of the logits [default with --base: that of the base classifier]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     scale: Option<f32>,
 
-    /// Name of the backbone that made the features, kept in the file
+    /// Name of the backbone, stored in the file
     #[arg(long, value_name = "NAME")]
     backbone: Option<String>,
 
-    /// File to write (.safetensors)
+    /// Output file (.safetensors)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -67,9 +67,9 @@ pub struct Train {
 enum ClassifierName {
     /// The weighted mean of each class
     Prototype,
-    /// The weighted mean and what the base classes it resembles bring, by --attention
+    /// The weighted mean plus attention over similar base classes (--attention)
     Attention,
-    /// A cosine classifier that starts at the prototypes
+    /// A cosine classifier, starting from the prototypes
     Cosine,
 }
 
@@ -79,10 +79,10 @@ impl Train {
         let name = self.classifier.to_possible_value();
         let name = format!("--classifier {}", name.as_ref().map_or("", |value| value.get_name()));
         if self.classifier != ClassifierName::Attention {
-            given.refuse(&["attention"], &name, "it belongs to --classifier attention")?;
+            given.refuse(&["attention"], &name, "it needs --classifier attention")?;
         }
         if self.classifier != ClassifierName::Cosine {
-            given.refuse(&["batch_size", "epochs"], &name, "it belongs to --classifier cosine")?;
+            given.refuse(&["batch_size", "epochs"], &name, "it needs --classifier cosine")?;
         }
         given.refuse_columns(self.pools.tables())
     }
@@ -111,7 +111,10 @@ impl Train {
             return printer.json("train", &trained);
         }
         let (n, dim) = (trained.n_classes, trained.dim);
-        printer.note(&format!("{n} classes of {dim} columns in `{}`", self.output.display()));
+        printer.note(&format!(
+            "classifier of {n} classes with {dim} features written to `{}`",
+            self.output.display()
+        ));
         Ok(())
     }
 }

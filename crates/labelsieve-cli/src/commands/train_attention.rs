@@ -12,7 +12,7 @@ use crate::arguments::{ColumnArguments, JsonArguments, MixedArguments, SeedArgum
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Learn to generate class weights from few examples and from the base classes they resemble
+/// Train a generator of class weights from few examples and similar base classes
 #[derive(Args)]
 pub struct TrainAttention {
     /// Examples of the base classes: .npz, .npy, .parquet or a clip-retrieval folder
@@ -23,27 +23,27 @@ pub struct TrainAttention {
     #[arg(long, value_name = "FILE")]
     base_labels: Option<PathBuf>,
 
-    /// Classifier of the base classes, e.g. the one learned with the backbone [default: their prototypes]
+    /// Classifier of the base classes, e.g. the one trained with the backbone [default: their prototypes]
     #[arg(long, value_name = "FILE")]
     base_classifier: Option<PathBuf>,
 
-    /// Steps of gradient descent
+    /// SGD steps
     #[arg(long, value_name = "N", default_value_t = AttentionTraining::default().steps)]
     steps: usize,
 
-    /// Base classes that pose as novel in an episode
+    /// Base classes treated as novel per episode
     #[arg(long, value_name = "N", default_value_t = AttentionTraining::default().posing)]
     posing: usize,
 
-    /// Most examples of a posing class
+    /// Maximum number of examples of such a class
     #[arg(long, value_name = "K", default_value_t = AttentionTraining::default().most_shots)]
     most_shots: usize,
 
-    /// Name of the backbone that made the features, kept in the file
+    /// Name of the backbone, stored in the file
     #[arg(long, value_name = "NAME")]
     backbone: Option<String>,
 
-    /// File to write (.safetensors)
+    /// Output file (.safetensors)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -86,7 +86,7 @@ impl TrainAttention {
         }
         let TrainedAttention { n_base, first_loss, last_loss } = trained;
         printer.note(&format!(
-            "attention over {n_base} base classes in `{}`; loss {first_loss:.3} at the start, {last_loss:.3} at the end",
+            "attention over {n_base} base classes written to `{}`; loss {first_loss:.3} at the start, {last_loss:.3} at the end",
             self.output.display()
         ));
         Ok(())

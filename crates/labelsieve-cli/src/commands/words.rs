@@ -10,7 +10,7 @@ use labelsieve_pipeline::Monitor;
 use super::Command;
 use crate::printer::Printer;
 
-/// The words behind `labelsieve`.
+/// The words after `labelsieve`.
 pub struct Words(Vec<OsString>);
 
 /// A command without options.

@@ -27,7 +27,7 @@ impl Missing<'_> {
                 self.looks_like().unwrap_or_else(|| choose(ColumnRole::Embedding, None))
             }
             (ColumnRole::Image, None) if has("embedding") => {
-                "it seems to hold features; give the images themselves".to_owned()
+                "it looks like features; pass the images themselves".to_owned()
             }
             (ColumnRole::Fixed, Some(asked)) => self.rename(asked),
             (ColumnRole::Fixed, None) => {
@@ -46,7 +46,7 @@ impl Missing<'_> {
         match (self.looks_like(), self.meant(asked)) {
             (Some(other), _) => other,
             (None, Some(meant)) => format!("rename the column `{meant}` to `{asked}`"),
-            (None, None) => format!("give the file a column `{asked}`"),
+            (None, None) => format!("the file needs a column `{asked}`"),
         }
     }
 
@@ -60,7 +60,7 @@ impl Missing<'_> {
             () if has(&["embedding"]) => ("features", "embed"),
             () => return None,
         };
-        Some(format!("the file seems to hold {what}, as `labelsieve {source}` writes them"))
+        Some(format!("the file looks like {what} from `labelsieve {source}`"))
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn another_file_of_ours_is_recognised() {
         let found = hint(ColumnRole::Fixed, Some("relevance"), &["id", "class", "matched_name", "field"]);
-        assert_eq!(found, "the file seems to hold candidates, as `labelsieve match` writes them");
+        assert_eq!(found, "the file looks like candidates from `labelsieve match`");
         assert!(hint(ColumnRole::Embedding, None, &["id", "image"]).contains("labelsieve embed --model"));
     }
 }

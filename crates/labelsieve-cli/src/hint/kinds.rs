@@ -28,29 +28,29 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
         (FileKind::Npy | FileKind::Npz | FileKind::Parquet, Some(Wanted::Features)) => rename(path, found),
         (FileKind::Safetensors, Some(Wanted::Tensors)) => return None,
         (FileKind::Folder, Some(Wanted::Features)) => {
-            "give a file of features, as `labelsieve embed` writes it".to_owned()
+            "pass a file of features from `labelsieve embed`".to_owned()
         }
         (FileKind::Text, Some(Wanted::Features)) => {
             "save features with `numpy.save`, or make them from images with `labelsieve embed`".to_owned()
         }
         (FileKind::Text, Some(Wanted::Images)) if path.file_stem().is_some_and(|stem| stem == "metadata") => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            format!("give the folder that it describes: `{}`", folder.unwrap_or(Path::new(".")).display())
+            format!("pass the folder that it describes: `{}`", folder.unwrap_or(Path::new(".")).display())
         }
         (FileKind::Image | FileKind::Tar | FileKind::Parquet, Some(Wanted::Images)) => {
-            format!("it is {found}; give it the ending of one")
+            format!("it is {found}; rename it accordingly")
         }
         (FileKind::Npy | FileKind::Npz, Some(Wanted::Images)) => {
-            "it seems to hold features; give the images themselves".to_owned()
+            "it looks like features; pass the images themselves".to_owned()
         }
         (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Parquet)) => {
-            "this option takes a table; images go to --images".to_owned()
+            "this option takes a table; pass images with --images".to_owned()
         }
         (FileKind::Text, Some(Wanted::Parquet)) => {
-            format!("if it is CSV, rename it to `{}`: the ending says what it is", path.with_extension("csv").display())
+            format!("if it is CSV, rename it to `{}`: the format is taken from the extension", path.with_extension("csv").display())
         }
         (FileKind::Safetensors, Some(_)) => {
-            "it holds a network or a classifier, which goes to --model".to_owned()
+            "it is a network or a classifier; pass it with --model".to_owned()
         }
         (FileKind::Parquet, Some(Wanted::Tensors)) | (FileKind::Npy | FileKind::Npz, Some(Wanted::Tensors)) => {
             "it holds a table; networks and classifiers are .safetensors files, as `labelsieve pretrain` and \

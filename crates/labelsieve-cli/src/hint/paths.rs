@@ -10,24 +10,24 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// What to do about a file or folder to read that is not there.
 pub fn missing_input(path: &Path) -> String {
-    let lost = Lost::of(path);
-    match lost.meant() {
-        Some(meant) => format!("{}; did you mean `{}`?", lost.said(), meant.display()),
-        None => format!("{}; check the spelling of the path", lost.said()),
+    let missing = MissingPath::of(path);
+    match missing.meant() {
+        Some(meant) => format!("{}; did you mean `{}`?", missing.said(), meant.display()),
+        None => format!("{}; check the spelling of the path", missing.said()),
     }
 }
 
 /// What to do about an output whose folder is not there.
 pub fn missing_folder(output: &Path) -> String {
     let folder = output.parent().unwrap_or(output);
-    let lost = Lost::of(folder);
-    match lost.meant() {
+    let missing = MissingPath::of(folder);
+    match missing.meant() {
         Some(meant) if meant.is_dir() => {
             let name = output.file_name().unwrap_or_default();
-            format!("{}; did you mean `{}`?", lost.said(), meant.join(name).display())
+            format!("{}; did you mean `{}`?", missing.said(), meant.join(name).display())
         }
-        _ if lost.is_blocked() => format!("{}; choose another output", lost.said()),
-        _ => format!("{}; create it first: `mkdir -p {}`", lost.said(), shell_word(folder)),
+        _ if missing.is_blocked() => format!("{}; choose another output", missing.said()),
+        _ => format!("{}; create it first: `mkdir -p {}`", missing.said(), shell_word(folder)),
     }
 }
 
@@ -42,7 +42,7 @@ pub fn shell_word(path: &Path) -> String {
 }
 
 /// Where a path leaves what exists.
-struct Lost<'a> {
+struct MissingPath<'a> {
     /// What exists; empty for the current folder.
     known: PathBuf,
     /// The first part that does not.
@@ -51,8 +51,8 @@ struct Lost<'a> {
     rest: PathBuf,
 }
 
-impl<'a> Lost<'a> {
-    fn of(path: &'a Path) -> Lost<'a> {
+impl<'a> MissingPath<'a> {
+    fn of(path: &'a Path) -> MissingPath<'a> {
         let mut known = PathBuf::new();
         let mut parts = path.components();
         while let Some(part) = parts.next() {
@@ -60,11 +60,11 @@ impl<'a> Lost<'a> {
             if let Component::Normal(name) = part
                 && std::fs::symlink_metadata(&next).is_err()
             {
-                return Lost { known, name, rest: parts.as_path().to_path_buf() };
+                return MissingPath { known, name, rest: parts.as_path().to_path_buf() };
             }
             known = next;
         }
-        Lost { known, name: OsStr::new(""), rest: PathBuf::new() }
+        MissingPath { known, name: OsStr::new(""), rest: PathBuf::new() }
     }
 
     /// Whether a file stands where a folder should be.
@@ -76,13 +76,15 @@ impl<'a> Lost<'a> {
         let (name, known) = (self.name.to_string_lossy(), self.known.display());
         match () {
             () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
-            () if self.name.is_empty() => format!("`{known}` is a link to what does not exist"),
-            () if self.known.as_os_str().is_empty() => format!("there is no `{name}` in the current folder"),
-            () => format!("there is no `{name}` in `{known}`"),
+            () if self.name.is_empty() => format!("`{known}` is a broken link"),
+            () if self.known.as_os_str().is_empty() => {
+                format!("`{name}` does not exist in the current folder")
+            }
+            () => format!("`{name}` does not exist in `{known}`"),
         }
     }
 
-    /// The path with its lost part replaced by its nearest neighbour: a name spelled much like it, or the same name with
+    /// The path with its missing part replaced by its nearest neighbour: a name spelled much like it, or the same name with
     /// another ending.
     fn meant(&self) -> Option<PathBuf> {
         let here = if self.known.as_os_str().is_empty() { Path::new(".") } else { &self.known };
@@ -121,11 +123,11 @@ mod tests {
                 format!("{}; {}", said.replace('@', &at.to_string()), meant.replace('@', &at.to_string()))
             );
         };
-        check("data/phtos", "there is no `phtos` in `@/data`", "did you mean `@/data/photos`?");
-        check("dta/photos", "there is no `dta` in `@`", "did you mean `@/data/photos`?");
-        check("data/C.parquet", "there is no `C.parquet` in `@/data`", "did you mean `@/data/C.npz`?");
+        check("data/phtos", "`phtos` does not exist in `@/data`", "did you mean `@/data/photos`?");
+        check("dta/photos", "`dta` does not exist in `@`", "did you mean `@/data/photos`?");
+        check("data/C.parquet", "`C.parquet` does not exist in `@/data`", "did you mean `@/data/C.npz`?");
         check("data/C.npz/x", "`@/data/C.npz` is a file, not a folder", "check the spelling of the path");
-        check("data/xyz", "there is no `xyz` in `@/data`", "check the spelling of the path");
+        check("data/xyz", "`xyz` does not exist in `@/data`", "check the spelling of the path");
         let hint = missing_folder(&root.join("out/r.html"));
         assert!(
             hint.ends_with(&format!("create it first: `mkdir -p {}`", root.join("out").display())),

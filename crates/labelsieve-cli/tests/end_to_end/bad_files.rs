@@ -59,7 +59,7 @@ fn files_without_rows_are_an_error_only_where_rows_are_needed() {
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     for format in ["npz", "parquet"] {
         let line = format!("clean --clean E.{format} --noisy N.npz -o S.parquet");
-        refuses(folder, &line, &[&format!("`E.{format}` holds no examples"), "hint: every class needs"]);
+        refuses(folder, &line, &[&format!("`E.{format}` contains no examples"), "hint: every class needs"]);
         // No candidates at all: the clean examples are listed alone, and the classifier is learned from them.
         let pools = format!("--clean C.{format} --noisy E.{format}");
         for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
@@ -74,7 +74,7 @@ fn files_without_rows_are_an_error_only_where_rows_are_needed() {
         }
         run(folder, &format!("clean {pools} --dry-run")).ok();
         let line = format!("evaluate --model M.safetensors --test E.{format} --json");
-        refuses(folder, &line, &[&format!("`E.{format}` holds no examples"), "hint: "]);
+        refuses(folder, &line, &[&format!("`E.{format}` contains no examples"), "hint: "]);
         let predicted = run(folder, &format!("predict --model M.safetensors --features E.{format}")).ok();
         assert_eq!(predicted.out, "id\trank\tclass\tscore\n");
     }
@@ -142,7 +142,7 @@ fn labels_and_features_must_be_there_and_be_as_many() {
     refuses(folder, CLEAN, &[&expected]);
 
     let labels = labelsieve_data::NpzWriter::create(folder.join("N.npz")).expect("a folder");
-    labels.i64("labels_all", &[2], &[0, 1]).expect("room").finish().expect("room");
+    labels.i64("labels_all", &[2], &[0, 1]).expect("disk space").finish().expect("disk space");
     refuses(
         folder,
         CLEAN,
@@ -151,20 +151,21 @@ fn labels_and_features_must_be_there_and_be_as_many() {
 
     noisy_of(&task).npy(folder.join("N.npy"));
     let line = "clean --clean C.npz --noisy N.npy -o R.parquet";
-    refuses(folder, line, &["`N.npy` holds no classes", "hint: give them with --noisy-labels"]);
-    std::fs::write(folder.join("N.txt"), "0\n1\n").expect("room");
+    refuses(folder, line, &["`N.npy` contains no classes", "hint: give them with --noisy-labels"]);
+    std::fs::write(folder.join("N.txt"), "0\n1\n").expect("disk space");
     let expected = format!("`N.txt`: labels: expected {n}, one per row of `N.npy`, found 2");
     refuses(folder, &format!("{line} --noisy-labels N.txt"), &[&expected]);
-    std::fs::write(folder.join("N.txt"), "0\n\n1\n").expect("room");
+    std::fs::write(folder.join("N.txt"), "0\n\n1\n").expect("disk space");
     let expected = "`N.txt`: line 2: expected a label, found an empty line";
     refuses(folder, &format!("{line} --noisy-labels N.txt"), &[expected]);
 
     noisy_of(&task).clip_retrieval(&folder.join("web"), "web/");
     let half = folder.join("web/metadata");
-    std::fs::copy(half.join("metadata_0000.parquet"), half.join("metadata_0001.parquet")).expect("room");
+    std::fs::copy(half.join("metadata_0000.parquet"), half.join("metadata_0001.parquet"))
+        .expect("disk space");
     clean_of(&task).clip_retrieval(&folder.join("few"), "few/");
     std::fs::copy(folder.join("few/img_emb/img_emb_0000.npy"), folder.join("web/img_emb/img_emb_0000.npy"))
-        .expect("room");
+        .expect("disk space");
     let message = [
         "`web/metadata/metadata_0000.parquet`: rows: expected 9, as in `web/img_emb/img_emb_0000.npy`, found ",
     ];
@@ -176,10 +177,10 @@ fn refuses_every_cut(folder: &Path, name: &str, line: &str) {
     let whole = bytes(folder, name);
     let n = whole.len();
     for length in [0, 1, 7, 8, 100, n / 3, n / 2, n - 100, n - 8, n - 1] {
-        std::fs::write(folder.join(name), &whole[..length]).expect("room");
+        std::fs::write(folder.join(name), &whole[..length]).expect("disk space");
         refuses(folder, line, &[&format!("`{name}")]);
     }
-    std::fs::write(folder.join(name), &whole).expect("room");
+    std::fs::write(folder.join(name), &whole).expect("disk space");
 }
 
 #[test]
@@ -204,9 +205,9 @@ fn files_that_were_cut_off_are_refused_at_any_length() {
 fn a_damaged_file_gets_a_hint() {
     let (folder, _) = trained();
     let folder = folder.path();
-    std::fs::write(folder.join("N.npz"), &bytes(folder, "N.npz")[..5000]).expect("room");
+    std::fs::write(folder.join("N.npz"), &bytes(folder, "N.npz")[..5000]).expect("disk space");
     refuses(folder, &CLEAN.replace("R.p", "S.p"), &["`N.npz` is not a readable npz file", "hint: "]);
-    std::fs::write(folder.join("R.parquet"), &bytes(folder, "R.parquet")[..500]).expect("room");
+    std::fs::write(folder.join("R.parquet"), &bytes(folder, "R.parquet")[..500]).expect("disk space");
     let line = TRAIN.replace("N.npz", "C.npz").replace("M.s", "S.s");
     refuses(folder, &line, &["`R.parquet` is not a readable Parquet file", "hint: "]);
 }
@@ -226,19 +227,19 @@ fn headers_that_promise_more_than_there_is_cost_no_memory() {
         file.extend((text.len() as u16).to_le_bytes());
         file.extend(text.as_bytes());
         file.extend([0; 64]);
-        std::fs::write(folder.join("N.npy"), file).expect("room");
+        std::fs::write(folder.join("N.npy"), file).expect("disk space");
         refuses(
             folder,
             "clean --clean C.npz --noisy N.npy -o R.parquet",
             &["`N.npy`: npy", "expected", "found"],
         );
     }
-    std::fs::write(folder.join("N.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'").expect("room");
+    std::fs::write(folder.join("N.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'").expect("disk space");
     let message = ["`N.npy`: npy header: expected at most 8 bytes, found 4294967295"];
     refuses(folder, "clean --clean C.npz --noisy N.npy -o R.parquet", &message);
     let mut model = u64::MAX.to_le_bytes().to_vec();
     model.extend(b"{}");
-    std::fs::write(folder.join("M.safetensors"), model).expect("room");
+    std::fs::write(folder.join("M.safetensors"), model).expect("disk space");
     refuses(folder, EVALUATE, &["`M.safetensors`: safetensors header: expected", "found a file of 10 bytes"]);
 }
 
@@ -246,8 +247,7 @@ fn headers_that_promise_more_than_there_is_cost_no_memory() {
 fn missing_files_and_unknown_formats_are_named() {
     let (folder, _) = trained();
     let folder = folder.path();
-    let missing =
-        |line: String| refuses(folder, &line, &["`none.", "No such file", "hint: there is no `none."]);
+    let missing = |line: String| refuses(folder, &line, &["`none.", "No such file", "hint: `none."]);
     for name in ["C.npz", "N.npz"] {
         for extension in ["npz", "npy", "parquet"] {
             missing(CLEAN.replace(name, &format!("none.{extension}")).replace("R.p", "S.p"));
@@ -259,11 +259,11 @@ fn missing_files_and_unknown_formats_are_named() {
     missing(format!("{TRAIN} --base none.safetensors").replace("M.s", "S.s"));
     missing(EVALUATE.replace("M.safetensors", "none.safetensors"));
     missing(PREDICT.replace("T.npz", "none.npz"));
-    std::fs::write(folder.join("N.csv"), "1,2\n").expect("room");
+    std::fs::write(folder.join("N.csv"), "1,2\n").expect("disk space");
     let message =
         ["`N.csv`: expected features (.npz, .npy, .parquet or a clip-retrieval folder), found a text file"];
     refuses(folder, &CLEAN.replace("N.npz", "N.csv").replace("R.p", "S.p"), &message);
-    std::fs::create_dir(folder.join("empty")).expect("room");
+    std::fs::create_dir(folder.join("empty")).expect("disk space");
     refuses(folder, &CLEAN.replace("N.npz", "empty").replace("R.p", "S.p"), &["`empty", "img_emb"]);
 }
 
@@ -312,6 +312,6 @@ fn two_examples_of_one_name_cannot_be_told_apart() {
     ];
     crate::examples::write_parquet(folder.join("twice.parquet"), columns);
     let line = TRAIN.replace("N.npz", "twice.parquet").replace("M.s", "S.s");
-    let message = ["`twice.parquet`: row 1: expected an id of its own, found `n1`, which is row 0 too"];
+    let message = ["`twice.parquet`: row 1: expected a unique id, found `n1`, also the id of row 0"];
     refuses(folder, &line, &message);
 }

@@ -20,7 +20,7 @@ fn with_results() -> tempfile::TempDir {
 fn places_that_are_no_place_for_a_file_are_refused_before_the_work() {
     let folder = with_results();
     let folder = folder.path();
-    std::fs::write(folder.join("file.txt"), "old").expect("room");
+    std::fs::write(folder.join("file.txt"), "old").expect("disk space");
     for (line, output) in [(CLEAN, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
         let ending = output.rsplit('.').next().expect("an ending");
         let _ = std::fs::create_dir(folder.join(format!("dir.{ending}")));
@@ -42,8 +42,8 @@ fn places_that_are_no_place_for_a_file_are_refused_before_the_work() {
 fn an_output_that_would_replace_an_input_is_refused() {
     let folder = with_results();
     let folder = folder.path();
-    std::os::unix::fs::symlink("N.npz", folder.join("link.parquet")).expect("room");
-    std::os::unix::fs::symlink("R.parquet", folder.join("link.safetensors")).expect("room");
+    std::os::unix::fs::symlink("N.npz", folder.join("link.parquet")).expect("disk space");
+    std::os::unix::fs::symlink("R.parquet", folder.join("link.safetensors")).expect("disk space");
     for (line, output, input) in [
         (CLEAN, "R.parquet", "link.parquet"),
         (CLEAN, "R.parquet", "./link.parquet"),
@@ -84,7 +84,7 @@ fn when_only_the_result_does_not_fit_the_finished_work_is_kept() {
     let folder = folder.path();
     run(folder, CLEAN).ok();
     let whole = bytes(folder, "R.parquet");
-    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+    std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     // 16 bytes per candidate in the journal, so long names make the result the larger of the two.
     let noisy = crate::examples::noisy_of(&task);
     noisy.parquet(folder.join("N.parquet"), &"long/".repeat(100));
@@ -92,7 +92,7 @@ fn when_only_the_result_does_not_fit_the_finished_work_is_kept() {
     crate::examples::clean_of(&task).parquet(folder.join("C.parquet"), "c");
     run(folder, long).ok();
     let expected = bytes(folder, "R.parquet");
-    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+    std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     let journal = 16 * noisy.len() + 2000;
     let blocks = journal.div_ceil(512);
     let finished = with_small_files(folder, blocks, long);
@@ -113,7 +113,7 @@ fn a_full_disk_is_reported_and_nothing_half_written_is_left() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     write_task(folder);
-    std::fs::create_dir(folder.join("disk")).expect("room");
+    std::fs::create_dir(folder.join("disk")).expect("disk space");
     if shell(folder, "mount -t tmpfs -o size=4k labelsieve-test disk").code != Some(0) {
         eprintln!("skipped: may not mount a small disk here");
         return;
@@ -129,7 +129,7 @@ fn a_full_disk_is_reported_and_nothing_half_written_is_left() {
 fn a_file_in_the_place_of_the_journal_is_not_overwritten() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    std::fs::write(folder.join("R.parquet.partial"), "my notes").expect("room");
+    std::fs::write(folder.join("R.parquet.partial"), "my notes").expect("disk space");
     let message = ["`R.parquet.partial` is not a journal of an earlier run", "hint: "];
     refuses(folder, CLEAN, &message);
     assert_eq!(bytes(folder, "R.parquet.partial"), b"my notes");
@@ -147,7 +147,7 @@ fn a_damaged_journal_is_done_again_from_the_damage_on() {
         b"labelsieve jour",
         b"labelsieve journal 1\n\xff\xff\xff\xff\xff\xff",
     ] {
-        std::fs::write(folder.join("R.parquet.partial"), rest).expect("room");
+        std::fs::write(folder.join("R.parquet.partial"), rest).expect("disk space");
         run(folder, CLEAN).ok();
         assert_eq!(bytes(folder, "R.parquet"), whole);
         assert!(!folder.join("R.parquet.partial").exists());

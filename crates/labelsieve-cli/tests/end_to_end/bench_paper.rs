@@ -134,7 +134,7 @@ fn tuning_chooses_on_the_validation_classes() {
         assert!(chosen["score"].as_f64().is_some_and(|score| score > 0.0), "{setting}: {report}");
     }
     let journal = bytes(folder.path(), "run");
-    std::fs::remove_file(folder.path().join("yfcc_imagenet_resnet10_val.npz")).expect("it is there");
+    std::fs::remove_file(folder.path().join("yfcc_imagenet_resnet10_val.npz")).expect("it exists");
     refuses(folder.path(), &line, &["yfcc_imagenet_resnet10_val.npz", "No such file", "hint: "]);
     assert_eq!(bytes(folder.path(), "run"), journal, "finished work is not lost with the file");
     run(folder.path(), &line.replace("--tune ", "")).ok();
@@ -161,15 +161,15 @@ fn splits_that_do_not_belong_to_the_features_are_refused() {
     release::write_episode(folder, 1, |class, i| clean_row(1, (class + 1) % 16, i));
     refuses_release(
         folder,
-        &["imagenet_train_resnet10.npz` for class 10, which it is not", "hint: splits and features"],
+        &["imagenet_train_resnet10.npz` to class 10, but its label differs", "hint: splits and features"],
     );
     release::write_episode(folder, 1, |class, i| clean_row(1, class, i) + 100_000);
-    refuses_release(folder, &["for class 10, which it is not", "hint: "]);
+    refuses_release(folder, &["to class 10, but its label differs", "hint: "]);
     release::write_episode(folder, 1, |class, i| clean_row(1, class, i));
     let json = std::fs::read_to_string(folder.join("imagenet_lowshot_category_splits.json")).expect("a file");
     let other = json.replace("[10,", "[100,");
     assert_ne!(json, other);
-    std::fs::write(folder.join("imagenet_lowshot_category_splits.json"), other).expect("room");
+    std::fs::write(folder.join("imagenet_lowshot_category_splits.json"), other).expect("disk space");
     refuses_release(
         folder,
         &["class 100 has 0 labelled photos in", "imagenet_train_resnet10.npz`", "hint: "],
@@ -187,9 +187,9 @@ fn missing_files_of_the_release_are_named() {
         "imagenet_lowshot_category_splits.json",
         "mapped_splits_3.npy",
     ] {
-        std::fs::rename(folder.join(name), folder.join("away")).expect("it is there");
+        std::fs::rename(folder.join(name), folder.join("away")).expect("it exists");
         refuses_release(folder, &[&format!("`./{name}`"), "No such file", "hint: "]);
-        std::fs::rename(folder.join("away"), folder.join(name)).expect("it is there");
+        std::fs::rename(folder.join("away"), folder.join(name)).expect("it exists");
     }
     refuses(folder, &format!("{BENCH} --backbone resnet50pca"), &["imagenet_train_resnet50pca.npz"]);
 }

@@ -215,7 +215,7 @@ fn a_pool_file_gives_candidates_and_simulated_noise_is_called_so() {
 fn few_way_trials_have_rows_and_intervals() {
     let folder = photo_folder();
     let done = run(folder.path(), &format!("{BENCH} --protocol 5way --json")).ok();
-    let results = done.json();
+    let results = &done.json()["results"];
     assert_eq!((results[0]["ways"].as_u64(), results[0]["trials"].as_u64()), (Some(3), Some(12)));
     for row in results[0]["rows"].as_array().expect("rows") {
         let top_1 = row["top_1"][0]["mean"].as_f64().expect("a number");
@@ -278,7 +278,7 @@ fn a_network_embeds_the_photos_once_and_is_fine_tuned() {
     std::fs::write(folder.join("c.toml"), format!("{config}{backbone}")).expect("a file");
     let bench = "bench photos c.toml -o RUN --fine-tune 1 --device cpu";
     let done = run(folder, bench).ok();
-    assert!(done.err.contains("warning: 1 photos have no features and take no part"), "{done:?}");
+    assert!(done.err.contains("warning: 1 photos have no features and are not used"), "{done:?}");
     let tables = |row: &str| done.out.lines().filter(|line| line.starts_with(&format!("{row}  "))).count();
     assert_eq!(tables("gcn, fine-tuned"), 2, "top-1 and top-5 on novel classes: {done:?}");
     for row in ["gcn, fine-tuned with base", "gcn, fine-tuned with base, one softmax"] {
@@ -306,9 +306,9 @@ fn without_tuning_all_novel_classes_are_reported_and_missing_backbones_are_named
     let line = "bench photos c.toml -o RUN --untuned --device cpu --json";
     let done = run(folder, line).ok();
     assert!(
-        done.err.contains("backbone later is left out: no features at `later.npz`; `make later` makes them")
+        done.err.contains("backbone later is skipped: no features at `later.npz`; `make later` makes them")
     );
-    let results: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let results = &done.json()["results"];
     assert!(results[0]["chosen"].is_null());
     assert_eq!(results[0]["methods"]["gcn"][0]["lambda"], 0.01f32, "the paper's at k = 1");
     let draws = String::from_utf8(bytes(folder, "RUN/episodes.json")).expect("text");

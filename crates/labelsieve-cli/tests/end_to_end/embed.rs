@@ -25,8 +25,8 @@ pub fn write_model(path: &Path, seed: u64) {
         channel_deviation: network.deviation,
         ..NetworkMetadata::default()
     };
-    let tensors = weights::to_tensors(&network, &snapshot).expect("its own snapshot");
-    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("room");
+    let tensors = weights::to_tensors(&network, &snapshot).expect("a valid snapshot");
+    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("disk space");
 }
 
 fn drawn(seed: u32) -> RgbImage {
@@ -47,8 +47,8 @@ pub fn png(seed: u32) -> Vec<u8> {
 
 pub fn write(folder: &Path, name: &str, bytes: &[u8]) {
     let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
-    std::fs::write(path, bytes).expect("room");
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("disk space");
+    std::fs::write(path, bytes).expect("disk space");
 }
 
 /// A folder with a network and `n` pictures under `photos/{cat,owl}`.
@@ -97,7 +97,7 @@ fn every_kind_of_image_is_embedded_or_listed() {
     write(folder, "photos/cat/h-huge.bmp", &huge);
     write(folder, "photos/cat/i.webp", &encoded(&good.clone().into(), ImageFormat::WebP));
     let done = run(folder, &format!("{EMBED} photos --batch 3 -o F.parquet")).ok();
-    assert!(done.err.contains("7 images as rows of 128 numbers in `F.parquet`"), "{done:?}");
+    assert!(done.err.contains("7 images, 128 features each, written to `F.parquet`"), "{done:?}");
     assert!(
         done.err.contains("warning: 4 of 11 images were skipped; `F.parquet.skipped.csv` says why"),
         "{done:?}"
@@ -148,10 +148,10 @@ fn rows_of_a_parquet_file_are_chosen_by_their_columns() {
         ("kind", texts(["owl", "cat", "owl", "cat"])),
     ];
     let batch = RecordBatch::try_from_iter(columns).expect("columns");
-    let file = std::fs::File::create(folder.join("P.parquet")).expect("room");
+    let file = std::fs::File::create(folder.join("P.parquet")).expect("disk space");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
     writer.write(&batch).expect("rows");
-    writer.close().expect("room");
+    writer.close().expect("disk space");
     let line =
         format!("{EMBED} P.parquet --where role=base --where split=train --label-column kind -o F.parquet");
     run(folder, &line).ok();
@@ -166,7 +166,7 @@ fn rows_of_a_parquet_file_are_chosen_by_their_columns() {
     refuses(
         folder,
         &format!("{EMBED} P.parquet --where role=none -o G.parquet"),
-        &["none of the 0 images can be read", "hint: "],
+        &["no readable images (0 tried)", "hint: "],
     );
 }
 
@@ -176,7 +176,7 @@ fn a_pca_is_fitted_saved_and_applied_again() {
     let folder = folder.path();
     let fit =
         run(folder, &format!("{EMBED} photos --fit-pca 5 --pca-output P.safetensors -o A.parquet")).ok();
-    assert!(fit.err.contains("a PCA of width 5 keeps "), "{fit:?}");
+    assert!(fit.err.contains("PCA of width 5 keeps "), "{fit:?}");
     run(folder, &format!("{EMBED} photos --pca P.safetensors --dtype f16 -o B.npy")).ok();
     let ((ids, _, fitted), (_, _, applied)) = (table(folder, "A.parquet"), table(folder, "B.npy"));
     assert_eq!((fitted.len(), fitted[0].len()), (12, 5));
@@ -193,12 +193,12 @@ fn a_pca_is_fitted_saved_and_applied_again() {
     refuses(
         folder,
         &format!("{EMBED} photos --pca M.safetensors -o C.parquet"),
-        &["`M.safetensors` holds no PCA", "hint: "],
+        &["`M.safetensors` does not contain a PCA", "hint: "],
     );
     refuses(
         folder,
         "embed --model P.safetensors --images photos -o C.parquet",
-        &["`P.safetensors` holds no network", "--pca"],
+        &["`P.safetensors` does not contain a network", "--pca"],
     );
 }
 
@@ -226,7 +226,7 @@ fn inputs_are_not_replaced_and_bad_files_are_named() {
         &format!("{EMBED} photos -o F.parquet"),
         &["metadata.parquet`: expected a Parquet file, found a text file"],
     );
-    std::fs::remove_file(folder.join("photos/metadata.parquet")).expect("it is there");
+    std::fs::remove_file(folder.join("photos/metadata.parquet")).expect("it exists");
     refuses(folder, &format!("{EMBED} nowhere -o F.parquet"), &["cannot open `nowhere`", "hint: "]);
     refuses(folder, "embed --model photos/cat/000.png --images photos -o F.parquet", &["000.png"]);
     refuses(
@@ -234,7 +234,7 @@ fn inputs_are_not_replaced_and_bad_files_are_named() {
         &format!("{EMBED} photos --image-size 8 -o F.parquet"),
         &["larger images for convnet128"],
     );
-    std::fs::copy(folder.join("M.safetensors"), folder.join("M.npy")).expect("room");
+    std::fs::copy(folder.join("M.safetensors"), folder.join("M.npy")).expect("disk space");
     refuses(folder, "embed --model M.npy --images photos -o M.npy", &["would replace the input `M.npy`"]);
 }
 
@@ -245,7 +245,7 @@ fn a_run_with_other_images_starts_anew_and_leaves_nothing_behind() {
     write(folder, "photos/cat/bad.png", b"bad");
     run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
     assert!(listing(folder).contains(&"F.parquet.skipped.csv".to_owned()));
-    std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it is there");
+    std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it exists");
     run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
     let names: Vec<String> = listing(folder).into_iter().filter(|name| name.starts_with('F')).collect();
     assert_eq!(names, ["F.parquet"], "no list of an earlier run, no journal");

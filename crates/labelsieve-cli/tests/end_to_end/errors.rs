@@ -69,8 +69,8 @@ fn images_where_features_are_wanted_are_to_be_embedded() {
 fn a_mistyped_path_is_answered_with_the_nearest_one() {
     let folder = everything();
     let folder = folder.path();
-    std::fs::create_dir(folder.join("data")).expect("room");
-    std::fs::copy(folder.join("C.npz"), folder.join("data/clean.npz")).expect("room");
+    std::fs::create_dir(folder.join("data")).expect("disk space");
+    std::fs::copy(folder.join("C.npz"), folder.join("data/clean.npz")).expect("disk space");
     let check = |line: &str, path: &str, hint: &str| {
         refuses(folder, line, &[&format!("cannot open `{path}`"), "No such file", &format!("hint: {hint}")]);
     };
@@ -78,29 +78,29 @@ fn a_mistyped_path_is_answered_with_the_nearest_one() {
     check(
         &format!("{embed} phtos"),
         "phtos",
-        "there is no `phtos` in the current folder; did you mean `photos`?",
+        "`phtos` does not exist in the current folder; did you mean `photos`?",
     );
     let clean = |path: &str| CLEAN.replace("C.npz", path);
-    check(&clean("phtos"), "phtos", "there is no `phtos` in the current folder; did you mean `photos`?");
+    check(&clean("phtos"), "phtos", "`phtos` does not exist in the current folder; did you mean `photos`?");
     check(
         &clean("data/claen.npz"),
         "data/claen.npz",
-        "there is no `claen.npz` in `data`; did you mean `data/clean.npz`?",
+        "`claen.npz` does not exist in `data`; did you mean `data/clean.npz`?",
     );
     check(
         &clean("dat/clean.npz"),
         "dat/clean.npz",
-        "there is no `dat` in the current folder; did you mean `data/clean.npz`?",
+        "`dat` does not exist in the current folder; did you mean `data/clean.npz`?",
     );
     check(
         &clean("C.parquet"),
         "C.parquet",
-        "there is no `C.parquet` in the current folder; did you mean `C.npz`?",
+        "`C.parquet` does not exist in the current folder; did you mean `C.npz`?",
     );
     check(
         &clean("xylophone.npz"),
         "xylophone.npz",
-        "there is no `xylophone.npz` in the current folder; check the spelling of the path",
+        "`xylophone.npz` does not exist in the current folder; check the spelling of the path",
     );
     refuses(
         folder,
@@ -110,7 +110,7 @@ fn a_mistyped_path_is_answered_with_the_nearest_one() {
     refuses(
         folder,
         &CLEAN.replace("S.parquet", "results/S.parquet"),
-        &["cannot write `results/S.parquet`", "hint: there is no `results`", "`mkdir -p results`"],
+        &["cannot write `results/S.parquet`", "hint: `results` does not exist", "`mkdir -p results`"],
     );
 }
 
@@ -129,7 +129,11 @@ fn a_command_with_too_little_names_its_ways_of_use() {
     refuses(folder, "evaluate --json", &ways);
     let examples = ["--model needs examples", "hint: ", "--test FEATURES", "--images SOURCE"];
     refuses(folder, "evaluate --model W.safetensors", &examples);
-    refuses(folder, "evaluate --relevance R.parquet", &["--relevance needs the truth", "hint: ", "--truth"]);
+    refuses(
+        folder,
+        "evaluate --relevance R.parquet",
+        &["--relevance needs ground truth", "hint: ", "--truth"],
+    );
     refuses(folder, "evaluate --test T.npz", &["--model <FILE>"]);
     refuses(folder, "predict", &["--model <FILE>", "--features <FILE>|--images <SOURCE>"]);
     refuses(folder, "predict --model W.safetensors", &["--features <FILE>|--images <SOURCE>"]);
@@ -166,9 +170,9 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
         let columns: Vec<_> = columns.collect();
         write_parquet(folder.join(to), columns.iter().map(|(name, array)| (name.as_str(), array.clone())));
     };
-    let mut truth = TruthWriter::create(folder.join("T.parquet")).expect("room");
-    truth.write(&[TruthRow { id: "n0".into(), class: "0".into(), relevant: true }]).expect("room");
-    truth.finish().expect("room");
+    let mut truth = TruthWriter::create(folder.join("T.parquet")).expect("disk space");
+    truth.write(&[TruthRow { id: "n0".into(), class: "0".into(), relevant: true }]).expect("disk space");
+    truth.finish().expect("disk space");
     rename("T.parquet", "relevant", "relevance", "X.parquet");
     let parts = [
         "`X.parquet`: columns: expected `relevant`, found id, class, relevance",
@@ -179,7 +183,7 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
     let parts = [
         "`X.parquet`: columns: expected `relevance`",
         "found id, class, score",
-        "hint: give the file a column `relevance`",
+        "hint: the file needs a column `relevance`",
     ];
     refuses(folder, "evaluate --relevance X.parquet --truth T.parquet", &parts);
     rename("R.parquet", "matched_name", "name", "X.parquet");
@@ -225,7 +229,7 @@ fn unknown_columns_of_images_are_answered_with_their_options() {
     refuses(
         folder,
         &features,
-        &["`E.parquet`: columns: expected a column `image`", "hint: it seems to hold features"],
+        &["`E.parquet`: columns: expected a column `image`", "hint: it looks like features"],
     );
     refuses(
         folder,
@@ -304,8 +308,8 @@ fn files_that_are_something_else_are_called_what_they_are() {
         }
     }
     // Tables that go elsewhere, and the right file under a wrong name.
-    std::fs::copy(folder.join("R.parquet"), folder.join("R.npz")).expect("room");
-    std::fs::copy(folder.join("N.npz"), folder.join("N.dat")).expect("room");
+    std::fs::copy(folder.join("R.parquet"), folder.join("R.npz")).expect("disk space");
+    std::fs::copy(folder.join("N.npz"), folder.join("N.dat")).expect("disk space");
     refuses(
         folder,
         &CLEAN.replace("N.npz", "N.dat"),
@@ -341,12 +345,12 @@ fn files_that_are_something_else_are_called_what_they_are() {
         &TRAIN.replace("R.parquet", "nothing.parquet"),
         &["found an empty file", "hint: the file is empty"],
     );
-    std::fs::copy(folder.join("photo.png"), folder.join("photo.dat")).expect("room");
+    std::fs::copy(folder.join("photo.png"), folder.join("photo.dat")).expect("disk space");
     write(folder, "photos/metadata.csv", b"file_name,caption\n");
     for (images, parts) in [
-        ("N.npz", ["found a NumPy archive", "hint: it seems to hold features"]),
-        ("photos/metadata.csv", ["found a text file", "hint: give the folder that it describes: `photos`"]),
-        ("photo.dat", ["found an image", "hint: it is an image; give it the ending of one"]),
+        ("N.npz", ["found a NumPy archive", "hint: it looks like features"]),
+        ("photos/metadata.csv", ["found a text file", "hint: pass the folder that it describes: `photos`"]),
+        ("photo.dat", ["found an image", "hint: it is an image; rename it accordingly"]),
     ] {
         refuses(folder, &format!("embed --model M.safetensors --images {images} -o F.parquet"), &parts);
     }
@@ -380,7 +384,7 @@ fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     let swapped = "are --clean and --noisy swapped?";
     noisy_of(&task).npy(folder.join("N.npy"));
     let parts = [
-        "`N.npy`, given as --clean, holds no classes, but `C.npz`, given as --noisy, does",
+        "the --clean file `N.npy` contains no classes, but the --noisy file `C.npz` does",
         "hint: ",
         swapped,
     ];
@@ -388,7 +392,7 @@ fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     let mut candidates =
-        labelsieve_data::CandidateWriter::create(folder.join("K.parquet"), &[]).expect("room");
+        labelsieve_data::CandidateWriter::create(folder.join("K.parquet"), &[]).expect("disk space");
     let row = |id: &str| labelsieve_data::CandidateRow {
         id: id.into(),
         class: "0".into(),
@@ -396,11 +400,11 @@ fn clean_and_noisy_the_wrong_way_round_are_noticed() {
         field: "title".into(),
         leak: None,
     };
-    candidates.write(&[row("n0"), row("n1"), row("lost")]).expect("room");
-    candidates.finish().expect("room");
+    candidates.write(&[row("n0"), row("n1"), row("lost")]).expect("disk space");
+    candidates.finish().expect("disk space");
     let line = "clean --clean N.parquet --noisy C.parquet --candidates K.parquet -o R.parquet";
     let parts =
-        ["2 of the 3 candidates in `K.parquet` are in `N.parquet`, given as --clean", "hint: ", swapped];
+        ["2 of the 3 candidates in `K.parquet` are in the --clean file `N.parquet`", "hint: ", swapped];
     refuses(folder, line, &parts);
     let done = run(folder, "clean --clean N.npz --noisy C.npz --method similarity -o R.parquet").ok();
     assert!(done.err.contains("warning: every class has more clean examples than candidates"), "{done:?}");

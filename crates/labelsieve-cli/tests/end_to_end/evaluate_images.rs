@@ -14,8 +14,8 @@ fn trained() -> tempfile::TempDir {
     let path = folder.path();
     run(path, &format!("{PRETRAIN} -o N.safetensors")).ok();
     let mut network = NetworkFile::load(path.join("N.safetensors")).expect("a network");
-    network.metadata.as_mut().expect("ours").classes.reverse();
-    network.save(path.join("worse.safetensors"), Precision::F32).expect("room");
+    network.metadata.as_mut().expect("metadata").classes.reverse();
+    network.save(path.join("worse.safetensors"), Precision::F32).expect("disk space");
     folder
 }
 
@@ -30,9 +30,9 @@ fn a_network_is_measured_on_images_as_predict_names_them() {
     let line = format!("{EVALUATE} checked --baseline worse.safetensors");
     let found = run(folder, &format!("{line} --json")).ok().json();
     assert_eq!((&found["n_test"], lines.len()), (&serde_json::json!(20), 20));
-    let top_1 = found["top_1"].as_f64().expect("a share");
+    let top_1 = found["top_1"].as_f64().expect("a number");
     assert!((top_1 - right as f64 / 20.0).abs() < 1e-9, "{found} {right}");
-    assert!((found["baseline"]["top_1"].as_f64().expect("a share") - (1.0 - top_1)).abs() < 1e-9, "{found}");
+    assert!((found["baseline"]["top_1"].as_f64().expect("a number") - (1.0 - top_1)).abs() < 1e-9, "{found}");
     assert_eq!(found["classes"][1]["class"], "rows");
     assert_eq!(found["classes"][1]["n"], 10);
     let table = run(folder, &line).ok().out;

@@ -31,13 +31,13 @@ fn new_classes_join_base_classes_without_touching_them() {
         assert!(same, "W_A = [W_B, W]");
     }
     let report = run(folder, "evaluate --model A.safetensors --test T.npz --json").ok().json();
-    let share = |value: &serde_json::Value| value.as_f64().expect("a share");
+    let share = |value: &serde_json::Value| value.as_f64().expect("a number");
     assert!(share(&report["top_1"]) > 0.4, "{report}");
     assert!(share(&report["novel"]["top_1"]) > 0.6, "two classes by themselves: {report}");
     let table = run(folder, "evaluate --model A.safetensors --test T.npz").ok().out;
     assert!(table.contains("new classes alone"), "{table}");
     let twice = format!("{} --base B.safetensors -o X.safetensors", pools("base"));
-    refuses(folder, &twice, &["class `0` is a base class in `B.safetensors` and a new one", "hint: "]);
+    refuses(folder, &twice, &["class `0` is both a base class in `B.safetensors` and a new class", "hint: "]);
 }
 
 #[test]
@@ -58,7 +58,11 @@ fn known_truth_tells_how_well_relevance_separates() {
     assert_eq!(report["relevance"]["n_unknown"], 0);
     assert!(report.get("top_1").is_none(), "nothing that was not asked for: {report}");
     assert!(run(folder, line).ok().out.contains("AUC"));
-    refuses(folder, "evaluate --relevance R.parquet", &["--relevance needs the truth", "hint: ", "--truth"]);
+    refuses(
+        folder,
+        "evaluate --relevance R.parquet",
+        &["--relevance needs ground truth", "hint: ", "--truth"],
+    );
 }
 
 #[test]
@@ -78,16 +82,20 @@ fn a_baseline_shows_what_was_gained_by_number_of_candidates() {
     let groups = report["gain_by_pool_size"].as_array().expect("groups");
     let sizes: Vec<(u64, u64)> = groups
         .iter()
-        .map(|group| (group["from"].as_u64().expect("from"), group["n_classes"].as_u64().expect("classes")))
+        .map(|group| {
+            (group["from"].as_u64().expect("a number"), group["n_classes"].as_u64().expect("a number"))
+        })
         .collect();
     assert_eq!(sizes, [(10, 5), (100, 1)], "pools of 120, 76, 48, 30, 19 and 12");
     let gain: f64 = groups
         .iter()
-        .map(|group| group["mean_gain"].as_f64().expect("a gain") * group["n_classes"].as_f64().expect("n"))
+        .map(|group| {
+            group["mean_gain"].as_f64().expect("a number") * group["n_classes"].as_f64().expect("a number")
+        })
         .sum::<f64>()
         / 6.0;
-    let difference = report["mean_class_top_1"].as_f64().expect("a share")
-        - alone["mean_class_top_1"].as_f64().expect("a share");
+    let difference = report["mean_class_top_1"].as_f64().expect("a number")
+        - alone["mean_class_top_1"].as_f64().expect("a number");
     assert!((gain - difference).abs() < 1e-9, "{gain} {difference}");
     assert!(run(folder, line).ok().out.contains("top-1 gain"));
 }

@@ -102,18 +102,18 @@ impl Examples {
     /// With labels of our choice, in number too.
     pub fn npz_with_labels(&self, path: PathBuf, labels: &[i64]) {
         let writer = NpzWriter::create(path).expect("a writable folder");
-        let writer = writer.f32("features_all", &[self.len(), self.dim], &self.features).expect("room");
-        writer.i64("labels_all", &[labels.len()], labels).expect("room").finish().expect("room");
+        let writer = writer.f32("features_all", &[self.len(), self.dim], &self.features).expect("disk space");
+        writer.i64("labels_all", &[labels.len()], labels).expect("disk space").finish().expect("disk space");
     }
 
     pub fn npy(&self, path: PathBuf) {
         let file = File::create(path).expect("a writable folder");
-        write_npy_f32(file, &[self.len(), self.dim], &self.features).expect("room");
+        write_npy_f32(file, &[self.len(), self.dim], &self.features).expect("disk space");
     }
 
     pub fn labels_npy(&self, path: PathBuf) {
         write_npy_i64(File::create(path).expect("a writable folder"), &[self.len()], &self.labels())
-            .expect("room");
+            .expect("disk space");
     }
 
     /// With ids `{prefix}{row}` and classes called by [`class_name`].
@@ -144,7 +144,7 @@ impl Examples {
         for (part, rows) in [(0, 0..half), (1, half..self.len())] {
             let features = &self.features[rows.start * self.dim..rows.end * self.dim];
             let file = File::create(folder.join(format!("img_emb/img_emb_{part:04}.npy"))).expect("a folder");
-            write_npy_f32(file, &[rows.len(), self.dim], features).expect("room");
+            write_npy_f32(file, &[rows.len(), self.dim], features).expect("disk space");
             let paths: Vec<String> = rows.clone().map(|row| format!("{prefix}{row}.jpg")).collect();
             let captions = vec!["a photo"; paths.len()];
             write_parquet(
@@ -186,8 +186,8 @@ pub fn write_parquet<'a>(path: PathBuf, columns: impl IntoIterator<Item = (&'a s
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let file = File::create(path).expect("a writable folder");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a schema");
-    writer.write(&batch).expect("room");
-    writer.close().expect("room");
+    writer.write(&batch).expect("disk space");
+    writer.close().expect("disk space");
 }
 
 /// All columns of a Parquet file, in batches.

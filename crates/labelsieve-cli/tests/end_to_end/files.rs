@@ -34,8 +34,9 @@ fn write_wide_model(path: &Path) {
         view: "whole".to_owned(),
         ..NetworkMetadata::default()
     };
-    let tensors = weights::to_tensors(&network, &Snapshot::initial(&network, 0, 0)).expect("its own");
-    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("room");
+    let tensors =
+        weights::to_tensors(&network, &Snapshot::initial(&network, 0, 0)).expect("a valid snapshot");
+    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("disk space");
 }
 
 fn strip(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
@@ -75,24 +76,24 @@ fn a_small_file_with_an_enormous_picture_is_listed_and_takes_no_memory() {
                     --batch-size 4 --device cpu -o N.safetensors";
     let trained = within(2000, folder, pretrain).ok();
     assert!(
-        trained.err.contains("left out `cat/wider.png`: expected at most 1073741824 bytes"),
+        trained.err.contains("skipped `cat/wider.png`: expected at most 1073741824 bytes"),
         "{trained:?}"
     );
 }
 
-/// An archive of `n` images of `size` zeros each, which take no room on the disk.
+/// An archive of `n` images of `size` zeros each, which take no disk space.
 fn write_hollow_tar(path: &Path, n: usize, size: u64) {
-    let mut file = std::fs::File::create(path).expect("room");
+    let mut file = std::fs::File::create(path).expect("disk space");
     for i in 0..n {
         let mut header = tar::Header::new_ustar();
         header.set_path(format!("{i}.jpg")).expect("a name");
         header.set_size(size);
         header.set_mode(0o644);
         header.set_cksum();
-        file.write_all(header.as_bytes()).expect("room");
+        file.write_all(header.as_bytes()).expect("disk space");
         file.seek(SeekFrom::Current(size.next_multiple_of(512) as i64)).expect("a place");
     }
-    file.write_all(&[0; 1024]).expect("room");
+    file.write_all(&[0; 1024]).expect("disk space");
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn large_files_in_archives_and_tables_are_not_held_all_at_once() {
 fn a_report_reads_a_few_pictures_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    std::fs::create_dir(folder.join("photos")).expect("room");
+    std::fs::create_dir(folder.join("photos")).expect("disk space");
     let row = |i: usize| RelevanceRow {
         id: format!("{i}.png"),
         class: "owl".into(),
@@ -130,18 +131,18 @@ fn a_report_reads_a_few_pictures_at_a_time() {
         best_clean_similarity: None,
         reciprocal_neighbours: None,
     };
-    let mut writer = RelevanceWriter::create(folder.join("R.parquet"), &[]).expect("room");
-    writer.write(&(0..30).map(row).collect::<Vec<_>>()).expect("room");
-    writer.finish().expect("room");
+    let mut writer = RelevanceWriter::create(folder.join("R.parquet"), &[]).expect("disk space");
+    writer.write(&(0..30).map(row).collect::<Vec<_>>()).expect("disk space");
+    writer.finish().expect("disk space");
     for i in 0..30 {
-        let file = std::fs::File::create(folder.join(format!("photos/{i}.png"))).expect("room");
+        let file = std::fs::File::create(folder.join(format!("photos/{i}.png"))).expect("disk space");
         file.set_len(100 << 20).expect("a hole");
     }
     write(folder, "photos/3.png", &strip(12_000, 12_000, ImageFormat::Png));
     write(folder, "photos/4.png", &strip(20_000, 20_000, ImageFormat::Png));
     write(folder, "photos/5.png", &png(5));
     let done = within(3500, folder, "report R.parquet --images photos -o R.html").ok();
-    assert!(done.err.contains("pictures that cannot be read are left out"), "{done:?}");
+    assert!(done.err.contains("skipped unreadable pictures"), "{done:?}");
     assert!(bytes(folder, "R.html").len() > 1000);
 }
 
@@ -190,17 +191,17 @@ fn write_tar(path: &Path, n: u32) -> Vec<u8> {
             let mut header = tar::Header::new_gnu();
             header.set_size(contents.len() as u64);
             header.set_mode(0o644);
-            builder.append_data(&mut header, format!("{i:03}.{ending}"), contents).expect("room");
+            builder.append_data(&mut header, format!("{i:03}.{ending}"), contents).expect("disk space");
         }
     }
-    let bytes = builder.into_inner().expect("room");
-    std::fs::write(path, &bytes).expect("room");
+    let bytes = builder.into_inner().expect("disk space");
+    std::fs::write(path, &bytes).expect("disk space");
     bytes
 }
 
 /// Where the header of a file is.
 fn header_of(tar: &[u8], name: &str) -> usize {
-    tar.windows(name.len()).position(|window| window == name.as_bytes()).expect("it is there")
+    tar.windows(name.len()).position(|window| window == name.as_bytes()).expect("it exists")
 }
 
 #[test]
@@ -226,10 +227,10 @@ fn a_damaged_tar_is_named_with_what_was_not_read_of_it() {
         write(folder, "A.tar", damaged);
         let done = run(folder, &format!("{EMBED} A.tar photos -o F.parquet")).ok();
         let warning =
-            done.err.lines().find(|line| line.starts_with("warning: `A.tar` was not read to its end: "));
+            done.err.lines().find(|line| line.starts_with("warning: `A.tar` was not read completely: "));
         let warning = warning.unwrap_or_else(|| panic!("{done:?}"));
         assert!(warning.contains(found) && warning.contains(lost), "{warning}");
-        assert!(done.err.contains("1 damaged file was not read to the end; see `F.parquet.skipped.csv`"));
+        assert!(done.err.contains("1 damaged file was not read completely; see `F.parquet.skipped.csv`"));
         let list = skipped(folder, "F.parquet.skipped.csv");
         assert!(list.contains("\nA.tar,") && list.contains(found) && list.contains(lost), "{list}");
         let ids = table(folder, "F.parquet").0;
@@ -242,10 +243,10 @@ fn a_damaged_tar_is_named_with_what_was_not_read_of_it() {
 
 fn write_table(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) {
     let batch = RecordBatch::try_from_iter(columns).expect("columns");
-    let file = std::fs::File::create(path).expect("room");
+    let file = std::fs::File::create(path).expect("disk space");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("a schema");
     writer.write(&batch).expect("rows");
-    writer.close().expect("room");
+    writer.close().expect("disk space");
 }
 
 /// Three row groups of four images, of which the second is damaged in the column of the images.
@@ -266,7 +267,7 @@ fn write_damaged_table(path: &Path) {
     let mut contents = Vec::new();
     file.read_to_end(&mut contents).expect("bytes");
     file.seek(SeekFrom::Start(start)).expect("a place");
-    file.write_all(&vec![0xa5; length as usize]).expect("room");
+    file.write_all(&vec![0xa5; length as usize]).expect("disk space");
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
     write_damaged_table(&folder.join("P.parquet"));
     let done = run(folder, &format!("{EMBED} P.parquet -o F.parquet")).ok();
     let lost = "4 of 12 rows not read";
-    assert!(done.err.contains("warning: `P.parquet` was not read to its end: "), "{done:?}");
+    assert!(done.err.contains("warning: `P.parquet` was not read completely: "), "{done:?}");
     assert!(
         done.err.contains(lost) && done.err.contains("1 damaged file was not read to the end"),
         "{done:?}"
@@ -290,12 +291,12 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
     let pretrain = "pretrain --images P.parquet --architecture convnet128 --size 16 --epochs 1 --batches 1 \
                     --batch-size 4 --device cpu -o N.safetensors";
     let trained = run(folder, pretrain).ok();
-    assert!(trained.err.contains("warning: `P.parquet` was not read to its end: "), "{trained:?}");
+    assert!(trained.err.contains("warning: `P.parquet` was not read completely: "), "{trained:?}");
     assert!(trained.err.contains(lost), "{trained:?}");
     run(folder, &format!("{pretrain} --strict")).fails_with(&["cannot read `P.parquet`: ", lost, "hint: "]);
     let predict = "predict --model N.safetensors --images P.parquet --device cpu";
     let named = run(folder, predict).ok();
-    assert!(named.err.contains("warning: `P.parquet` was not read to its end: "), "{named:?}");
+    assert!(named.err.contains("warning: `P.parquet` was not read completely: "), "{named:?}");
     assert!(named.err.contains(lost), "{named:?}");
     run(folder, &format!("{predict} --strict")).fails_with(&["cannot read `P.parquet`: ", lost, "hint: "]);
 
@@ -306,7 +307,7 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
     let tune = "train --classifier finetune --relevance R.parquet --network N.safetensors --device cpu \
                 --images photos P.parquet --batch-size 4 --epochs 1 -o T.safetensors";
     let tuned = run(folder, tune).ok();
-    assert!(tuned.err.contains("warning: `P.parquet` was not read to its end: "), "{tuned:?}");
+    assert!(tuned.err.contains("warning: `P.parquet` was not read completely: "), "{tuned:?}");
     run(folder, &format!("{tune} --strict")).fails_with(&["cannot read `P.parquet`: ", lost, "hint: "]);
 }
 
@@ -325,6 +326,6 @@ fn strict_stops_at_a_picture_that_cannot_be_decoded() {
     run_strict("predict --model N.safetensors --images photos --device cpu -o Q.parquet").fails_with(&parts);
     // What an earlier, lenient run noted as skipped is no way around it.
     run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
-    std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it is there");
+    std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it exists");
     run_strict(&format!("{EMBED} photos -o F.parquet")).ok();
 }

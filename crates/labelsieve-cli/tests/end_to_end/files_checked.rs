@@ -30,22 +30,22 @@ fn a_flipped_bit_in_a_stored_array_is_noticed_wherever_it_is() {
 
 /// `n` rows of `d` numbers, packed, of which nothing but a row is ever in memory.
 fn write_packed(path: &Path, n: usize, d: usize) {
-    let mut archive = ZipWriter::new(std::fs::File::create(path).expect("room"));
+    let mut archive = ZipWriter::new(std::fs::File::create(path).expect("disk space"));
     let options =
         SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(true);
-    archive.start_file("features.npy", options).expect("room");
+    archive.start_file("features.npy", options).expect("disk space");
     let mut empty = Vec::new();
-    write_npy_f32(&mut empty, &[0, d], &[]).expect("room");
+    write_npy_f32(&mut empty, &[0, d], &[]).expect("disk space");
     let header = String::from_utf8_lossy(&empty[10..]).replace("(0, ", &format!("({n}, "));
     let header = format!("{:<width$}\n", header.trim_end(), width = 117);
-    archive.write_all(&empty[..8]).expect("room");
-    archive.write_all(&(header.len() as u16).to_le_bytes()).expect("room");
-    archive.write_all(header.as_bytes()).expect("room");
+    archive.write_all(&empty[..8]).expect("disk space");
+    archive.write_all(&(header.len() as u16).to_le_bytes()).expect("disk space");
+    archive.write_all(header.as_bytes()).expect("disk space");
     let rows: Vec<u8> = (0..64 * d).flat_map(|i| ((i % d % 3) as f32 + 1.0).to_le_bytes()).collect();
     for first in (0..n).step_by(64) {
-        archive.write_all(&rows[..4 * d * (n - first).min(64)]).expect("room");
+        archive.write_all(&rows[..4 * d * (n - first).min(64)]).expect("disk space");
     }
-    archive.finish().expect("room");
+    archive.finish().expect("disk space");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_array_that_unfolds_to_more_than_memory_is_read_row_by_row() {
         n_base: 0,
         settings: serde_json::Value::Null,
     };
-    classifier.save(folder.join("W.safetensors")).expect("room");
+    classifier.save(folder.join("W.safetensors")).expect("disk space");
     let line = "predict --model W.safetensors --features F.npz --threads 2 -o P.parquet";
     let done = shell(folder, &format!("ulimit -v {}; exec \"$LABELSIEVE\" {line}", 900 << 10)).ok();
     assert!(bytes(folder, "P.parquet").len() > 1000, "{done:?}");
@@ -93,12 +93,12 @@ fn a_flipped_bit_in_a_checkpoint_is_noticed_and_one_without_checksum_is_not_used
         refuses(folder, PRETRAIN, &parts);
     }
     // As an older version wrote it: the same without the checksum.
-    let place = whole.windows(8).position(|window| window == b"checksum").expect("it has one");
+    let place = whole.windows(8).position(|window| window == b"checksum").expect("a checksum");
     let mut old = whole.clone();
     old[place..place + 8].copy_from_slice(b"something"[..8].as_ref());
     write(folder, CHECKPOINT, &old);
     let done = run(folder, PRETRAIN).ok();
-    assert!(done.err.contains("is of an older version and has no checksum; starting over"), "{done:?}");
+    assert!(done.err.contains("was made by an older version without a checksum; starting over"), "{done:?}");
     assert!(done.err.contains("epoch   1/40"), "{done:?}");
 }
 
@@ -113,8 +113,8 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
 
     for (deviation, found) in [(0.0, "0"), (-0.2, "-0.2")] {
         let mut changed = network.clone();
-        changed.metadata.as_mut().expect("ours").channel_deviation[1] = deviation;
-        changed.save(folder.join("D.safetensors"), Precision::F32).expect("room");
+        changed.metadata.as_mut().expect("metadata").channel_deviation[1] = deviation;
+        changed.save(folder.join("D.safetensors"), Precision::F32).expect("disk space");
         let expected = format!("`channel_deviation`, number 1: expected a positive number, found {found}");
         refuses(folder, &format!("{} -o G.parquet", embed("D.safetensors")), &["`D.safetensors`", &expected]);
     }
@@ -125,7 +125,7 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
         let length = u64::from_le_bytes(*whole.first_chunk().expect("a length")) as usize;
         let header: serde_json::Value = serde_json::from_slice(&whole[8..8 + length]).expect("a header");
         let start = header[tensor]["data_offsets"][0].as_u64().expect("an offset") as usize;
-        let place = whole.windows(8).position(|window| window == b"checksum").expect("it has one");
+        let place = whole.windows(8).position(|window| window == b"checksum").expect("a checksum");
         let mut changed = whole.clone();
         changed[place..place + 8].copy_from_slice(b"removed!");
         changed[8 + length + start..][..4].copy_from_slice(&value.to_le_bytes());
@@ -148,9 +148,9 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
     run(task, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
     run(task, "train-attention --base T.npz --posing 2 --steps 4 -o G.safetensors").ok();
     for name in ["W.safetensors", "G.safetensors"] {
-        std::fs::copy(task.join(name), folder.join(name)).expect("room");
+        std::fs::copy(task.join(name), folder.join(name)).expect("disk space");
         poisoned(name, "scale", 0.0);
-        std::fs::copy(folder.join(format!("X-{name}")), task.join(format!("X-{name}"))).expect("room");
+        std::fs::copy(folder.join(format!("X-{name}")), task.join(format!("X-{name}"))).expect("disk space");
     }
     let scale = "tensor `scale`, number 0: expected a positive number, found 0";
     refuses(task, "predict --model X-W.safetensors --features T.npz", &["`X-W.safetensors`: ", scale]);
@@ -158,7 +158,7 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
         "train --classifier attention --clean C.npz --noisy N.npz --relevance R.parquet -o V.safetensors";
     refuses(task, &format!("{train} --attention X-G.safetensors"), &["`X-G.safetensors`: ", scale]);
     poisoned("G.safetensors", "keys", f32::NAN);
-    std::fs::copy(folder.join("X-G.safetensors"), task.join("X-G.safetensors")).expect("room");
+    std::fs::copy(folder.join("X-G.safetensors"), task.join("X-G.safetensors")).expect("disk space");
     let keys = "tensor `keys`, number 0: expected a finite number, found NaN";
     refuses(task, &format!("{train} --attention X-G.safetensors"), &["`X-G.safetensors`: ", keys]);
 }
@@ -179,6 +179,6 @@ fn features_may_have_as_many_columns_as_is_promised() {
         let line = format!("clean --clean C.npz --noisy N.npz --method {method} --neighbours 2 -o R.parquet");
         let done = run(folder, &line).ok();
         assert!(folder.join("R.parquet").exists(), "{done:?}");
-        std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+        std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     }
 }

@@ -66,8 +66,8 @@ fn arrays_with_separate_labels_give_what_the_archive_gives() {
     test_of(&task).npy(folder.join("T.npy"));
     noisy_of(&task).labels_npy(folder.join("N-labels.npy"));
     let lines = |classes: &[usize]| classes.iter().map(|class| format!("{class}\n")).collect::<String>();
-    std::fs::write(folder.join("C.txt"), lines(&clean_of(&task).classes)).expect("room");
-    std::fs::write(folder.join("T.txt"), lines(&task.test_labels)).expect("room");
+    std::fs::write(folder.join("C.txt"), lines(&clean_of(&task).classes)).expect("disk space");
+    std::fs::write(folder.join("T.txt"), lines(&task.test_labels)).expect("disk space");
     let pools = "--clean C.npy --clean-labels C.txt --noisy N.npy --noisy-labels N-labels.npy";
     run(folder, &format!("clean {pools} -o S.parquet")).ok();
     let (archive, arrays) = (relevance(folder, "R.parquet"), relevance(folder, "S.parquet"));
@@ -101,11 +101,11 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     rows.push(candidate(0, 0, "tyto alba")); // found by two names: still one candidate of its class
     rows.push(candidate(1_000_000, 0, "owl")); // not in the folder
     let mut writer = CandidateWriter::create(folder.join("M.parquet"), &[]).expect("a folder");
-    writer.write(&rows).expect("room");
-    writer.finish().expect("room");
+    writer.write(&rows).expect("disk space");
+    writer.finish().expect("disk space");
 
     let clean = run(folder, "clean --clean C.npz --noisy web --candidates M.parquet -o R.parquet").ok();
-    assert!(clean.err.contains("warning: 1 candidates are left out"), "{clean:?}");
+    assert!(clean.err.contains("warning: skipping 1 candidates"), "{clean:?}");
     let table = relevance(folder, "R.parquet");
     let of = |id: &str| -> Vec<usize> { (0..table.ids.len()).filter(|&i| &table.ids[i] == id).collect() };
     let classes_of = |id: &str| of(id).iter().map(|&i| table.classes.get(i)).collect::<Vec<_>>();
@@ -121,7 +121,7 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     let report = run(folder, "evaluate --model M.safetensors --test T.npz --json").ok().json();
     assert!(report["top_1"].as_f64().expect("a number") > 0.6, "{report}");
     run(folder, "clean --clean C.npz --noisy web -o S.parquet").fails_with(&[
-        "`web` holds no classes",
+        "`web` contains no classes",
         "hint: ",
         "--candidates",
     ]);
@@ -132,8 +132,8 @@ fn candidates_that_are_nowhere_among_the_features_are_refused() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let mut writer = CandidateWriter::create(folder.join("M.parquet"), &[]).expect("a folder");
-    writer.write(&[candidate(0, 0, "owl")]).expect("room");
-    writer.finish().expect("room");
+    writer.write(&[candidate(0, 0, "owl")]).expect("disk space");
+    writer.finish().expect("disk space");
     let line = "clean --clean C.npz --noisy N.npz --candidates M.parquet -o R.parquet";
     let message =
         ["none of the 1 candidates in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];

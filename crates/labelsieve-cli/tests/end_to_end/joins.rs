@@ -51,8 +51,8 @@ fn relevance_row(id: &str, class: &str, relevance: f32, is_clean: bool) -> Relev
 
 fn write_relevance(path: &Path, rows: &[RelevanceRow]) {
     let mut writer = RelevanceWriter::create(path, &[]).expect("a folder");
-    writer.write(rows).expect("room");
-    writer.finish().expect("room");
+    writer.write(rows).expect("disk space");
+    writer.finish().expect("disk space");
 }
 
 fn write_candidates(path: &Path, rows: &[(&str, &str)]) {
@@ -64,8 +64,8 @@ fn write_candidates(path: &Path, rows: &[(&str, &str)]) {
         leak: None,
     };
     let mut writer = CandidateWriter::create(path, &[]).expect("a folder");
-    writer.write(&rows.iter().map(row).collect::<Vec<_>>()).expect("room");
-    writer.finish().expect("room");
+    writer.write(&rows.iter().map(row).collect::<Vec<_>>()).expect("disk space");
+    writer.finish().expect("disk space");
 }
 
 fn relevance(folder: &Path, name: &str) -> RelevanceTable {
@@ -161,11 +161,11 @@ fn a_run_that_reads_a_pipe_says_that_it_cannot_be_resumed() {
     let folder = folder.path();
     clean_of(&task).npy(folder.join("C.npy"));
     let labels: String = clean_of(&task).classes.iter().map(|class| format!("{class}\n")).collect();
-    std::fs::write(folder.join("labels.txt"), labels).expect("room");
+    std::fs::write(folder.join("labels.txt"), labels).expect("disk space");
     let line = "mkfifo pipe && (cat labels.txt > pipe &) && \
                 $LABELSIEVE clean --clean C.npy --clean-labels pipe --noisy N.npz --method similarity -o R.parquet";
     let done = shell(folder, line).ok();
-    says(&done, &["`pipe` is no regular file, so this run cannot be resumed"]);
+    says(&done, &["`pipe` is not a regular file; this run cannot be resumed"]);
     assert_eq!(relevance(folder, "R.parquet").classes.names.len(), 6);
 }
 
@@ -192,7 +192,7 @@ fn clean_takes_clean_examples_out_of_the_pool_of_their_class_by_id_and_by_featur
     let folder = folder.path();
     overlapping(folder);
     let done = run(folder, "clean --clean C.parquet --noisy N.parquet --method similarity -o R.parquet").ok();
-    says(&done, &["2 candidates are clean examples of their own class", "1 by id, 1 by identical features"]);
+    says(&done, &["2 candidates are also clean examples of their class", "1 by id, 1 by identical features"]);
     let table = relevance(folder, "R.parquet");
     assert_eq!(noisy_ids(&table, "cap"), ["n1", "c3"], "a clean hat may be a candidate of another class");
     assert_eq!(noisy_ids(&table, "hat"), ["n3", "n4"]);
@@ -203,7 +203,7 @@ fn row_numbers_of_two_files_are_no_ids() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     let done = run(folder, "clean --clean C.npz --noisy N.npz --method similarity -o R.parquet").ok();
-    assert!(!done.err.contains("of their own class"), "{done:?}");
+    assert!(!done.err.contains("also clean examples"), "{done:?}");
     let (clean, mut noisy) = (clean_of(&task), noisy_of(&task));
     let n = noisy.len();
     noisy.features.extend(&clean.features);
@@ -212,7 +212,7 @@ fn row_numbers_of_two_files_are_no_ids() {
     let done = run(folder, "clean --clean C.npz --noisy N.npz --method similarity -o S.parquet").ok();
     says(
         &done,
-        &["18 candidates are clean examples of their own class", "0 by id, 18 by identical features"],
+        &["18 candidates are also clean examples of their class", "0 by id, 18 by identical features"],
     );
     let (before, after) = (relevance(folder, "R.parquet"), relevance(folder, "S.parquet"));
     assert_eq!(after.is_clean.iter().filter(|clean| !**clean).count(), n);
@@ -235,7 +235,7 @@ fn the_check_of_train_does_not_see_the_example_that_it_left_out() {
     write_relevance(&folder.join("R.parquet"), &rows);
     let line = "train --clean C.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors";
     let done = run(folder, line).ok();
-    says(&done, &["2 candidates are clean examples of their own class", "1 by id, 1 by identical features"]);
+    says(&done, &["2 candidates are also clean examples of their class", "1 by id, 1 by identical features"]);
     // Without its only example, a class has nothing to be recognised by.
     says(&done, &["by relevance 0.0 %, all candidates alike 0.0 %"]);
     let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
@@ -271,7 +271,7 @@ fn three_networks() -> tempfile::TempDir {
     let place = folder.path();
     embed::write_model(&place.join("other.safetensors"), 1);
     let network = NetworkFile::load(place.join("M.safetensors")).expect("what we wrote");
-    network.save(place.join("half.safetensors"), Precision::F16).expect("room");
+    network.save(place.join("half.safetensors"), Precision::F16).expect("disk space");
     for (model, name) in [("M", "F"), ("other", "G"), ("half", "H")] {
         for ending in ["parquet", "npz", "npy"] {
             let line =
@@ -284,7 +284,7 @@ fn three_networks() -> tempfile::TempDir {
 
 /// What a message says about two files of different networks.
 const MIXED: [&str; 5] =
-    ["is of the network convnet128 ", "but `", "of convnet128 ", "hint: ", "--allow-mixed"];
+    ["was made with network convnet128 ", "but `", "with convnet128 ", "hint: ", "--allow-mixed"];
 
 #[test]
 fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
@@ -292,7 +292,7 @@ fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
     let folder = folder.path();
     let refused = |line: &str, files: [&str; 2]| {
         let done = run(folder, line).fails_with(&MIXED);
-        says(&done, &[&format!("`{}` is of the network", files[0]), &format!("but `{}` of", files[1])]);
+        says(&done, &[&format!("`{}` was made with network", files[0]), &format!("but `{}` with", files[1])]);
     };
     for (clean, noisy) in
         [("F.parquet", "G.parquet"), ("F.npz", "G.npz"), ("F.npy", "G.npy"), ("F.npy", "G.npz")]
@@ -328,10 +328,14 @@ fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
     let with = "--classifier attention --attention A.safetensors";
     let line = format!("train --clean G.parquet --noisy G.npz {train} {with} --allow-mixed");
     run(folder, &line).ok();
-    assert_eq!(SavedClassifier::load(folder.join("W.safetensors")).expect("ours").network, None, "of two");
+    assert_eq!(
+        SavedClassifier::load(folder.join("W.safetensors")).expect("a classifier").network,
+        None,
+        "of two"
+    );
 
-    std::fs::write(folder.join("classes.csv"), "id,names\ncat,cat\n").expect("room");
-    std::fs::write(folder.join("texts.csv"), "id,title\ncat/000.png,a cat\n").expect("room");
+    std::fs::write(folder.join("classes.csv"), "id,names\ncat,cat\n").expect("disk space");
+    std::fs::write(folder.join("texts.csv"), "id,title\ncat/000.png,a cat\n").expect("disk space");
     let guard =
         "match --classes classes.csv --text texts.csv --features F.parquet -o M.parquet --guard-features";
     refused(&format!("{guard} G.parquet"), ["G.parquet", "F.parquet"]);
@@ -370,7 +374,7 @@ fn the_ids_that_embed_writes_beside_arrays_are_read_wherever_the_arrays_are() {
         assert!(listing(folder).contains(&names));
         let line = format!("clean --clean F.{ending} --noisy F.{ending} --method similarity -o R.parquet");
         let done = run(folder, &format!("-v {line}")).ok();
-        says(&done, &[&format!("ids and classes of `F.{ending}` are those in `{names}`")]);
+        says(&done, &[&format!("ids and classes of `F.{ending}` come from `{names}`")]);
         let table = relevance(folder, "R.parquet");
         assert_eq!(table.classes.names, ["cat", "owl"]);
         assert!(table.ids.iter().any(|id| id == "owl/odd, \"name\".png"), "{:?}", table.ids);
@@ -381,11 +385,11 @@ fn the_ids_that_embed_writes_beside_arrays_are_read_wherever_the_arrays_are() {
         let predicted = run(folder, &format!("predict --model W.safetensors --features F.{ending}")).ok().out;
         assert!(predicted.contains("\ncat/000.png\t1\t"), "{predicted}");
 
-        std::fs::write(folder.join("own.txt"), "a\nb\nc\na\nb\nc\na\n").expect("room");
+        std::fs::write(folder.join("own.txt"), "a\nb\nc\na\nb\nc\na\n").expect("disk space");
         run(folder, &format!("{line} --clean-labels own.txt --noisy-labels own.txt")).ok();
         assert_eq!(relevance(folder, "R.parquet").classes.names, ["a", "b", "c"], "labels given apart win");
 
-        std::fs::write(folder.join(&names), "id,class\nx,cat\n").expect("room");
+        std::fs::write(folder.join(&names), "id,class\nx,cat\n").expect("disk space");
         refuses(
             folder,
             &line,
@@ -413,13 +417,13 @@ fn classes_that_lose_candidates_are_named_with_counts_and_the_name_that_was_mean
     ];
     write_rows(&folder.join("N.parquet"), &noisy);
     let line = "clean --clean C.parquet --noisy N.parquet --method similarity -o R.parquet";
-    let causes = "5 candidates are left out: their class has no clean example in `C.parquet`: \
+    let causes = "skipping 5 candidates whose class has no clean example in `C.parquet`: \
                   `Caps` (2; did you mean `caps`?), `spoon` (2), `hat` (1; did you mean `hats`?)";
     let done = run(folder, &format!("-q {line}")).ok();
     assert_eq!(done.err.trim_end(), format!("warning: {causes}"), "one warning, in quiet runs too");
     says(&run(folder, &format!("{line} --dry-run")).ok(), &[causes]);
     let done = run(folder, line).ok();
-    says(&done, &["2 classes have no candidates; their clean examples are listed alone: `hats`, `t-shirt`"]);
+    says(&done, &["2 classes have no candidates, only clean examples: `hats`, `t-shirt`"]);
 
     // Through a candidate file there is a second cause, which is kept apart.
     let candidates = [("n1", "caps"), ("n2", "T shirt"), ("gone/1", "hats"), ("gone/2", "hats")];
@@ -427,9 +431,9 @@ fn classes_that_lose_candidates_are_named_with_counts_and_the_name_that_was_mean
     let done = run(folder, &format!("-q {line} --candidates M.parquet")).ok();
     let lines: Vec<&str> = done.err.lines().collect();
     let expected = [
-        "warning: 1 candidates are left out: their class has no clean example in `C.parquet`: \
+        "warning: skipping 1 candidates whose class has no clean example in `C.parquet`: \
          `T shirt` (1; did you mean `t-shirt`?)",
-        "warning: 2 candidates are left out: they have no features in `N.parquet` (e.g. `gone/1`): of `hats` (2)",
+        "warning: skipping 2 candidates without features in `N.parquet` (e.g. `gone/1`): of `hats` (2)",
     ];
     assert_eq!(lines, expected);
 }
@@ -451,7 +455,7 @@ fn a_run_without_any_candidate_left_fails_and_names_the_file_that_says_who_is_on
         &[
             "`C.parquet` and `M.parquet` have no class in common: one has `caps`, the other `Caps`",
             "hint: ",
-            "`Caps` may be meant as `caps`",
+            "is `Caps` meant to be `caps`?",
         ],
     );
     check(
@@ -466,7 +470,7 @@ fn a_run_without_any_candidate_left_fails_and_names_the_file_that_says_who_is_on
         &[("x", "caps"), ("n1", "boots")],
         &["none of the 2 candidates in `M.parquet` is left: 1 are of classes without", "1 have no features"],
     );
-    check(&[], &["`M.parquet` holds no candidates", "hint: "]);
+    check(&[], &["`M.parquet` contains no candidates", "hint: "]);
 }
 
 #[test]
@@ -500,13 +504,13 @@ fn ids_that_are_empty_or_there_twice_are_refused_before_any_work() {
     check(
         &good,
         &twice,
-        &["`N2.parquet`: row 2: expected an id of its own, found `n1`, which is row 0 too", "hint: "],
+        &["`N2.parquet`: row 2: expected a unique id, found `n1`, also the id of row 0", "hint: "],
     );
     let empty: [Row; 2] = [("n1", "cap", [0.9, 0.1]), ("", "cap", [0.8, 0.1])];
-    check(&good, &empty, &["`N2.parquet`: row 1: expected an id of its own, found an empty one", "hint: "]);
+    check(&good, &empty, &["`N2.parquet`: row 1: expected a unique id, found an empty one", "hint: "]);
     let noisy: [Row; 1] = [("n1", "cap", [0.9, 0.1])];
     let twice: [Row; 2] = [("a", "cap", [0.9, 0.1]), ("a", "cap", [0.8, 0.1])];
-    check(&twice, &noisy, &["`C2.parquet`: row 1: expected an id of its own, found `a`, which is row 0 too"]);
+    check(&twice, &noisy, &["`C2.parquet`: row 1: expected a unique id, found `a`, also the id of row 0"]);
     // A photo may be a clean example of two classes.
     let two: [Row; 2] = [("a", "cap", [0.9, 0.1]), ("a", "hat", [0.8, 0.1])];
     write_rows(&folder.join("C2.parquet"), &two);
@@ -520,7 +524,7 @@ fn embed_refuses_two_images_of_one_id() {
     let folder = folder.path();
     embed::write(folder, "more/cat/000.png", &embed::png(7));
     let line = "embed --model M.safetensors --device cpu --images photos more -o F.parquet";
-    refuses(folder, line, &["two of the images have the id `cat/000.png`", "hint: ", "below one folder"]);
+    refuses(folder, line, &["two images have the same id `cat/000.png`", "hint: ", "below one folder"]);
 }
 
 // Memory.

@@ -56,13 +56,13 @@ fn a_network_learns_base_classes_and_leaves_its_curves() {
     let folder = folder.path();
     write(folder, "base/rows/garbage.png", b"<html>not found</html>");
     let done = run(folder, &format!("{PRETRAIN} --threads 1 -o N.safetensors")).ok();
-    assert!(done.err.contains("warning: left out `rows/garbage.png`: expected JPEG"), "{done:?}");
+    assert!(done.err.contains("warning: skipped `rows/garbage.png`: expected JPEG"), "{done:?}");
     assert!(done.err.contains("convnet128 on 24 images of 2 classes"), "{done:?}");
     assert!(done.err.contains("epoch   8/8"), "{done:?}");
     let made: Vec<String> = listing(folder).into_iter().filter(|name| name.starts_with('N')).collect();
     assert_eq!(made, ["N.accuracy.svg", "N.loss.svg", "N.safetensors"]);
     assert!(bytes(folder, "N.loss.svg").starts_with(b"<svg"));
-    let metadata = network(folder, "N.safetensors").metadata.expect("ours");
+    let metadata = network(folder, "N.safetensors").metadata.expect("metadata");
     assert_eq!((metadata.classes, metadata.image_size), (vec!["columns".into(), "rows".into()], (16, 16)));
     assert!(metadata.accuracy > Some(0.9), "{:?}", metadata.accuracy);
 
@@ -106,7 +106,7 @@ fn a_killed_training_goes_on_and_ends_with_the_bytes_of_an_unbroken_one() {
         ["`N.safetensors.checkpoint` is not a readable checkpoint", "hint: move it elsewhere to start over"];
     write(folder, CHECKPOINT, &checkpoint[..checkpoint.len() / 2]);
     refuses(folder, &line, &refused);
-    std::fs::copy(folder.join("N.safetensors"), folder.join(CHECKPOINT)).expect("room");
+    std::fs::copy(folder.join("N.safetensors"), folder.join(CHECKPOINT)).expect("disk space");
     refuses(folder, &line, &refused);
     assert_eq!(bytes(folder, CHECKPOINT), bytes(folder, "N.safetensors"), "somebody's file stays as it is");
 }
@@ -143,27 +143,27 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
 fn images_that_nothing_can_be_learned_from_are_refused() {
     let folder = base_folder();
     let folder = folder.path();
-    std::fs::create_dir(folder.join("empty")).expect("room");
+    std::fs::create_dir(folder.join("empty")).expect("disk space");
     draw(folder, "one", &["rows"], 3, 0);
     draw(folder, "others", &["dots"], 3, 0);
     write(folder, "bad/rows/a.png", b"bad");
     write(folder, "bad/columns/a.png", b"worse");
-    std::fs::copy(folder.join("base/rows/000.png"), folder.join("single.png")).expect("room");
-    std::fs::hard_link(folder.join("single.png"), folder.join("S.safetensors")).expect("room");
+    std::fs::copy(folder.join("base/rows/000.png"), folder.join("single.png")).expect("disk space");
+    std::fs::hard_link(folder.join("single.png"), folder.join("S.safetensors")).expect("disk space");
     for (options, parts) in [
-        ("--images one -o N.safetensors", &["3 images of 1 classes are too few to learn from", "hint: "][..]),
+        ("--images one -o N.safetensors", &["3 images of 1 classes are too few to train on", "hint: "][..]),
         ("--images empty -o N.safetensors", &["empty"]),
         ("--images nowhere -o N.safetensors", &["cannot open `nowhere`", "hint: "]),
         (
             "--images bad -o N.safetensors",
-            &["left out `columns/a.png`", "error: 0 images of 0 classes", "hint: "],
+            &["skipped `columns/a.png`", "error: 0 images of 0 classes", "hint: "],
         ),
         ("--images base -o none/N.safetensors", &["cannot write `none/N.safetensors`", "hint: "]),
         ("--images base single.png -o S.safetensors", &["would replace the input `single.png`", "hint: "]),
         ("--images base --validation single.png -o S.safetensors", &["would replace the input", "hint: "]),
         (
             "--images base --validation others -o N.safetensors",
-            &["no validation image of these classes", "hint: "],
+            &["no validation images of these classes", "hint: "],
         ),
         (
             "--images base --rate 1e30 --epochs 2 -o N.safetensors",
@@ -178,7 +178,7 @@ fn images_that_nothing_can_be_learned_from_are_refused() {
 
 /// A network of base classes, pictures of two novel classes in `clean`, `pool` and `test`, and the relevance of the pool,
 /// in which every third picture shows something else.
-fn novel_folder() -> tempfile::TempDir {
+pub fn novel_folder() -> tempfile::TempDir {
     let folder = base_folder();
     let path = folder.path();
     let novel = ["checks", "plain"];
@@ -200,7 +200,7 @@ fn novel_folder() -> tempfile::TempDir {
     folder
 }
 
-const FINETUNE: &str = "finetune --relevance R.parquet --device cpu --batch-size 8 --epochs 3 \
+pub const FINETUNE: &str = "finetune --relevance R.parquet --device cpu --batch-size 8 --epochs 3 \
                         --network N.safetensors --images clean pool";
 
 /// Id and class of each line.
@@ -228,7 +228,7 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert!(kept < table.ids.len(), "some candidates are irrelevant: {:?}", table.relevance);
     let done = run(folder, &format!("{FINETUNE} --threads 1 -o F.safetensors")).ok();
     assert!(done.err.contains(&format!("fine-tuning on {kept} examples of 2 classes")), "{done:?}");
-    assert_eq!(network(folder, "F.safetensors").metadata.expect("ours").classes, ["checks", "plain"]);
+    assert_eq!(network(folder, "F.safetensors").metadata.expect("metadata").classes, ["checks", "plain"]);
     assert!(folder.join("F.accuracy.svg").exists() && !folder.join("F.safetensors.checkpoint").exists());
     let guessed = predictions(&run(folder, "predict --model F.safetensors --images test").ok());
     assert_eq!(guessed.len(), 20);
@@ -241,7 +241,7 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "old.safetensors"));
 
     run(folder, &format!("{FINETUNE} --base-images base -o A.safetensors")).ok();
-    let classes = network(folder, "A.safetensors").metadata.expect("ours").classes;
+    let classes = network(folder, "A.safetensors").metadata.expect("metadata").classes;
     assert_eq!(classes, ["columns", "rows", "checks", "plain"]);
     let novel = predictions(&run(folder, "predict --model A.safetensors --images test --device cpu").ok());
     assert!(share_right(&novel) > 0.85, "among four classes: {novel:?}");
@@ -266,13 +266,13 @@ fn images_must_be_those_of_the_relevance_file() {
     let missing = ["the clean example `checks/200.png` of class `checks` is not among the images", "hint: "];
     refuses(folder, &line("pool"), &missing);
     write(folder, "pool/checks/200.png", &picture("checks", 1));
-    refuses(folder, &line("clean pool"), &["two of the images have the id `checks/200.png`", "hint: "]);
-    std::fs::remove_file(folder.join("pool/checks/200.png")).expect("it is there");
+    refuses(folder, &line("clean pool"), &["two images have the same id `checks/200.png`", "hint: "]);
+    std::fs::remove_file(folder.join("pool/checks/200.png")).expect("it exists");
     write(folder, "pool/plain/301.png", b"bad");
-    std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it is there");
+    std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it exists");
     let done = run(folder, &line("clean pool")).ok();
-    assert!(done.err.contains("warning: left out `plain/301.png`: "), "{done:?}");
-    assert!(done.err.contains("warning: 2 candidates have no image that can be read"), "{done:?}");
+    assert!(done.err.contains("warning: skipped `plain/301.png`: "), "{done:?}");
+    assert!(done.err.contains("warning: 2 candidates have no readable image"), "{done:?}");
 }
 
 #[test]
@@ -281,14 +281,14 @@ fn base_classes_need_weights_names_and_images_of_their_own() {
     let folder = folder.path();
     let line = |options: &str| format!("{FINETUNE} {options} -o F.safetensors");
     draw(folder, "part", &["rows"], 2, 0);
-    refuses(folder, &line("--base-images part"), &["class `columns` has no image to learn from", "hint: "]);
+    refuses(folder, &line("--base-images part"), &["class `columns` has no training images", "hint: "]);
     write_model(&folder.join("bare.safetensors"), 0);
     let bare = line("--base-images base").replace("N.safetensors", "bare.safetensors");
     refuses(folder, &bare, &["`bare.safetensors` is a network without a classifier", "hint: "]);
     run(folder, &format!("{FINETUNE} --epochs 1 -o F.safetensors").replace("--epochs 3 ", "")).ok();
     let again = "--base-images clean".to_owned();
     let again = format!("{FINETUNE} {again} -o G.safetensors").replace("N.safetensors", "F.safetensors");
-    refuses(folder, &again, &["class `checks` is a base class of the network and a new one", "hint: "]);
+    refuses(folder, &again, &["class `checks` is both a base class and a new class", "hint: "]);
 }
 
 #[test]
@@ -311,7 +311,8 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let bare = "finetune --relevance R.parquet -o F.safetensors";
     refuses(folder, bare, &["required arguments were not provided", "--network <FILE>", "--images <SOURCE>"]);
     refuses(folder, &format!("{FINETUNE} -o N.safetensors"), &["would replace the input", "hint: "]);
-    std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors")).expect("room");
+    std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors"))
+        .expect("disk space");
     let single = format!("{FINETUNE} clean/checks/200.png -o L.safetensors");
     refuses(folder, &single, &["would replace the input `clean/checks/200.png`", "hint: "]);
 
@@ -325,7 +326,7 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     refuses(folder, &line("").replace("N.safetensors", "W.safetensors"), &kind);
     let kind = ["`N.safetensors` is a network, not a classifier of features", "hint: ", "predict --images"];
     refuses(folder, "predict --model N.safetensors --features clean.parquet", &kind);
-    std::fs::create_dir(folder.join("junk")).expect("room");
+    std::fs::create_dir(folder.join("junk")).expect("disk space");
     write(folder, "junk/a.png", b"junk");
     let unreadable = ["skipped `a.png`: ", "error: no readable images", "hint: "];
     refuses(folder, "predict --model N.safetensors --images junk --device cpu", &unreadable);
@@ -339,7 +340,7 @@ fn a_network_with_torchvisions_names_needs_no_description() {
     draw(folder, "test", &["rows", "checks"], 2, 0);
     let network = Architecture::ResNet10.network(32, 32, Stem::Photo).expect("a size");
     let snapshot = Snapshot::initial(&network, 0, 4);
-    let mut tensors = weights::to_tensors(&network, &snapshot).expect("its own snapshot");
+    let mut tensors = weights::to_tensors(&network, &snapshot).expect("a valid snapshot");
     tensors.push(("fc.weight".to_owned(), vec![3, 512], vec![0.5; 3 * 512]));
     write_without_description(&folder.join("T.safetensors"), &tensors);
     let embed = "embed --model T.safetensors --image-size 32 --images test --device cpu -o F.parquet";
@@ -353,12 +354,12 @@ fn a_network_with_torchvisions_names_needs_no_description() {
 /// Tensors as safetensors, and nothing else in the header.
 fn write_without_description(path: &Path, tensors: &[(String, Vec<usize>, Vec<f32>)]) {
     let file = NetworkFile { tensors: tensors.to_vec(), metadata: None };
-    file.save(path, Precision::F32).expect("room");
+    file.save(path, Precision::F32).expect("disk space");
     let whole = std::fs::read(path).expect("just written");
-    let length = u64::from_le_bytes(whole[..8].try_into().expect("eight")) as usize;
+    let length = u64::from_le_bytes(whole[..8].try_into().expect("eight bytes")) as usize;
     let mut header: serde_json::Value = serde_json::from_slice(&whole[8..8 + length]).expect("a header");
     header.as_object_mut().expect("an object").remove("__metadata__").expect("our description");
     let header = header.to_string();
     let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &whole[8 + length..]].concat();
-    std::fs::write(path, bytes).expect("room");
+    std::fs::write(path, bytes).expect("disk space");
 }

@@ -13,7 +13,7 @@ fn text(folder: &Path, name: &str) -> String {
 }
 
 fn write(folder: &Path, name: &str, contents: &str) {
-    std::fs::write(folder.join(name), contents).expect("room");
+    std::fs::write(folder.join(name), contents).expect("disk space");
 }
 
 /// Classes and texts for `match`.
@@ -47,7 +47,7 @@ fn the_ending_decides_and_others_are_refused_before_any_work() {
         ("classes K -o k.csv", ".toml"),
         ("bench class F --out r.npz", ".npy"),
     ] {
-        let message = format!("its name must end with {endings}\nhint: the ending decides what is written");
+        let message = format!("the extension must be {endings}\nhint: the extension decides the format");
         refuses(folder, line, &[&message]);
     }
 }
@@ -113,7 +113,7 @@ fn a_dash_writes_csv_to_stdout_and_everything_else_to_stderr() {
     let folder = folder.path();
     let before = listing(folder);
     let clean = run(folder, &format!("{CLEAN} -o -")).ok();
-    assert!(clean.err.contains("a killed run cannot be resumed"), "{}", clean.err);
+    assert!(clean.err.contains("an interrupted run cannot be resumed"), "{}", clean.err);
     assert_eq!(listing(folder), before, "neither a file nor a journal");
     run(folder, &format!("{CLEAN} -o R.csv")).ok();
     assert!(clean.out == text(folder, "R.csv"));
@@ -160,7 +160,7 @@ fn predictions_stay_one_line_each_and_ids_that_are_row_numbers_are_said_to_be() 
         "train --clean C.npy --clean-labels labels.txt --noisy N.npz --relevance S.csv -o M.safetensors";
     run(folder, line).ok();
     let said = run(folder, "predict --model M.safetensors --features T.npz --top 2").ok();
-    assert!(said.err.contains("`T.npz` has no ids: row numbers stand for them"), "{}", said.err);
+    assert!(said.err.contains("`T.npz` has no ids; using row numbers"), "{}", said.err);
     assert!(said.out.lines().all(|line| line.split('\t').count() == 4), "{}", said.out);
     assert!(said.out.contains("\tc\\\\0\\t\\u{1b}[31mx\t"), "{}", said.out);
     let csv = run(folder, "predict --model M.safetensors --features T.npz -o -").ok().out;
@@ -215,7 +215,7 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
     run(folder, "train-attention --base C.npz --steps 1 --posing 2 --most-shots 1 -o A.safetensors").ok();
     write_truth(&task, folder.join("truth.parquet"));
     write(folder, "labels.txt", "x");
-    std::fs::create_dir(folder.join("photos")).expect("room");
+    std::fs::create_dir(folder.join("photos")).expect("disk space");
     for name in ["a.png", "b.html", "metadata.csv"] {
         write(folder, &format!("photos/{name}"), "no picture");
     }
@@ -238,9 +238,9 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         ("W.safetensors", "W-link.tsv"),
         ("classes.toml", "classes-link.json"),
     ] {
-        std::fs::hard_link(folder.join(target), folder.join(link)).expect("room");
+        std::fs::hard_link(folder.join(target), folder.join(link)).expect("disk space");
     }
-    std::os::unix::fs::symlink("W.safetensors", folder.join("W-symlink.safetensors")).expect("room");
+    std::os::unix::fs::symlink("W.safetensors", folder.join("W-symlink.safetensors")).expect("disk space");
     let guarded =
         "match --classes classes.toml --text texts.csv --features N.parquet --guard-features C.parquet";
     let finetune =
@@ -303,7 +303,7 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         format!("{guarded} --stats out.json -o ./out.json"),
         "embed --model W.safetensors --images photos/a.png --fit-pca 2 --pca-output Z.safetensors -o Z.safetensors".into(),
     ] {
-        run(folder, &line).fails_with(&["its name must end with"]); // two kinds of outputs share no ending
+        run(folder, &line).fails_with(&["the extension must be"]); // two kinds of outputs share no ending
     }
 }
 
@@ -319,12 +319,12 @@ fn a_side_file_in_the_place_of_an_input_or_an_output_is_refused() {
     for name in ["a.png", "m.safetensors"] {
         write(folder, name, "anything");
     }
-    std::fs::hard_link(folder.join("a.png"), folder.join("e.npy.skipped.csv")).expect("room");
+    std::fs::hard_link(folder.join("a.png"), folder.join("e.npy.skipped.csv")).expect("disk space");
     let embed = "embed --model m.safetensors --images a.png -o e.npy";
     refuses(folder, embed, &["the output `e.npy.skipped.csv` would replace the input `a.png`"]);
-    std::fs::rename(folder.join("e.npy.skipped.csv"), folder.join("e.npy.ids.csv")).expect("room");
+    std::fs::rename(folder.join("e.npy.skipped.csv"), folder.join("e.npy.ids.csv")).expect("disk space");
     refuses(folder, embed, &["the output `e.npy.ids.csv` would replace the input `a.png`"]);
-    std::fs::rename(folder.join("e.npy.ids.csv"), folder.join("n.accuracy.svg")).expect("room");
+    std::fs::rename(folder.join("e.npy.ids.csv"), folder.join("n.accuracy.svg")).expect("disk space");
     let pretrain = "pretrain --images a.png -o n.safetensors";
     refuses(folder, pretrain, &["the output `n.accuracy.svg` would replace the input `a.png`"]);
 }
@@ -336,15 +336,16 @@ fn curves_replace_curves_and_nothing_else() {
     write(folder, "a.png", "no picture");
     write(folder, "n.accuracy.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\">my drawing</svg>\n");
     let pretrain = "pretrain --images a.png -o n.safetensors";
-    let message = "`n.accuracy.svg` would be replaced by a curve, and is none that labelsieve drew";
+    let message = "`n.accuracy.svg` exists and is not a curve made by labelsieve";
     refuses(folder, pretrain, &[message, "hint: move it elsewhere"]);
     let (tasks, _) = task_folder();
     run(tasks.path(), &format!("{CLEAN} -o R.parquet")).ok();
     run(tasks.path(), "report R.parquet --figures figures").ok();
     let figure = listing(&tasks.path().join("figures")).first().cloned().expect("a figure");
     run(tasks.path(), "report R.parquet --figures figures").ok(); // its own figures
-    std::fs::copy(tasks.path().join("figures").join(&figure), folder.join("n.accuracy.svg")).expect("room");
-    run(folder, pretrain).fails_with(&["too few to learn from"]); // past the check
+    std::fs::copy(tasks.path().join("figures").join(&figure), folder.join("n.accuracy.svg"))
+        .expect("disk space");
+    run(folder, pretrain).fails_with(&["too few to train on"]); // past the check
     write(tasks.path(), &format!("figures/{figure}"), "my drawing");
     let message = "output: expected a new file or a figure made by labelsieve, found some other file";
     refuses(tasks.path(), "report R.parquet --figures figures", &[&figure, message]);
@@ -424,12 +425,12 @@ fn many_candidates_take_little_memory() {
     };
     let columns = [("id", equal("0")), ("class", equal("0")), ("matched_name", equal("owl"))];
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
-    let file = std::fs::File::create(folder.join("c.parquet")).expect("room");
+    let file = std::fs::File::create(folder.join("c.parquet")).expect("disk space");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a schema");
     for _ in 0..20 {
-        writer.write(&batch).expect("room");
+        writer.write(&batch).expect("disk space");
     }
-    writer.close().expect("room");
+    writer.close().expect("disk space");
     let line = "clean --clean C.npz --noisy N.npz --candidates c.parquet --method beta --threads 1 -o R.csv";
     shell(folder, &format!("ulimit -v 2000000; $LABELSIEVE {line}")).ok();
     assert_eq!(text(folder, "R.csv").lines().filter(|line| line.contains(",false,owl,")).count(), 1);

@@ -178,8 +178,8 @@ fn every_command_in_the_documents_parses() {
 fn dangling_links_are_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     let document = folder.path().join("map.md");
-    std::fs::write(&document, "# The one title\n").expect("room");
-    std::fs::write(folder.path().join("a.rs"), "pub fn eq_1(x: f32) {}\nstruct Gcn;\n").expect("room");
+    std::fs::write(&document, "# The one title\n").expect("disk space");
+    std::fs::write(folder.path().join("a.rs"), "pub fn eq_1(x: f32) {}\nstruct Gcn;\n").expect("disk space");
     for (link, good) in [
         ("a.rs", true),
         ("a.rs#eq_1", true),

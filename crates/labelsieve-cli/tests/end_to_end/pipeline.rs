@@ -30,7 +30,10 @@ fn the_three_commands_of_the_readme_lead_from_features_to_accuracy() {
     assert_eq!(clean.out, "", "messages do not belong on stdout");
     assert!(clean.err.contains("candidates of 6 classes, mean relevance 0."), "{clean:?}");
     let train = run(folder, TRAIN).ok();
-    assert!(train.err.contains("6 classes of 16 columns in `M.safetensors`"), "{train:?}");
+    assert!(
+        train.err.contains("classifier of 6 classes with 16 features written to `M.safetensors`"),
+        "{train:?}"
+    );
     let (top_1, top_5) = accuracy(folder);
     assert!(top_1 > 0.6 && top_5 >= top_1 && top_5 <= 1.0, "{top_1} {top_5}");
     assert_eq!(listing(folder), ["C.npz", "M.safetensors", "N.npz", "R.parquet", "T.npz"]);
@@ -221,7 +224,7 @@ fn candidates_of_classes_without_clean_examples_are_left_out_with_a_warning() {
     clean_of(&task).only(|class| class < 4).npz(folder.join("C.npz"));
     let n_orphans: usize = task.classes[4..].iter().map(|class| class.noisy.len()).sum();
     let clean = run(folder, &format!("-q {CLEAN}")).ok();
-    assert!(clean.err.starts_with(&format!("warning: {n_orphans} candidates are left out")), "{clean:?}");
+    assert!(clean.err.starts_with(&format!("warning: skipping {n_orphans} candidates")), "{clean:?}");
     let table = read_relevance(folder.join("R.parquet")).expect("what we wrote");
     assert_eq!(table.classes.names, ["0", "1", "2", "3"]);
 }

@@ -50,7 +50,8 @@ pub fn write(folder: &Path) -> SyntheticTask {
         "novel_classes_1": NOVEL_VAL.collect::<Vec<_>>(),
         "novel_classes_2": NOVEL_TEST.collect::<Vec<_>>(),
     });
-    std::fs::write(folder.join("imagenet_lowshot_category_splits.json"), splits.to_string()).expect("room");
+    std::fs::write(folder.join("imagenet_lowshot_category_splits.json"), splits.to_string())
+        .expect("disk space");
     for episode in 1..=5 {
         write_episode(folder, episode, |class, i| clean_row(episode, class, i));
     }
@@ -69,5 +70,5 @@ pub fn write_episode(folder: &Path, episode: usize, row: impl Fn(usize, usize) -
 }
 
 fn write_ints(path: &Path, shape: &[usize], values: &[i64]) {
-    write_npy_i64(File::create(path).expect("a writable folder"), shape, values).expect("room");
+    write_npy_i64(File::create(path).expect("a writable folder"), shape, values).expect("disk space");
 }

@@ -24,7 +24,7 @@ fn text(folder: &Path, name: &str) -> String {
 }
 
 fn write_run(folder: &Path) -> RunDirectory {
-    let run = RunDirectory::create(folder.join("run"), RunInfo::new(HOSTILE)).expect("room");
+    let run = RunDirectory::create(folder.join("run"), RunInfo::new(HOSTILE)).expect("disk space");
     run.write_tables(&[ResultTable {
         id: "t".into(),
         title: "Accuracy".into(),
@@ -59,13 +59,15 @@ fn write_run(folder: &Path) -> RunDirectory {
         best_clean_similarity: None,
         reciprocal_neighbours: None,
     };
-    let mut writer = RelevanceWriter::create(run.relevance_path(), &[]).expect("room");
-    writer.write(&[row("a", 1.0), row("b", 0.25), row("c", 0.75)]).expect("room");
-    writer.finish().expect("room");
-    let mut writer = ThumbnailWriter::create(run.thumbnails_path()).expect("room");
+    let mut writer = RelevanceWriter::create(run.relevance_path(), &[]).expect("disk space");
+    writer.write(&[row("a", 1.0), row("b", 0.25), row("c", 0.75)]).expect("disk space");
+    writer.finish().expect("disk space");
+    let mut writer = ThumbnailWriter::create(run.thumbnails_path()).expect("disk space");
     let picture = |id: &str, image: &[u8]| ThumbnailRow { id: id.into(), image: image.to_vec(), title: None };
-    writer.write(&[picture("b", PIXEL), picture("c", b"no picture"), picture("z", PIXEL)]).expect("room");
-    writer.finish().expect("room");
+    writer
+        .write(&[picture("b", PIXEL), picture("c", b"no picture"), picture("z", PIXEL)])
+        .expect("disk space");
+    writer.finish().expect("disk space");
     run
 }
 
@@ -77,7 +79,7 @@ fn a_run_becomes_one_page_and_its_figures_files() {
     let said = run(folder, "report run -o report.html --figures figures").ok().err;
     let message = "1 classes, 3 examples shown, 1 of them with a picture";
     assert!(said.contains(message), "{said}");
-    assert!(said.contains("warning: pictures that cannot be read are left out: `c` (neither JPEG"), "{said}");
+    assert!(said.contains("warning: skipped unreadable pictures: `c` (neither JPEG"), "{said}");
     assert_eq!(listing(&folder.join("figures")), ["cumulative-relevance.svg", "lambda.svg"]);
     let page = text(folder, "report.html");
     assert!(page.contains("<strong>67.8</strong>") && page.contains("data:image/png;base64,iVBOR"));
@@ -133,16 +135,16 @@ fn what_is_no_run_is_refused() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let run_directory = write_run(folder);
-    std::fs::create_dir(folder.join("empty")).expect("room");
+    std::fs::create_dir(folder.join("empty")).expect("disk space");
     refuses(
         folder,
         "report empty -o r.html",
-        &["`empty` is no run directory: it holds no run.json", "hint: "],
+        &["`empty` is not a run directory: run.json is missing", "hint: "],
     );
     refuses(
         folder,
         "report none -o r.html",
-        &["cannot open `none`", "hint: there is no `none` in the current folder"],
+        &["cannot open `none`", "hint: `none` does not exist in the current folder"],
     );
     refuses(folder, "report C.npz -o r.html", &["`C.npz`: expected a Parquet file, found a NumPy archive"]);
     refuses(folder, "report run", &["--output"]);
@@ -150,7 +152,7 @@ fn what_is_no_run_is_refused() {
     refuses(
         folder,
         "report run -o run/relevance.parquet",
-        &["cannot write `run/relevance.parquet`: its name must end with .html or .htm"],
+        &["cannot write `run/relevance.parquet`: the extension must be .html or .htm"],
     );
     refuses(
         folder,
@@ -160,12 +162,12 @@ fn what_is_no_run_is_refused() {
     run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
     let message = ["rows: expected candidates of `R.parquet`, with the same `id` and `class`, found none"];
     let other = folder.join("other.parquet");
-    let mut writer = labelsieve_data::TruthWriter::create(&other).expect("room");
+    let mut writer = labelsieve_data::TruthWriter::create(&other).expect("disk space");
     let row = labelsieve_data::TruthRow { id: "x".into(), class: "y".into(), relevant: true };
-    writer.write(&[row]).expect("room");
-    writer.finish().expect("room");
+    writer.write(&[row]).expect("disk space");
+    writer.finish().expect("disk space");
     refuses(folder, "report R.parquet --truth other.parquet -o r.html", &message);
-    std::fs::write(run_directory.path().join("tables.json"), "[{\"id\": 7}]").expect("room");
+    std::fs::write(run_directory.path().join("tables.json"), "[{\"id\": 7}]").expect("disk space");
     refuses(
         folder,
         "report run -o r.html",

@@ -12,7 +12,7 @@ use crate::embed::{png, write};
 use crate::examples::write_parquet;
 
 fn write_relevance(folder: &Path, rows: &[(&str, Option<f32>)]) {
-    let mut writer = RelevanceWriter::create(folder.join("R.parquet"), &[]).expect("room");
+    let mut writer = RelevanceWriter::create(folder.join("R.parquet"), &[]).expect("disk space");
     let row = |(id, relevance): &(&str, Option<f32>)| RelevanceRow {
         id: (*id).into(),
         class: "owl".into(),
@@ -23,8 +23,8 @@ fn write_relevance(folder: &Path, rows: &[(&str, Option<f32>)]) {
         best_clean_similarity: None,
         reciprocal_neighbours: None,
     };
-    writer.write(&rows.iter().map(row).collect::<Vec<_>>()).expect("room");
-    writer.finish().expect("room");
+    writer.write(&rows.iter().map(row).collect::<Vec<_>>()).expect("disk space");
+    writer.finish().expect("disk space");
 }
 
 /// The photo recipe: verified photos in a folder per class, candidates with captions in `metadata.csv`.
@@ -106,9 +106,7 @@ fn missing_and_doubtful_pictures_are_counted_and_named() {
 
     write(folder, "photos/owl/1.png", &png(7));
     let done = run(folder, "report R.parquet --images clean photos -o r.html").ok();
-    assert!(
-        done.err.contains("warning: 1 ids are those of several pictures, of which one is shown: `owl/1.png`")
-    );
+    assert!(done.err.contains("warning: 1 ids match several pictures, one of which is shown: `owl/1.png`"));
     let done = run(folder, "report R.parquet -o r.html").ok();
     assert!(!done.err.contains("warning"), "nobody asked for pictures: {done:?}");
 }
@@ -131,10 +129,7 @@ fn tars_parquet_files_and_tables_of_texts_are_sources_too() {
     write_relevance(folder, &[("owl/1.png", None), ("1", Some(0.75)), ("2", Some(0.5)), ("3", Some(0.25))]);
     let line = "report R.parquet --images clean shard.tar table.parquet -o r.html";
     let done = run(folder, line).ok();
-    assert!(
-        done.err.contains("warning: pictures that cannot be read are left out: `3` (neither"),
-        "{done:?}"
-    );
+    assert!(done.err.contains("warning: skipped unreadable pictures: `3` (neither"), "{done:?}");
     assert!(!done.err.contains("no picture"), "{done:?}");
     let found: Vec<_> =
         shown(folder, "r.html").into_iter().map(|(_, id, caption, _)| (id, caption)).collect();

@@ -25,8 +25,9 @@ pub fn slow_folder() -> tempfile::TempDir {
 
 /// Where the record that starts at `at` ends, if its lengths are there.
 fn record_end(journal: &[u8], at: usize) -> Option<usize> {
-    let length =
-        |at: usize| journal.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four")) as usize);
+    let length = |at: usize| {
+        journal.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")) as usize)
+    };
     Some(at + 12 + length(at)? + length(at + 4)?)
 }
 
@@ -114,7 +115,7 @@ fn a_run_killed_again_and_again_loses_nothing() {
     let mut torn = bytes(folder, JOURNAL);
     let whole_records = torn.len();
     torn.extend_from_within(20..60);
-    std::fs::write(folder.join(JOURNAL), &torn).expect("room");
+    std::fs::write(folder.join(JOURNAL), &torn).expect("disk space");
     let again = run(folder, CLEAN).ok();
     assert!(went_on_after(&again, "classes") >= 1, "{whole_records} {again:?}");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "whole.parquet"));
@@ -127,16 +128,16 @@ fn other_settings_or_files_start_anew() {
     let other = CLEAN.replace("0.01", "0.5");
     run(folder, &other).ok();
     let expected = bytes(folder, "R.parquet");
-    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+    std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     kill(stopped_midway(folder, CLEAN, JOURNAL));
     let anew = run(folder, &other).ok();
     assert!(anew.err.contains("was made with different settings or files; starting over"), "{anew:?}");
     assert_eq!(bytes(folder, "R.parquet"), expected);
-    std::fs::remove_file(folder.join("R.parquet")).expect("it is there");
+    std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
 
     kill(stopped_midway(folder, &other, JOURNAL));
     let same_bytes = bytes(folder, "C.npz");
-    std::fs::write(folder.join("C.npz"), same_bytes).expect("room"); // written anew: nobody knows what changed
+    std::fs::write(folder.join("C.npz"), same_bytes).expect("disk space"); // written anew: nobody knows what changed
     assert!(run(folder, &other).ok().err.contains("starting over"));
     assert_eq!(bytes(folder, "R.parquet"), expected);
 }

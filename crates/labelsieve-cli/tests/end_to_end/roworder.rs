@@ -169,7 +169,7 @@ fn a_second_benchmark_in_a_busy_folder_changes_nothing() {
     let first = stopped_when(folder, &format!("{BENCH} --threads 1"), place, &|journal| journal.len() > 2000);
     let files = ["RUN/run.json", "RUN/episodes.json"];
     let before = files.map(|name| bytes(folder, name));
-    let parts = ["another process is working on `RUN`", "hint: wait until it has finished"];
+    let parts = ["another process is using `RUN`", "hint: wait until it has finished"];
     refuses(folder, &format!("{BENCH} --seed 5"), &parts);
     assert_eq!(files.map(|name| bytes(folder, name)), before);
     kill(first);
@@ -185,10 +185,14 @@ fn the_protocols_do_not_share_a_folder() {
     let few_way = format!("{BENCH} --protocol 5way");
     let before = listing(folder).into_iter().filter(|name| name.starts_with("RUN/"));
     let before: Vec<_> = before.map(|name| (bytes(folder, &name), name)).collect();
-    refuses(folder, &few_way, &["`RUN` holds a run of the low-shot protocol", "hint: choose another folder"]);
+    refuses(
+        folder,
+        &few_way,
+        &["`RUN` contains a run of the low-shot protocol", "hint: choose another folder"],
+    );
     assert!(before.iter().all(|(found, name)| bytes(folder, name) == *found));
     run(folder, &few_way.replace("RUN", "FEW")).ok();
-    refuses(folder, &BENCH.replace("RUN", "FEW"), &["`FEW` holds a run of the 5way protocol", "hint: "]);
+    refuses(folder, &BENCH.replace("RUN", "FEW"), &["`FEW` contains a run of the 5way protocol", "hint: "]);
 }
 
 /// As another process would hold it.
@@ -216,7 +220,7 @@ fn a_training_is_refused_while_another_works_on_its_output() {
                     --device cpu -o O.safetensors";
     for line in [pretrain, attention, finetune] {
         let lock = held(folder, "O.safetensors.lock");
-        refuses(folder, line, &["another process is working on `O.safetensors`", "hint: wait until"]);
+        refuses(folder, line, &["another process is using `O.safetensors`", "hint: wait until"]);
         drop(lock); // as a kill would: the file stays
         assert!(folder.join("O.safetensors.lock").exists());
     }
@@ -254,11 +258,11 @@ fn counts_out_of_range_are_refused_and_never_a_panic() {
         (attention, "--posing", ": expected "),
         (attention, "--most-shots", "most_shots: expected 1 to 1000000, found "),
         (cosine, "--epochs", "epochs: expected 1 to 1000000, found "),
-        (embed, "--batch", "expected a number from 1 to 65536"),
+        (embed, "--batch", "expected an integer from 1 to 65536"),
         (embed, "--image-size", "expected HEIGHTxWIDTH, each from 1 to 4096"),
         (embed, "--pca-output P.safetensors --fit-pca", ""),
         (class, "--repeats", ""),
-        (sanity, "--shots", "expected a number from 1 to 1000"),
+        (sanity, "--shots", "expected an integer from 1 to 1000"),
     ] {
         for number in HUGE {
             // A number that looks like an option is refused before anybody reads it.
@@ -292,7 +296,7 @@ fn counts_of_a_configuration_are_refused_with_their_range() {
         for number in ["-1", "18446744073709551616"] {
             let config = CONFIG.replace(from, &format!("{name} = {number}"));
             std::fs::write(folder.join("c.toml"), config).expect("a file");
-            refuses(folder, BENCH, &["`c.toml` is no configuration of a photo benchmark"]);
+            refuses(folder, BENCH, &["`c.toml` is not a photo benchmark configuration"]);
         }
     }
     std::fs::write(folder.join("c.toml"), CONFIG).expect("a file");

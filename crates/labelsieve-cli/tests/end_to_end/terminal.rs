@@ -53,8 +53,8 @@ fn the_demo_runs_in_an_empty_folder_and_shows_its_commands() {
         line.split_whitespace().rev().nth(1).and_then(|share| share.parse().ok()).unwrap()
     };
     let (clean, alike, cleaned) = (
-        shares("the clean icons alone"),
-        shares("all, each counting the same"),
+        shares("clean icons only"),
+        shares("all, weighted equally"),
         shares("all, by relevance (prototypes)"),
     );
     assert!(cleaned > alike + 3.0 && alike > clean, "{demo:?}");

@@ -17,7 +17,7 @@ fn options_that_do_nothing_are_refused_by_name() {
     let attention = "train --classifier attention --attention A.safetensors --clean C.npz --noisy N.npz --relevance R.parquet \
                      -o M.safetensors";
     let predict = "predict --model W.safetensors --features T.npz";
-    let no_columns = "no file here has columns for ";
+    let no_columns = "none of the inputs has columns, so ";
     for (line, option, message) in [
         (clean, "--beta 0.5", "--method gcn does not use --beta"),
         (clean, "--method mlp --neighbours 5", "--method mlp does not use --neighbours"),

@@ -67,7 +67,7 @@ fn a_file_in_another_encoding_is_named_with_the_command_that_converts_it() {
     let folder = Folder::new();
     folder.write("l.csv", b"id,title\n1,crane \xe0 Paris\n2,l'\xe9glise\n");
     let message = folder.error("--text l.csv");
-    assert!(message.contains("error: no row could be read: all 2 are malformed"), "{message}");
+    assert!(message.contains("error: no readable rows: all 2 are malformed"), "{message}");
     assert!(message.contains("found what looks like ISO-8859-1"), "{message}");
     assert!(
         message.contains("hint: convert it: iconv -f ISO-8859-1 -t UTF-8 l.csv > l.utf8.csv"),
@@ -124,7 +124,7 @@ fn a_run_without_rows_or_candidates_fails_and_writes_statistics_only() {
         "{message}"
     );
     folder.write("c.csv", "id,title\n");
-    assert!(folder.error("--text c.csv").contains("no row could be read: the files hold none"));
+    assert!(folder.error("--text c.csv").contains("no rows: the files are empty"));
 }
 
 #[test]

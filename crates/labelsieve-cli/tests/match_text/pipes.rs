@@ -130,7 +130,7 @@ fn classes_come_from_standard_input_and_not_together_with_the_texts() {
         let message = error_of(&output);
         assert!(!output.status.success() && !folder.path("out.parquet").exists(), "{names}");
         assert!(message.contains("can be read only once, and was given twice"), "{names}: {message}");
-        assert!(message.contains("hint: give one of the two as a file"), "{names}: {message}");
+        assert!(message.contains("hint: pass one of the two as a file"), "{names}: {message}");
     }
 }
 
@@ -142,7 +142,7 @@ fn a_copy_that_cannot_be_made_is_named_with_its_folder() {
     let message = error_of(&output);
     assert!(!output.status.success(), "{message}");
     assert!(message.contains("cannot copy `-` to a temporary file in `missing`: "), "{message}");
-    assert!(message.contains("hint: set TMPDIR to a folder with enough room"), "{message}");
+    assert!(message.contains("hint: set TMPDIR to a folder with enough space"), "{message}");
 }
 
 #[test]

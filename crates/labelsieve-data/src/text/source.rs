@@ -17,7 +17,7 @@ use crate::{DataError, Result, Unread};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum TextFormat {
-    /// The tab-separated metadata of YFCC100M, with 23 or 25 fields.
+    /// Tab-separated YFCC100M metadata, with 23 or 25 fields.
     Yfcc,
     /// Comma-separated with a header line.
     Csv,
@@ -26,7 +26,9 @@ pub enum TextFormat {
     /// One JSON object per line.
     #[cfg_attr(feature = "clap", value(name = "jsonl"))]
     JsonLines,
-    /// Parquet; columns `key`, `status` and `caption` make it img2dataset's, whose failed downloads are skipped.
+    /// Parquet, of img2dataset too, whose failed downloads are skipped.
+    ///
+    /// It is img2dataset's if it has the columns `key`, `status` and `caption`.
     Parquet,
 }
 

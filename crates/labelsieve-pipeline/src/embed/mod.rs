@@ -41,10 +41,10 @@ pub struct Embed {
     /// How features are made narrower.
     #[serde(serialize_with = "resume::debug")]
     pub reduction: Reduction,
-    /// How numbers are stored.
+    /// Precision of stored features.
     #[serde(serialize_with = "resume::debug")]
     pub precision: Precision,
-    /// Images that go through the network together.
+    /// Batch size.
     pub batch: NonZeroUsize,
     /// Where the network runs.
     #[serde(serialize_with = "resume::debug")]
@@ -222,7 +222,7 @@ impl Embed {
         let pca = Pca::from_tensors(&NetworkFile::load(path)?.tensors).with_context(in_file)?;
         let pca = pca.ok_or_else(|| {
             Error::input(
-                format!("`{}` holds no PCA", path.display()),
+                format!("`{}` does not contain a PCA", path.display()),
                 "make one with --fit-pca and --pca-output",
             )
         })?;
@@ -327,7 +327,7 @@ fn write_skipped(path: &Path, embedded: &Embedded) -> Result<()> {
 
 fn nothing_embedded(embedded: &Embedded, skipped: &Path) -> Error {
     Error::input(
-        format!("none of the {} images can be read", embedded.n_read),
+        format!("no readable images ({} tried)", embedded.n_read),
         match embedded.skipped.is_empty() {
             true => "check the sources and the --where conditions".to_owned(),
             false => format!("`{}` says why", skipped.display()),
@@ -338,7 +338,7 @@ fn nothing_embedded(embedded: &Embedded, skipped: &Path) -> Error {
 /// Everything after `embed` finds examples by their ids.
 fn id_twice(id: &str) -> Error {
     Error::input(
-        format!("two of the images have the id `{id}`"),
+        format!("two images have the same id `{id}`"),
         "put all images below one folder and embed that one, choose another --id-column, or embed the sources one by one \
          into files of their own",
     )

@@ -1,4 +1,4 @@
-//! Accuracy of a classifier, and relevance against known truth.
+//! Accuracy of a classifier, and relevance against ground truth.
 
 mod images;
 mod output;
@@ -24,7 +24,7 @@ use crate::inputs::same_network::{MixedNetworks, Origin};
 use crate::inputs::tables::{Table, labels_of, load};
 use crate::monitor::Monitor;
 
-/// Measures a classifier on labelled examples, or relevance against known truth, or both.
+/// Measures a classifier on labelled examples, or relevance against ground truth, or both.
 #[derive(Clone, Debug)]
 pub struct Evaluate {
     /// The classifier.
@@ -110,7 +110,7 @@ fn open_examples<'a>(model: &'a MeasuredModel, monitor: &dyn Monitor) -> Result<
     let table = test.open(monitor)?;
     if table.is_empty() {
         return Err(Error::input(
-            format!("`{}` holds no examples", table.path.display()),
+            format!("`{}` contains no examples", table.path.display()),
             "accuracy needs at least one test example",
         ));
     }
@@ -226,7 +226,7 @@ fn analyse(relevance: &RelevanceTable, truth: &Path) -> Result<RelevanceReport> 
                 relevance.path.display(),
                 truth.path.display()
             ),
-            "`id` and `class` must be spelled alike in both files",
+            "`id` and `class` must match in both files",
         ));
     }
     let classes = classes.into_iter().map(|(name, (r, t))| (name, RelevanceAnalysis::new(&r, &t))).collect();

@@ -36,9 +36,9 @@ pub struct FineTune {
     pub relevance: PathBuf,
     /// Images of all examples, clean and noisy, found by their ids.
     pub images: ImageFiles,
-    /// Images of the network's base classes, which then keep learning too (eq. 8).
+    /// Images of the network's base classes, to train them further as well (eq. 8).
     pub base_images: Option<ImageFiles>,
-    /// Whether base and new classes compete with each other while they learn.
+    /// Softmax over base and new classes.
     pub softmax: Softmax,
     /// Learning rate.
     pub rate: f32,
@@ -63,10 +63,10 @@ pub struct FineTune {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Softmax {
-    /// All with all, so that their scores can be compared
+    /// One softmax over all classes, so that scores are comparable
     #[default]
     Joint,
-    /// Base classes among themselves and new ones among themselves: eq. (8) as the paper prints it
+    /// One softmax over base classes and one over new classes, as printed in eq. (8)
     Separate,
 }
 
@@ -84,7 +84,7 @@ pub struct FineTuned {
 }
 
 impl FineTune {
-    /// Learns, or goes on from the last epoch that an earlier run of the same job finished, and writes the network.
+    /// Trains, or resumes after the last epoch that an earlier run of the same job finished, and writes the network.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<FineTuned> {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
@@ -121,7 +121,7 @@ impl FineTune {
         check_classes(&examples, &names)?;
         let n_examples = examples.rows.len();
         monitor.note(&format!(
-            "fine-tuning on {n_examples} examples of {} classes with relevance from {LEAST_RELEVANCE}, {} epochs, on {networks}",
+            "fine-tuning on {n_examples} examples of {} classes with relevance >= {LEAST_RELEVANCE}, {} epochs, on {networks}",
             names.len(),
             recipe.epochs,
         ));
@@ -190,8 +190,8 @@ fn all_names(opened: &OpenedNetwork, novel: &[String]) -> Result<Vec<String>> {
     match novel.iter().find(|name| base.contains(name)) {
         None => Ok(base.iter().chain(novel).cloned().collect()),
         Some(twice) => Err(Error::input(
-            format!("class `{twice}` is a base class of the network and a new one"),
-            "give the new class another name, or leave out --base-images",
+            format!("class `{twice}` is both a base class and a new class"),
+            "rename the new class, or drop --base-images",
         )),
     }
 }
@@ -202,8 +202,8 @@ fn check_classes(examples: &Examples, names: &[String]) -> Result<()> {
     match names.iter().zip(0..).find(|(_, class)| !found.contains(class)) {
         None => Ok(()),
         Some((name, _)) => Err(Error::input(
-            format!("class `{name}` has no image to learn from"),
-            "--base-images, less what --base-where leaves out, must show every class of the network",
+            format!("class `{name}` has no training images"),
+            "--base-images (after --base-where) must contain every class of the network",
         )),
     }
 }

@@ -19,7 +19,7 @@ use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped}
 use crate::inputs::network::OpenedNetwork;
 use crate::monitor::Monitor;
 
-/// Images of the novel classes, and of the base classes if these are to go on learning.
+/// Images of the novel classes, and of the base classes if these are to be trained further.
 pub struct Sources {
     /// Those of the novel classes.
     pub novel: ImageSource,
@@ -64,8 +64,8 @@ impl NovelClasses {
         names.dedup();
         if names.is_empty() {
             return Err(Error::input(
-                format!("`{}` holds no clean example", relevance.display()),
-                "give the relevance as `labelsieve clean` writes it, with the clean examples in it",
+                format!("`{}` contains no clean examples", relevance.display()),
+                "pass a relevance file from `labelsieve clean`, which includes the clean examples",
             ));
         }
         let images = decode(&table, sources, opened, monitor)?;
@@ -112,7 +112,7 @@ impl NovelClasses {
         Ok(weights.weights().block(0..self.names.len()).to_vec())
     }
 
-    /// All examples: those of the first `n_base` base classes, each counting 1, and the novel ones behind them.
+    /// All examples: those of the first `n_base` base classes, each counting 1, and the novel ones after them.
     pub fn with_base(self, n_base: usize) -> Examples {
         let labels = self.images.labels().iter().copied().enumerate();
         let base: Vec<_> =
@@ -139,7 +139,7 @@ fn decode(
         .map(encoded)
         .inspect(|_| progress.inc(1))
         .filter(|image| wanted.contains(image.id.as_str()) || is_bad_file(image))
-        // Their classes are the relevance file's matter; a dataset wants one label all the same.
+        // Their classes are the relevance file's matter; a dataset wants one label anyway.
         .map(|image| Encoded { label: Some(NOVEL.to_owned()), ..image });
     let base = sources.base.as_ref().map(ImageSource::images).transpose()?;
     let base = base.into_iter().flatten().map(encoded).inspect(|_| progress.inc(1));
@@ -165,8 +165,8 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
     for (row, id) in images.ids().iter().enumerate().filter(|(row, _)| images.labels()[*row] == novel) {
         if rows.insert(id.as_str(), row).is_some() {
             return Err(Error::input(
-                format!("two of the images have the id `{id}`"),
-                "put all images below one folder and embed from there, or give them ids of their own",
+                format!("two images have the same id `{id}`"),
+                "put all images below one folder and embed from there, or give them unique ids",
             ));
         }
     }
@@ -208,7 +208,7 @@ fn examples(
         }
     }
     if missing > 0 {
-        monitor.warning(&format!("{missing} candidates have no image that can be read, or no class"));
+        monitor.warning(&format!("{missing} candidates have no readable image or no class"));
     }
     Ok((examples, by_id))
 }

@@ -29,7 +29,7 @@ impl Copies {
         let Copies { by_id, by_content } = self;
         if by_id + by_content > 0 {
             monitor.note(&format!(
-                "{} candidates are clean examples of their own class and count once, as clean: {by_id} by id, \
+                "{} candidates are also clean examples of their class; used once, as clean examples: {by_id} by id, \
                  {by_content} by identical {content}",
                 by_id + by_content
             ));

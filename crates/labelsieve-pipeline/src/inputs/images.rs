@@ -39,7 +39,7 @@ pub fn check_damage(on_damage: OnDamage, skipped: &[Skipped]) -> Result<()> {
     match skipped.iter().find(|skipped| skipped.cause != Cause::NotWanted) {
         Some(skipped) if on_damage == OnDamage::Stop => Err(Error::input(
             format!("cannot read `{}`: {}", skipped.id, skipped.reason),
-            "repair or remove the file, or leave out --strict to continue without it",
+            "repair or remove the file, or drop --strict to skip it",
         )),
         _ => Ok(()),
     }
@@ -91,16 +91,16 @@ pub fn warn_of_skipped(skipped: &[Skipped], monitor: &dyn Monitor) {
     warn_of_bad_files(skipped, monitor);
     let images: Vec<&Skipped> = skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile).collect();
     for skipped in images.iter().take(SHOWN) {
-        monitor.warning(&format!("left out `{}`: {}", skipped.id, skipped.reason));
+        monitor.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
     }
     if images.len() > SHOWN {
-        monitor.warning(&format!("left out {} images in all", images.len()));
+        monitor.warning(&format!("skipped {} images in total", images.len()));
     }
 }
 
 /// Says which files are damaged, each with how much of it was not read: more may be missing than anybody can count.
 pub fn warn_of_bad_files(skipped: &[Skipped], monitor: &dyn Monitor) {
     for skipped in skipped.iter().filter(|skipped| skipped.cause == Cause::BadFile) {
-        monitor.warning(&format!("`{}` was not read to its end: {}", skipped.id, skipped.reason));
+        monitor.warning(&format!("`{}` was not read completely: {}", skipped.id, skipped.reason));
     }
 }

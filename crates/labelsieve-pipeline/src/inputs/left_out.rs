@@ -34,7 +34,7 @@ impl LeftOut {
             let classes = named(&self.without_clean, known);
             let clean = clean.display();
             monitor.warning(&format!(
-                "{n} candidates are left out: their class has no clean example in `{clean}`: {classes}"
+                "skipping {n} candidates whose class has no clean example in `{clean}`: {classes}"
             ));
         }
         let n: usize = self.without_features.values().sum();
@@ -42,7 +42,7 @@ impl LeftOut {
             let example = self.first_without_features.as_deref().unwrap_or("");
             let (features, classes) = (features.display(), named(&self.without_features, &[]));
             monitor.warning(&format!(
-                "{n} candidates are left out: they have no features in `{features}` (e.g. `{example}`): of {classes}"
+                "skipping {n} candidates without features in `{features}` (e.g. `{example}`): of {classes}"
             ));
         }
     }

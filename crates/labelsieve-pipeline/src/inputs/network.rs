@@ -47,15 +47,15 @@ pub fn open_network(
         Some(metadata) => metadata,
         None => guess(&file.tensors).ok_or_else(|| {
             Error::input(
-                format!("`{}` holds no network that is known here", path.display()),
-                "give a file of `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's names",
+                format!("`{}` does not contain a supported network", path.display()),
+                "use a network from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names",
             )
         })?,
     };
     if metadata.architecture.is_empty() {
         return Err(Error::input(
-            format!("`{}` holds no network", path.display()),
-            "a file with a PCA alone goes to --pca",
+            format!("`{}` does not contain a network", path.display()),
+            "pass a PCA file with --pca",
         ));
     }
     metadata.check(path)?;

@@ -91,7 +91,7 @@ impl PoolFiles {
         let (clean, mut noisy) = (self.clean.open(monitor)?, self.noisy.open(monitor)?);
         if clean.is_empty() {
             return Err(Error::input(
-                format!("`{}` holds no examples", clean.path.display()),
+                format!("`{}` contains no examples", clean.path.display()),
                 "every class needs at least one clean example",
             ));
         }
@@ -232,7 +232,7 @@ fn nothing_left(
                 "the ids of both files must be the same; choose the column with --id-column",
             ),
             None => Error::input(
-                format!("`{source}` holds no candidates"),
+                format!("`{source}` contains no candidates"),
                 "`labelsieve match` finds them; its statistics say which classes have any",
             ),
         };
@@ -246,7 +246,7 @@ fn nothing_left(
                 left_out.n_candidates(),
                 left_out.n_candidates() - without_features,
             ),
-            "class names and ids must be spelled alike in all files",
+            "class names and ids must match in all files",
         );
     }
     let names = left_out.without_clean.keys().take(100); // enough for a suggestion, soon enough for a user
@@ -259,9 +259,9 @@ fn nothing_left(
         format!("`{clean}` and `{source}` have no class in common: one has `{here}`, the other `{there}`"),
         match near {
             Some(_) => {
-                format!("class names must be spelled alike in both files: `{there}` may be meant as `{here}`")
+                format!("class names must match in both files: is `{there}` meant to be `{here}`?")
             }
-            None => "class names must be spelled alike in both files".to_owned(),
+            None => "class names must match in both files".to_owned(),
         },
     )
 }

@@ -8,7 +8,7 @@ use labelsieve_data::{ExampleTable, NETWORK_KEY, RelevanceTable};
 
 use crate::error::Error;
 
-/// Whether features of two networks may be used together all the same.
+/// Whether features of two networks may be used together anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MixedNetworks {
     /// They are refused.
@@ -54,11 +54,11 @@ impl MixedNetworks {
         match named().find(|(_, other)| *other != network) {
             Some((other_path, other)) if self == MixedNetworks::Refuse => Err(Error::input(
                 format!(
-                    "`{}` is of the network {other}, but `{}` of {network}",
+                    "`{}` was made with network {other}, but `{}` with {network}",
                     other_path.display(),
                     path.display()
                 ),
-                "embed all images with one network; --allow-mixed takes the files as they are",
+                "embed all images with one network, or pass --allow-mixed",
             )),
             _ => Ok(()),
         }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(common_network(&agreeing).as_deref(), Some("x 1"));
         let mixed = [of("a", None), of("b", Some("x 1")), of("c", Some("x 2"))];
         let error = strict.check(&mixed).unwrap_err().to_string();
-        assert_eq!(error, "`c` is of the network x 2, but `b` of x 1");
+        assert_eq!(error, "`c` was made with network x 2, but `b` with x 1");
         MixedNetworks::Accept.check(&mixed).unwrap();
         assert_eq!(common_network(&mixed), None);
         assert_eq!(common_network(&[]), None);

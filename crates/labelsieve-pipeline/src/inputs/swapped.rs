@@ -15,7 +15,7 @@ pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&Can
     if clean.labels.is_none() && noisy.labels.is_some() {
         return Err(Error::input(
             format!(
-                "`{}`, given as --clean, holds no classes, but `{}`, given as --noisy, does",
+                "the --clean file `{}` contains no classes, but the --noisy file `{}` does",
                 clean.path.display(),
                 noisy.path.display()
             ),
@@ -34,7 +34,7 @@ pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&Can
         0 => Ok(()),
         n => Err(Error::input(
             format!(
-                "{n} of the {} candidates in `{}` are in `{}`, given as --clean, and none in `{}`, given as --noisy",
+                "{n} of the {} candidates in `{}` are in the --clean file `{}`, but none in the --noisy file `{}`",
                 table.ids.len(),
                 table.path.display(),
                 clean.path.display(),
@@ -52,7 +52,7 @@ pub fn suspicion(pools: &Pools) -> Option<String> {
     (n_noisy > 0 && is_odd).then(|| {
         let n_clean: usize = pools.classes.iter().map(|class| class.clean.len()).sum();
         format!(
-            "every class has more clean examples than candidates ({n_clean} and {n_noisy} in all): {SWAPPED}"
+            "every class has more clean examples than candidates ({n_clean} and {n_noisy} in total): {SWAPPED}"
         )
     })
 }

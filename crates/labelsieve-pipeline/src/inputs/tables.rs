@@ -34,7 +34,7 @@ impl Table {
         let table = ExampleTable::open(&self.path, &self.columns)?;
         if let Some(beside) = &table.ids_table {
             let (path, beside) = (self.path.display(), beside.display());
-            monitor.detail(&format!("ids and classes of `{path}` are those in `{beside}`"));
+            monitor.detail(&format!("ids and classes of `{path}` come from `{beside}`"));
         }
         Ok(table)
     }
@@ -52,7 +52,7 @@ pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
 pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels> {
     table.labels.as_ref().ok_or_else(|| {
         Error::input(
-            format!("`{}` holds no classes", table.path.display()),
+            format!("`{}` contains no classes", table.path.display()),
             format!(
                 "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
                  name with --label-column)"
@@ -102,14 +102,14 @@ impl RowsById<'_> {
 pub(super) fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Option<usize>) -> Result<()> {
     let refused = |found: String| {
         Err(Error::input(
-            format!("`{}`: row {row}: expected an id of its own, found {found}", table.path.display()),
-            "relevance is kept by id, so every example needs one; choose another column with --id-column, or leave out \
-             what is there twice",
+            format!("`{}`: row {row}: expected a unique id, found {found}", table.path.display()),
+            "relevance is kept by id, so every example needs one; choose another column with --id-column, or remove \
+             duplicates",
         ))
     };
     match earlier {
         _ if id.is_empty() => refused("an empty one".to_owned()),
-        Some(first) => refused(format!("`{id}`, which is row {first} too")),
+        Some(first) => refused(format!("`{id}`, also the id of row {first}")),
         None => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ pub struct LeakCheck {
     pub guard_features: Vec<PathBuf>,
     /// Features of the candidates, by the same network.
     pub features: PathBuf,
-    /// Cosine from which two examples count as the same photo.
+    /// Minimum cosine similarity of two copies of the same photo.
     pub near_duplicate: f32,
     /// What becomes of copies.
     pub fate: LeakFate,

@@ -29,7 +29,7 @@ pub struct Match {
     pub texts: Vec<PathBuf>,
     /// How to read them, where the usual names do not say so.
     pub columns: TextColumns,
-    /// When a text contains a name.
+    /// Rule for matching names in texts.
     pub rule: MatchRule,
     /// What to do about malformed rows and damaged files.
     pub on_bad_row: OnBadRow,
@@ -124,7 +124,7 @@ impl Match {
         on_stdout(target, writer.finish())?;
         if let Some(plural) = plural.filter(|plural| plural.n_rows < summary.n_rows) {
             let n_rows = plural.n_rows;
-            monitor.note(&format!("what --rule plural would find is estimated from {n_rows} of the rows"));
+            monitor.note(&format!("the count for --rule plural is estimated from {n_rows} rows"));
         }
         Ok(Matched {
             statistics,
@@ -149,7 +149,7 @@ impl Match {
             let message = format!(
                 "all {n_leaks} candidates are copies of guarded examples; `{output}` was not written"
             );
-            return Error::input(message, "leave out --drop-leaks to have them flagged instead");
+            return Error::input(message, "drop --drop-leaks to flag them instead");
         }
         let names: Vec<&str> =
             classes.classes().iter().flat_map(|class| &class.names).map(String::as_str).collect();
@@ -188,7 +188,7 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     if summary.n_bad > 0 {
         let swallowed = match summary.n_swallowed {
             0 => String::new(),
-            n => format!(", and with them {n} lines after quotes that do not close"),
+            n => format!(", including {n} lines after unclosed quotes"),
         };
         monitor.warning(&format!("{} malformed rows skipped{swallowed}; the first:", summary.n_bad));
         for (path, bad) in &summary.first_bad {
@@ -212,7 +212,7 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     };
     let skipped = match summary.n_skipped {
         0 => String::new(),
-        n => format!(" ({n} videos or failed downloads left out)"),
+        n => format!(" ({n} videos or failed downloads skipped)"),
     };
     monitor.note(&format!("{} rows read{skipped}{damaged}", summary.n_rows));
 }
@@ -223,13 +223,13 @@ fn check_rows(summary: &ScanSummary) -> Result<()> {
         return Ok(());
     }
     let message = match (summary.n_bad, summary.n_skipped) {
-        (0, 0) => "no row could be read: the files hold none".to_owned(),
-        (0, n) => format!("no row could be read: all {n} are videos or failed downloads"),
-        (n, _) => format!("no row could be read: all {n} are malformed"),
+        (0, 0) => "no rows: the files are empty".to_owned(),
+        (0, n) => format!("no readable rows: all {n} are videos or failed downloads"),
+        (n, _) => format!("no readable rows: all {n} are malformed"),
     };
     let hint = match summary.foreign.first() {
         Some((path, encoding)) => how_to_convert(path, *encoding),
-        None => "say what the files are with --format, if they are taken for something else".to_owned(),
+        None => "set --format if the format was not detected correctly".to_owned(),
     };
     Err(Error::input(message, hint))
 }
@@ -237,7 +237,9 @@ fn check_rows(summary: &ScanSummary) -> Result<()> {
 /// How to convert a text to UTF-8.
 pub fn how_to_convert(path: &Path, encoding: ForeignEncoding) -> String {
     match encoding.iconv_name() {
-        Some(name) if is_stream(path) => format!("convert it on the way: … | iconv -f {name} -t UTF-8 | …"),
+        Some(name) if is_stream(path) => {
+            format!("convert it in the pipeline: … | iconv -f {name} -t UTF-8 | …")
+        }
         Some(name) => {
             let converted = match (path.file_stem(), path.extension()) {
                 (Some(stem), Some(extension)) => {

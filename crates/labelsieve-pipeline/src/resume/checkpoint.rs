@@ -13,7 +13,7 @@ use crate::monitor::{Kept, Monitor, Progress};
 use crate::outputs::beside;
 use crate::table::percent;
 
-/// What a checkpoint is called, behind the name of the output.
+/// What a checkpoint is called, after the name of the output.
 const SUFFIX: &str = ".checkpoint";
 
 /// Trains from `start`, or from where the same run (by its fingerprint) was killed, with a checkpoint beside `output`
@@ -91,17 +91,17 @@ impl CheckpointFile<'_> {
         let (file, verified) = NetworkFile::load_verified(&self.path)?;
         let recipe = file.metadata.unwrap_or_default().recipe;
         let fingerprint =
-            recipe["fingerprint"].as_str().ok_or_else(|| not_a_checkpoint("it is a file of another kind"))?;
+            recipe["fingerprint"].as_str().ok_or_else(|| not_a_checkpoint("not a checkpoint"))?;
         if fingerprint != self.fingerprint {
             return Ok(Found::Other("was made with different settings or files"));
         }
         if verified == Verified::No {
-            return Ok(Found::Other("is of an older version and has no checksum"));
+            return Ok(Found::Other("was made by an older version without a checksum"));
         }
         let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone())?;
         let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
-        let momentum = numbers.next().ok_or_else(|| not_a_checkpoint("it holds no momentum"))?;
-        let values = numbers.next().ok_or_else(|| not_a_checkpoint("it holds no values"))?;
+        let momentum = numbers.next().ok_or_else(|| not_a_checkpoint("momentum is missing"))?;
+        let values = numbers.next().ok_or_else(|| not_a_checkpoint("values are missing"))?;
         let snapshot = Snapshot { n_classes, values, momentum };
         snapshot.tensors(network)?;
         Ok(Found::Checkpoint(Checkpoint { snapshot, epochs }))

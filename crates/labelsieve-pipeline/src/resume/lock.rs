@@ -42,7 +42,7 @@ impl OutputLock {
                 Ok(lock)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(Error::input(
-                format!("another process is working on `{}`", output.display()),
+                format!("another process is using `{}`", output.display()),
                 "wait until it has finished, or choose another output with -o",
             )),
             Err(error) => Err(DataError::io("write", output)(error).into()),
@@ -106,7 +106,7 @@ mod tests {
         let output = folder.path().join("net.safetensors");
         let first = OutputLock::beside(&output).unwrap();
         let error = OutputLock::beside(&output).err().expect("it is taken").to_string();
-        assert_eq!(error, format!("another process is working on `{}`", output.display()));
+        assert_eq!(error, format!("another process is using `{}`", output.display()));
         drop(first);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         drop(OutputLock::beside(&output).unwrap());

@@ -76,10 +76,7 @@ impl Key {
     pub fn text(&self, monitor: &dyn Monitor) -> String {
         let mut lines = self.lines.clone();
         if let Some(path) = &self.fleeting {
-            monitor.note(&format!(
-                "`{}` is no regular file, so this run cannot be resumed when it is stopped",
-                path.display()
-            ));
+            monitor.note(&format!("`{}` is not a regular file; this run cannot be resumed", path.display()));
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let now = now.map_or(0, |age| age.as_nanos());
             lines.push(format!("process {} at {now}", std::process::id()));

@@ -63,7 +63,7 @@ pub fn read(files: &PoolFiles, path: &Path, others: Vec<Origin>, monitor: &dyn M
             ),
             match nearest(unknown, clean_rows.iter().map(|(name, _)| name.as_str())) {
                 Some(meant) => {
-                    format!("did you mean `{meant}`? class names must be spelled alike in both files")
+                    format!("did you mean `{meant}`? class names must match in both files")
                 }
                 None => "train with the same --clean file that the relevance was computed with".to_owned(),
             },

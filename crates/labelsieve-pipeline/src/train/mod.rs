@@ -41,7 +41,7 @@ pub struct Train {
     pub backbone: Option<String>,
     /// Where it is learned.
     pub device: Device,
-    /// The same seed gives the same result.
+    /// Random seed; the same seed gives the same result.
     pub seed: u64,
     /// The file to write (`.safetensors`).
     pub output: PathBuf,
@@ -54,7 +54,7 @@ pub enum Classifier {
     Prototype,
     /// The weighted mean, and what the base classes it resembles add by the generator in this file.
     Attention(PathBuf),
-    /// A cosine classifier that starts at the prototypes.
+    /// A cosine classifier, starting from the prototypes.
     Cosine {
         /// Examples per step, if not the usual number.
         batch_size: Option<usize>,
@@ -176,8 +176,8 @@ impl Train {
         match classes.iter().find(|class| base_names.contains(&class.name)) {
             None => Ok(()),
             Some(twice) => Err(Error::input(
-                format!("class `{}` is a base class in `{path}` and a new one", twice.name),
-                "give the new class another name, or leave it out of one of the two",
+                format!("class `{}` is both a base class in `{path}` and a new class", twice.name),
+                "rename the new class, or remove it from one of the two",
             )),
         }
     }
@@ -226,15 +226,15 @@ fn tell_whether_relevance_helps(check: &LeaveOneOut, monitor: &dyn Monitor) {
     .flatten()
     .collect();
     monitor.note(&format!(
-        "prototypes on your {} clean examples, each left out in turn: {}",
+        "leave-one-out check on your {} clean examples (prototypes): {}",
         check.n,
         parts.join(", ")
     ));
     let best_other = check.untreated.unwrap_or(0.0).max(check.clean_only.unwrap_or(0.0));
     if weighted < best_other {
-        monitor.warning("on this check, relevance does worse than a simpler way");
+        monitor.warning("relevance does worse than a simpler method on this check");
         monitor.hint(
-            "try another --lambda or --method in `labelsieve clean`; with few clean examples the check is rough",
+            "try another --lambda or --method in `labelsieve clean`; with few clean examples this check is unreliable",
         );
     }
 }

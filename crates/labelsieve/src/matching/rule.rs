@@ -14,9 +14,9 @@ pub enum MatchRule {
     /// The words of the name, whole and in order.
     #[default]
     Phrase,
-    /// As `phrase`, each word in the singular or the plural.
+    /// As `phrase`, each word in singular or plural.
     Plural,
-    /// One word of the name, in the singular or the plural.
+    /// One word of the name, in singular or plural.
     AnyWord,
     /// The letters of the name, inside words too.
     Substring,

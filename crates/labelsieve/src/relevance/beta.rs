@@ -21,7 +21,7 @@ impl Default for Beta {
 
 impl Beta {
     pub(super) fn checked(self) -> Result<Beta> {
-        check((0.0..=1.0).contains(&self.beta), "beta", "a number from 0 to 1", self.beta)?;
+        check((0.0..=1.0).contains(&self.beta), "beta", "a number in [0, 1]", self.beta)?;
         Ok(self)
     }
 }

@@ -140,10 +140,7 @@ mod tests {
             })),
             "dropout: expected a number in [0, 1), found 1"
         );
-        assert_eq!(
-            message(Method::Beta(Beta { beta: 1.5 })),
-            "beta: expected a number from 0 to 1, found 1.5"
-        );
+        assert_eq!(message(Method::Beta(Beta { beta: 1.5 })), "beta: expected a number in [0, 1], found 1.5");
         assert_eq!(
             message(Method::LabelPropagation(LabelPropagation { alpha: 1.0, ..LabelPropagation::default() })),
             "alpha: expected a number in [0, 1), found 1"

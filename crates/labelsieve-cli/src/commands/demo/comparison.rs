@@ -1,4 +1,4 @@
-//! What the candidates bring, without and with cleaning.
+//! What the candidates bring, without relevance and with it.
 
 use std::collections::HashMap;
 
@@ -10,6 +10,7 @@ use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns
 use labelsieve_pipeline::inputs::classifier::load_classifier;
 use labelsieve_pipeline::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
 use labelsieve_pipeline::table::{layout, percent};
+use serde::Serialize;
 
 use super::folder::Folder;
 use super::sample::Sample;
@@ -17,6 +18,14 @@ use super::sample::Sample;
 /// The accuracy of each way, in the order of the table.
 pub struct Comparison {
     ways: Vec<(&'static str, Accuracy)>,
+}
+
+/// The accuracy of one way.
+#[derive(Serialize)]
+pub struct Row {
+    trained_on: &'static str,
+    top_1: f64,
+    top_5: f64,
 }
 
 /// One class: its clean rows, its candidates' rows, their relevance and whether they are relevant.
@@ -31,7 +40,7 @@ struct Class {
 /// How much each candidate of a class counts.
 type Weigh = fn(&Class) -> Vec<f32>;
 
-const ORACLE: &str = "all, if somebody had looked at each (prototypes)";
+const ORACLE: &str = "all relevant ones, by ground truth (prototypes)";
 
 impl Comparison {
     /// Tests prototypes of clean icons alone, of all icons alike, of icons by relevance and by truth, and the classifier
@@ -49,8 +58,8 @@ impl Comparison {
 
         let mut ways = Vec::new();
         let by: [(&'static str, Weigh); 4] = [
-            ("the clean icons alone (prototypes)", |class| vec![0.0; class.noisy.len()]),
-            ("all, each counting the same (prototypes)", |class| vec![1.0; class.noisy.len()]),
+            ("clean icons only (prototypes)", |class| vec![0.0; class.noisy.len()]),
+            ("all, weighted equally (prototypes)", |class| vec![1.0; class.noisy.len()]),
             ("all, by relevance (prototypes)", |class| class.relevance.clone()),
             (ORACLE, |class| class.truth.clone()),
         ];
@@ -86,13 +95,23 @@ impl Comparison {
         }
     }
 
+    /// For other programs.
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |&(trained_on, ref found): &(&'static str, Accuracy)| Row {
+            trained_on,
+            top_1: found.top_1,
+            top_5: found.top_5,
+        };
+        self.ways.iter().map(row).collect()
+    }
+
     /// As a table of the terminal.
     pub fn text(&self) -> String {
         let row = |(name, found): &(&str, Accuracy)| {
             vec![(*name).to_owned(), percent(found.top_1), percent(found.top_5)]
         };
         let rows: Vec<Vec<String>> = self.ways.iter().map(row).collect();
-        layout(&["learned from", "top-1 %", "top-5 %"], &rows).join("\n")
+        layout(&["trained on", "top-1 %", "top-5 %"], &rows).join("\n")
     }
 }
 

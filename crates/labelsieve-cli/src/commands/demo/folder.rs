@@ -23,7 +23,7 @@ impl Folder {
         let mut entries = std::fs::read_dir(path).map_err(DataError::io("read", path))?;
         if !is_own && entries.next().is_some() {
             return Err(user_error(
-                format!("`{}` is not empty, and no demo made it", path.display()),
+                format!("`{}` is not empty and was not made by a demo", path.display()),
                 "choose a new or empty folder with --dir; files of the demo would replace others",
             ));
         }

@@ -10,32 +10,37 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_data::{RunDirectory, RunInfo};
 use labelsieve_pipeline::{Kept, Monitor};
+use serde_json::json;
 
 use self::comparison::Comparison;
 use self::folder::Folder;
 use self::sample::Sample;
 use super::words::{Words, run_step, words};
+use crate::arguments::{JsonArguments, SeedArguments};
 use crate::printer::Printer;
 
-/// Run the whole pipeline on icons that come with the program
+/// Run the whole pipeline on built-in icons
 #[derive(Args)]
 pub struct Demo {
     /// Folder for the files of the demo: a new or empty one, or that of an earlier demo
     #[arg(long, value_name = "DIR", default_value = "labelsieve-demo")]
     dir: PathBuf,
 
-    /// Clean examples per class, as far as there are so many
+    /// Clean examples per class, if that many exist
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=10))]
     clean_examples: u8,
 
-    /// The same seed gives the same result
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArguments,
+
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         printer.keep(Kept::StartsOver);
+        let steps = printer.for_steps(self.json);
         let folder = Folder::claim(&self.dir)?;
         printer.note("A word means several things: *mouse* is an animal and a device. Here are 32 such words, one meaning of");
         printer.note("each, a few clean examples, and some 2,800 icons that have the word in the names their authors gave them.");
@@ -44,14 +49,17 @@ impl Demo {
 
         let mut commands = Vec::new();
         for (why, words) in self.steps(&folder) {
-            commands.push(run_step(why, &words, printer)?);
+            commands.push(run_step(why, &words, &steps)?);
         }
         let comparison = Comparison::measure(&folder, &sample)?;
         let report = folder.path("report.html");
         let show = words("report").path(folder.path("run")).option("-o", &report);
         commands.push(show.to_string());
         self.write_run(&folder, &sample, &comparison, commands)?;
-        run_step("Look at it", &show, printer)?;
+        run_step("Write a report", &show, &steps)?;
+        if self.json.json {
+            return printer.json("demo", &json!({ "report": report, "rows": comparison.rows() }));
+        }
 
         printer.note("");
         printer.data(&comparison.text())?;
@@ -79,7 +87,7 @@ impl Demo {
         let with_pools = |command: &str| {
             words(command).option("--clean", path("clean.parquet")).option("--noisy", path("pool.parquet"))
         };
-        let seed = self.seed.to_string();
+        let seed = self.seed.seed.to_string();
         vec![
             (
                 "Find the candidates: icons whose names contain the word",
@@ -89,9 +97,9 @@ impl Demo {
                     .option("--rule", "plural")
                     .option("-o", path("candidates.parquet")),
             ),
-            ("Turn the clean examples into features, with a network trained on other icons", embed("clean")),
-            ("The candidates", embed("pool")),
-            ("And the icons to test on", embed("test")),
+            ("Compute features of the clean examples, with a network trained on other icons", embed("clean")),
+            ("Compute features of the candidates", embed("pool")),
+            ("Compute features of the test icons", embed("test")),
             (
                 "Score the relevance of every candidate to its word",
                 with_pools("clean")
@@ -101,7 +109,7 @@ impl Demo {
                     .option("-o", path("relevance.parquet")),
             ),
             (
-                "Learn a classifier in which every candidate counts by its relevance",
+                "Train a classifier with every candidate weighted by its relevance",
                 with_pools("train")
                     .option("--relevance", path("relevance.parquet"))
                     .option("--classifier", "cosine")
@@ -110,7 +118,7 @@ impl Demo {
                     .option("-o", path("model.safetensors")),
             ),
             (
-                "Was the relevance right? Somebody looked at every icon",
+                "Compare relevance with ground truth: somebody looked at every icon",
                 words("evaluate")
                     .option("--relevance", path("relevance.parquet"))
                     .option("--truth", path("truth.parquet")),
@@ -127,7 +135,7 @@ impl Demo {
     ) -> Result<()> {
         let info = RunInfo {
             description: format!(
-                "{} The noise is real: what the word brings besides the meaning that counts.",
+                "{} The noise is real: icons that show another meaning of the word.",
                 sample.summary()
             ),
             class_names: sample.display_names.clone(),
@@ -139,7 +147,8 @@ impl Demo {
             ],
             ..RunInfo::new("Icons for 32 ambiguous words")
         };
-        let info = info.setting("clean examples per class", self.clean_examples).setting("seed", self.seed);
+        let info =
+            info.setting("clean examples per class", self.clean_examples).setting("seed", self.seed.seed);
         let run = RunDirectory::create(folder.path("run"), info)?;
         run.write_tables(&[comparison.table()])?;
         copy(&folder.path("relevance.parquet"), &run.relevance_path())?;

@@ -22,6 +22,7 @@ mod files_checked;
 mod formats;
 mod interruption;
 mod joins;
+mod json;
 mod levels;
 mod networks;
 mod outputs;

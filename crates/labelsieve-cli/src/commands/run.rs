@@ -9,7 +9,7 @@ use clap::Args;
 use labelsieve::matching::MatchRule;
 use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_data::text::{TextColumns, TextSource};
-use labelsieve_data::{AtomicFile, DataError, Journal};
+use labelsieve_data::{AtomicFile, DataError, Journal, is_stream};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::built_in;
 use labelsieve_pipeline::resume::lock::OutputLock;
@@ -75,6 +75,14 @@ pub struct Run {
 /// Notes finished steps, with the state of what they wrote.
 const JOURNAL: &str = "steps.journal";
 
+/// Texts in which class names are looked for.
+struct Captions {
+    /// As `match` takes them.
+    given: Vec<PathBuf>,
+    /// The files that these are.
+    files: Vec<PathBuf>,
+}
+
 /// A command, why it is run, and what it writes.
 struct Step {
     why: &'static str,
@@ -87,7 +95,7 @@ impl Run {
         let journal = self.output.join(JOURNAL);
         check_folder(&self.output, &journal)?;
         let captions = self.captions()?;
-        let key = self.key(&captions)?;
+        let key = self.key(captions.as_ref())?;
         let _lock = OutputLock::inside(&self.output)?;
         let (journal, records) = Journal::open(&journal, &key.text(printer))?;
         let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
@@ -95,11 +103,12 @@ impl Run {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
         };
-        let steps = self.steps(&model, &captions);
+        let steps = self.steps(&model, captions.as_ref());
         let step_printer = printer.for_steps(self.json);
+        let mut is_done = true; // what follows a step that is run again is run again too
         for step in &steps {
             let name = step.output.display().to_string();
-            let is_done = finished.get(&name).is_some_and(|stamp| {
+            is_done &= finished.get(&name).is_some_and(|stamp| {
                 resume::stamp(&step.output).is_ok_and(|found| found.as_bytes() == stamp.as_slice())
             });
             if is_done {
@@ -129,36 +138,40 @@ impl Run {
         Ok(())
     }
 
-    /// Where captions are; nowhere if the pool has a folder per class.
-    fn captions(&self) -> Result<Vec<PathBuf>> {
-        if !self.text.is_empty() {
-            return Ok(self.text.clone());
-        }
-        let pool = vec![self.pool.clone()];
-        let found = match self.pool.is_dir() {
-            true => TextSource::open(&pool, &TextColumns::default()).map(|source| source.paths().count()),
-            false => Ok(0),
+    /// Captions, if there are any: a pool with a folder per class needs none.
+    fn captions(&self) -> Result<Option<Captions>> {
+        let (given, is_asked) = match self.text.is_empty() {
+            true => (vec![self.pool.clone()], self.classes.is_some()),
+            false => (self.text.clone(), true),
         };
-        match found {
-            Ok(n) if n > 0 => Ok(pool),
-            _ if self.classes.is_none() => Ok(Vec::new()),
-            Ok(_) => Err(user_error(
-                format!("`{}` contains no captions to search for class names", self.pool.display()),
-                "pass captions with --text, or drop --classes if the pool has a folder per class",
-            )),
+        if given.iter().any(|path| is_stream(path)) {
+            return Ok(Some(Captions { files: given.clone(), given })); // to look into it would be to read it
+        }
+        match TextSource::open(&given, &TextColumns::default()) {
+            Ok(source) => {
+                let files = source.paths().map(Path::to_path_buf).collect();
+                Ok(Some(Captions { given, files }))
+            }
+            Err(_) if !is_asked && !self.has_captions() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
+    /// Whether the pool should have captions, so that one cannot do without them when they cannot be read.
+    fn has_captions(&self) -> bool {
+        ["csv", "jsonl", "parquet"]
+            .iter()
+            .any(|ending| self.pool.join("metadata").with_extension(ending).exists())
+    }
+
     /// All that decides the results.
-    fn key(&self, captions: &[PathBuf]) -> Result<Key> {
+    fn key(&self, captions: Option<&Captions>) -> Result<Key> {
         let images = |path: &Path| ImageSource::open(&[path.to_path_buf()], &ImageColumns::default());
-        let files: Vec<&Path> =
-            [&self.classes, &self.model].into_iter().flatten().map(PathBuf::as_path).collect();
-        let texts = captions.iter().filter(|text| text.is_file()).map(PathBuf::as_path);
-        let files: Vec<&Path> = files.into_iter().chain(texts).collect();
+        let files = [&self.classes, &self.model].into_iter().flatten();
+        let files = files.chain(captions.iter().flat_map(|captions| &captions.files));
+        let files: Vec<&Path> = files.map(PathBuf::as_path).collect();
         let key = Key::new("run", self, &["output"])?.with_files(&files)?;
-        let key = key.with(&json!({ "captions": !captions.is_empty(), "network": built_in::NETWORK_NAME }));
+        let key = key.with(&json!({ "captions": captions.is_some(), "network": built_in::NETWORK_NAME }));
         Ok(key.with_images(&images(&self.clean)?)?.with_images(&images(&self.pool)?)?)
     }
 
@@ -173,7 +186,7 @@ impl Run {
         Ok(path)
     }
 
-    fn steps(&self, model: &Path, captions: &[PathBuf]) -> Vec<Step> {
+    fn steps(&self, model: &Path, captions: Option<&Captions>) -> Vec<Step> {
         let path = |name: &str| self.output.join(name);
         let (clean, pool) = (path("clean.parquet"), path("pool.parquet"));
         let (relevance, candidates) = (path("relevance.parquet"), path("candidates.parquet"));
@@ -189,9 +202,9 @@ impl Run {
             step("Compute features of the pool", embed(&self.pool, &pool), &pool),
         ];
         let mut score = with_pools("clean");
-        if !captions.is_empty() {
+        if let Some(captions) = captions {
             let classes = self.classes.as_ref().unwrap_or(&self.clean);
-            let find = words("match").option("--classes", classes).options("--text", captions);
+            let find = words("match").option("--classes", classes).options("--text", &captions.given);
             let find = find.option("--rule", self.rule.to_string()).option("-o", &candidates);
             steps.push(step(
                 "Find the candidates: photos whose captions contain a class's name",

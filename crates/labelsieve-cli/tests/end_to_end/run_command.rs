@@ -77,10 +77,16 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
     assert!(again.err.contains("\n$ labelsieve clean "), "{again:?}");
     assert_eq!(outputs(folder)[..4], before[..4]);
 
-    // Other photos make another run.
-    write(folder, "photos/200.png", &picture("checks", 200));
+    // Other photos make another run, and other captions too.
+    write(folder, "photos/100.png", &picture("checks", 200));
     let other = run(folder, line).ok();
     assert_eq!(other.err.matches("done already").count(), 0, "{other:?}");
+    let captions = String::from_utf8(bytes(folder, "photos/metadata.csv")).expect("a text");
+    write(folder, "photos/metadata.csv", captions.replace("the bill, three checks", "the bill").as_bytes());
+    let other = run(folder, line).ok();
+    assert_eq!(other.err.matches("done already").count(), 0, "{other:?}");
+    let relevance = read_relevance(folder.join("out/relevance.parquet")).expect("relevance");
+    assert_eq!(relevance.is_clean.iter().filter(|clean| !**clean).count(), 12);
 }
 
 #[test]
@@ -95,7 +101,7 @@ fn a_pool_with_a_folder_per_class_needs_no_captions() {
     assert_eq!(result["command"], "run");
     assert_eq!(result["outputs"].as_array().expect("a list").len(), 5);
     let without = "run --clean clean --pool pool --classes c.toml -o other --device cpu";
-    refuses(folder, without, &["`pool`", "hint: "]);
+    refuses(folder, without, &["`pool`", "expected metadata.csv"]);
 }
 
 #[test]

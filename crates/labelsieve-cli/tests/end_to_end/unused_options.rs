@@ -93,7 +93,7 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--rate 0.1",
             [
                 "unexpected argument '--rate'",
-                "hint: `labelsieve finetune` and `labelsieve pretrain` take --rate",
+                "hint: `labelsieve pretrain` and `labelsieve finetune` take --rate",
             ],
         ),
         (

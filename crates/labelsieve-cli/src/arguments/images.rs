@@ -53,8 +53,8 @@ impl ImageArguments {
 /// Images for commands that take features or images; ids and labels of either come from columns of the same names.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ImageChoice {
-    /// Images, instead of features: folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files,
-    /// image files
+    /// Images, instead of features: folders (one per class, or with a metadata file), .parquet files with image bytes,
+    /// .tar files, image files
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     pub images: Vec<PathBuf>,
 

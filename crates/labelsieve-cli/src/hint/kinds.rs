@@ -47,7 +47,8 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
             "this option takes a table; pass images with --images".to_owned()
         }
         (FileKind::Text, Some(Wanted::Parquet)) => {
-            format!("if it is CSV, rename it to `{}`: the format is taken from the extension", path.with_extension("csv").display())
+            let csv = path.with_extension("csv");
+            format!("if it is CSV, rename it to `{}`: the format is taken from the extension", csv.display())
         }
         (FileKind::Safetensors, Some(_)) => {
             "it is a network or a classifier; pass it with --model".to_owned()

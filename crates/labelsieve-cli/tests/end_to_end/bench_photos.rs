@@ -251,7 +251,11 @@ fn a_set_of_another_layout_is_refused_by_the_place_that_does_not_fit() {
             "shots = [1, 25]",
             ["has 24 photos to draw clean examples from", "hint: lower `protocol.shots`"],
         ),
-        ("episodes = 2", "epochs = 2", ["c.toml` is no configuration", "unknown field `epochs`"]),
+        (
+            "episodes = 2",
+            "epochs = 2",
+            ["c.toml` is not a photo benchmark configuration", "unknown field `epochs`"],
+        ),
     ] {
         with(from, to);
         refuses(folder, BENCH, &parts);

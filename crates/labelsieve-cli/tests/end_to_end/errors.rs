@@ -192,7 +192,7 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
         &format!("{clean} --candidates X.parquet").replace("R.parquet", "S.parquet"),
         &[
             "`X.parquet`: columns: expected `matched_name`",
-            "hint: the file seems to hold relevance, as `labelsieve clean` writes",
+            "hint: the file looks like relevance from `labelsieve clean`",
         ],
     );
     refuses(
@@ -200,7 +200,7 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
         "train --clean C.parquet --noisy N.parquet --relevance N.parquet -o W.safetensors",
         &[
             "`N.parquet`: columns: expected `relevance`",
-            "hint: the file seems to hold features, as `labelsieve embed`",
+            "hint: the file looks like features from `labelsieve embed`",
         ],
     );
 }

@@ -279,7 +279,7 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
     let lost = "4 of 12 rows not read";
     assert!(done.err.contains("warning: `P.parquet` was not read completely: "), "{done:?}");
     assert!(
-        done.err.contains(lost) && done.err.contains("1 damaged file was not read to the end"),
+        done.err.contains(lost) && done.err.contains("1 damaged file was not read completely"),
         "{done:?}"
     );
     assert!(skipped(folder, "F.parquet.skipped.csv").contains(lost));

@@ -87,9 +87,9 @@ fn check_line(folder: &Path, command: &str, options: &str) -> Value {
 
 #[test]
 fn the_page_shows_an_answer_of_every_command() {
-    let mut commands = 0;
+    let sections = sections();
     for (title, text) in
-        sections().iter().filter(|(title, _)| !["", "Shared objects"].contains(&title.as_str()))
+        sections.iter().filter(|(title, _)| !["", "Shared objects"].contains(&title.as_str()))
     {
         let examples: Vec<&str> = text.split("```json\n").skip(1).collect();
         assert!(!examples.is_empty(), "no example of `{title}`");
@@ -98,9 +98,43 @@ fn the_page_shows_an_answer_of_every_command() {
             let answer = serde_json::from_str(json).unwrap_or_else(|error| panic!("{title}: {error}"));
             check(&answer, title);
         }
-        commands += 1;
     }
-    assert_eq!(commands, 17, "all commands but `completions` and `man`");
+}
+
+/// The commands that `labelsieve COMMAND --help` lists.
+fn commands_of(folder: &Path, command: &str) -> Vec<String> {
+    let help = run(folder, &format!("{command} --help")).ok().out;
+    let Some((_, list)) = help.split_once("\nCommands:\n") else { return vec![command.to_owned()] };
+    let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.flat_map(|name| commands_of(folder, format!("{command} {name}").trim())).collect()
+}
+
+#[test]
+fn every_command_with_a_result_takes_json_among_the_common_options_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sections = sections();
+    let commands = commands_of(folder.path(), "");
+    assert!(commands.contains(&"bench sanity".to_owned()), "{commands:?}");
+    for command in commands {
+        let has_result = !["completions", "man"].contains(&command.as_str());
+        assert_eq!(
+            sections.iter().any(|(title, _)| *title == command),
+            has_result,
+            "`{command}` in docs/json.md"
+        );
+        let help = run(folder.path(), &format!("{command} --help")).ok().out;
+        let (_, common) = help.split_once("\nCommon options:\n").expect("common options");
+        let is_option = |line: &&str| line.starts_with(' ') || line.is_empty();
+        assert!(common.lines().all(|line| is_option(&line)), "no other heading comes after: {help}");
+        let place = |option: &str| common.find(&format!(" --{option}"));
+        assert_eq!(place("json").is_some(), has_result, "{help}");
+        let places: Vec<usize> = ["device", "seed", "json", "threads", "quiet", "verbose", "help", "version"]
+            .into_iter()
+            .filter_map(place)
+            .collect();
+        assert!(places.is_sorted() && places.len() >= 5, "{help}");
+    }
 }
 
 #[test]
@@ -139,11 +173,7 @@ fn answers_about_texts_and_images_are_documented() {
     check_line(folder, "match", "--classes classes.toml --text texts.csv -o M.parquet");
     check_line(folder, "pretrain", &format!("{} -o E.safetensors", PRETRAIN.replace("pretrain ", "")));
     check_line(folder, "embed", "--model N.safetensors --images base --device cpu -o E.npz");
-    check_line(
-        folder,
-        "finetune",
-        &format!("{} -o F.safetensors", FINETUNE.replace("train --classifier finetune ", "")),
-    );
+    check_line(folder, "finetune", &format!("{} -o F.safetensors", FINETUNE.replace("finetune ", "")));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_level_that_the_machine_does_not_have_is_refused_before_any_work() {
         run_at(level, folder, line).fails_with(&[
             "LABELSIEVE_CPU: expected a level that this machine has (plain",
             &found,
-            "hint: without LABELSIEVE_CPU",
+            "hint: unset LABELSIEVE_CPU",
         ]);
     }
     assert_eq!(listing(folder), before);

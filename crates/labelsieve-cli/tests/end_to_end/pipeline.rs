@@ -60,7 +60,10 @@ fn attention_to_base_classes_is_learned_saved_and_used_in_place_of_prototypes() 
     run(folder, CLEAN).ok();
     let learn = "train-attention --base T.npz --posing 2 --steps 40 -o";
     let learned = run(folder, &format!("{learn} G.safetensors --threads 1")).ok();
-    assert!(learned.err.contains("attention over 6 base classes in `G.safetensors`; loss "), "{learned:?}");
+    assert!(
+        learned.err.contains("attention over 6 base classes written to `G.safetensors`; loss "),
+        "{learned:?}"
+    );
     run(folder, &format!("{learn} H.safetensors --threads 3")).ok();
     assert_eq!(bytes(folder, "G.safetensors"), bytes(folder, "H.safetensors"));
 

@@ -104,7 +104,7 @@ fn a_folder_of_something_else_is_left_alone() {
     let folder = folder.path();
     write(folder, "mine/thesis.txt", b"ten years of work");
     let line = "run --clean clean --pool photos -o mine";
-    refuses(folder, line, &["`mine` is not empty, and no `labelsieve run` made it", "hint: "]);
+    refuses(folder, line, &["`mine` is not empty and was not made by `labelsieve run`", "hint: "]);
     assert_eq!(listing(&folder.join("mine")), ["thesis.txt"]);
     refuses(
         folder,

@@ -82,7 +82,7 @@ def test_copies_of_clean_examples_count_once(sample):
     X[-1] *= 2  # of the same direction
     is_clean = np.append(sample.is_clean, [False, False])
     alone = PrototypeClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
-    with pytest.warns(UserWarning, match="^2 candidates are clean examples of the same class, by identical features, and counted once$") as seen:
+    with pytest.warns(UserWarning, match="^2 candidates are also clean examples of their class") as seen:
         fitted = PrototypeClassifier().fit(X, y, is_clean=is_clean)
     assert [warning.filename for warning in seen] == [__file__]
     for name in ("relevance_", "best_clean_", "best_clean_similarity_", "reciprocal_neighbours_"):
@@ -93,7 +93,7 @@ def test_copies_of_clean_examples_count_once(sample):
     np.testing.assert_array_equal(fitted.coef_, alone.coef_)
     given = PrototypeClassifier().fit(X, y, is_clean=is_clean, relevance=fitted.relevance_)
     np.testing.assert_array_equal(given.coef_, alone.coef_)
-    with pytest.warns(UserWarning, match="^1 candidate is a clean example of the same class") as seen:
+    with pytest.warns(UserWarning, match="^1 candidate is also a clean example of its class") as seen:
         Cleaner("beta").fit(X[:-1], y[:-1], is_clean=is_clean[:-1])
     assert [warning.filename for warning in seen] == [__file__]
 

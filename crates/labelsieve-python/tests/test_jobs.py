@@ -202,12 +202,12 @@ def test_notes_are_logged_and_warnings_name_the_line_of_the_user(folder, caplog)
     clean = labelsieve.read_features("clean.npz")
     known = clean.y != "5"
     np.savez("clean.npz", features_all=clean.X[known], labels_all=clean.y[known].astype(int))
-    with caplog.at_level(logging.DEBUG, logger="labelsieve"), pytest.warns(UserWarning, match="left out: their class") as seen:
+    with caplog.at_level(logging.DEBUG, logger="labelsieve"), pytest.warns(UserWarning, match="^skipping .* candidates whose class has no clean example") as seen:
         summary = labelsieve.clean_files(*POOLS, "r.parquet", device="cpu")
     assert summary["n_left_out"] > 0 and summary["n_classes"] == 5
     assert [warning.filename for warning in seen] == [__file__]
     assert ("labelsieve", logging.DEBUG, "working on cpu (asked for)") in caplog.record_tuples
-    with warnings.catch_warnings(), pytest.raises(UserWarning, match="left out"):
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="^skipping"):
         warnings.simplefilter("error")
         labelsieve.clean_files(*POOLS, "r.parquet")
 
@@ -324,7 +324,7 @@ def test_images_are_embedded_learned_and_named(tmp_path, monkeypatch):
     (tmp_path / "photos" / "red" / "broken.png").write_bytes(b"\x89PNG and no more")
     with pytest.warns(UserWarning, match="1 of 13 images were skipped; `f.npy.skipped.csv` says why"):
         labelsieve.embed_files("net.safetensors", ["photos"], "f.npy", device="cpu")
-    with pytest.raises(ValueError, match="broken.png.*\nhint: .*leave out `strict`"):
+    with pytest.raises(ValueError, match="broken.png.*\nhint: .*drop `strict`"):
         labelsieve.embed_files("net.safetensors", "photos", "g.npy", strict=True)
     with pytest.warns(UserWarning, match="broken.png"):
         named = labelsieve.predict_files("own.safetensors", "p.csv", images="photos", device="cpu")

@@ -366,8 +366,8 @@ class CosineClassifier(_CosineScores):
 def _warn_of_copies(is_copy: npt.NDArray[np.bool_], stacklevel: int) -> None:
     n = int(is_copy.sum())
     if n:
-        are = "candidate is a clean example" if n == 1 else "candidates are clean examples"
-        warnings.warn(f"{n} {are} of the same class, by identical features, and counted once", stacklevel=stacklevel)
+        are = "candidate is also a clean example of its" if n == 1 else "candidates are also clean examples of their"
+        warnings.warn(f"{n} {are} class, by identical features; used once, as clean", stacklevel=stacklevel)
 
 
 def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

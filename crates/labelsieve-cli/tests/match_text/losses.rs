@@ -53,8 +53,7 @@ fn lines_swallowed_up_to_the_next_quote_are_counted() {
     folder.write("a.csv", "id,title\n1,crane\n2,\"crane\n3,crane\n4,\"crane\"\n5,crane\n");
     let output = folder.run(&format!("{MATCH} --text a.csv"));
     let message = error_of(&output);
-    let warning =
-        "warning: 1 malformed rows skipped, and with them 2 lines after quotes that do not close; the first:";
+    let warning = "warning: 1 malformed rows skipped, with 2 lines after unclosed quotes; the first:";
     assert!(message.contains(warning), "{message}");
     assert!(message.contains("a.csv:3: expected a closing quote before a comma or a line end"), "{message}");
     assert_eq!(rows_of(&folder.path("out.parquet")), ["1 n2 crane", "5 n2 crane"]);

@@ -188,7 +188,7 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     if summary.n_bad > 0 {
         let swallowed = match summary.n_swallowed {
             0 => String::new(),
-            n => format!(", including {n} lines after unclosed quotes"),
+            n => format!(", with {n} lines after unclosed quotes"),
         };
         monitor.warning(&format!("{} malformed rows skipped{swallowed}; the first:", summary.n_bad));
         for (path, bad) in &summary.first_bad {

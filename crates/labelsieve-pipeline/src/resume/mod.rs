@@ -164,7 +164,7 @@ mod tests {
         assert_ne!(key(&first), key(&Arguments { rate: 0.25, input: "a".into(), ..first }));
         assert_ne!(key(&first), key(&Arguments { input: "b".into(), ..first }));
         let error = text(&first, &["outptu"], &[]).unwrap_err().to_string();
-        assert_eq!(error, "`test` has no option `outptu` to exclude");
+        assert_eq!(error, "internal error: `test` has no option `outptu` to exclude");
     }
 
     #[test]

@@ -31,7 +31,7 @@ const INTERNAL_ERROR: u8 = 101;
 /// Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance
 #[derive(Parser)]
 #[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
-#[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -70,6 +70,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(answer) => {
+            if let Some(note) = note.filter(|_| answer.use_stderr()) {
+                Printer::new(Verbosity::Normal).note(note);
+            }
             let _ = answer.print(); // `--help` to nobody is no failure
             if let Some(hint) = options::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint);

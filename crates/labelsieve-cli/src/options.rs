@@ -82,10 +82,13 @@ pub fn of_another_command(error: &clap::Error, all: &Command) -> Option<String> 
         .filter(has)
         .map(|command| format!("`labelsieve {}`", command.get_name()))
         .collect();
-    let (last, others) = commands.split_last()?;
-    Some(match others {
-        [] => format!("{last} takes {option}"),
-        others => format!("{} and {last} take {option}", others.join(", ")),
+    Some(match commands.as_slice() {
+        [] => return None,
+        [only] => format!("{only} takes {option}"),
+        [first, second] => format!("{first} and {second} take {option}"),
+        [first, second, others @ ..] => {
+            format!("{first}, {second} and {} other commands take {option}", others.len())
+        }
     })
 }
 

@@ -69,10 +69,9 @@ impl Printer {
         self.data(&json_answer(command, result)?)
     }
 
-    /// For the steps of a command that prints one JSON object: what they would print on stdout becomes notes.
-    pub fn for_steps(&self, json: JsonArguments) -> Printer {
-        let results = if json.json { Results::Notes } else { self.results };
-        Printer { verbosity: self.verbosity, results, watch: Watch::new() }
+    /// For the steps of a command with a result of its own: what they would print on stdout becomes notes.
+    pub fn for_steps(&self) -> Printer {
+        Printer { verbosity: self.verbosity, results: Results::Notes, watch: Watch::new() }
     }
 
     /// Why the command failed.

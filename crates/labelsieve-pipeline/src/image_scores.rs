@@ -71,6 +71,7 @@ impl ImageScorer {
         let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
         let mut n_scored = 0;
         for prepared in prepare(source.images()?.map(encoded), preparation)? {
+            monitor.watch().check()?;
             let prepared = prepared?;
             check_damage(on_damage, &prepared.skipped)?;
             warn_of_bad_files(&prepared.skipped, monitor);

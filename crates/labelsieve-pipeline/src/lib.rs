@@ -19,6 +19,7 @@ pub mod matching;
 pub mod monitor;
 pub mod near_name;
 pub mod outputs;
+mod path_text;
 pub mod predict;
 pub mod pretrain;
 pub mod resume;

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::inputs::images::{ImageFiles, decode_all};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind};
+use crate::path_text;
 use crate::resume;
 use crate::resume::checkpoint;
 use crate::resume::lock::OutputLock;
@@ -71,6 +72,7 @@ pub struct Pretrained {
     /// Share of validation images whose class is right.
     pub accuracy: Option<f64>,
     /// The curves of accuracy and of loss.
+    #[serde(serialize_with = "path_text::each")]
     pub curves: [PathBuf; 2],
 }
 

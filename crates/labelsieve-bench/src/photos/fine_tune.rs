@@ -279,8 +279,9 @@ struct Shown<'a>(&'a Progress);
 impl Watcher for Shown<'_> {
     fn epoch_starts(&mut self, _: usize, _: usize) {}
 
-    fn batch_done(&mut self, images: usize) {
+    fn batch_done(&mut self, images: usize) -> labelsieve_vision::Result<()> {
         self.0.inc(images as u64);
+        Ok(())
     }
 
     fn epoch_done(&mut self, _: &Checkpoint) -> labelsieve_vision::Result<()> {

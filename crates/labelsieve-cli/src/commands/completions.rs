@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
-use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::{Error, Monitor};
 
 use crate::Arguments;
 use crate::printer::Printer;
@@ -23,7 +23,6 @@ impl Completions {
         let mut script = Vec::new(); // the generator panics when it cannot write
         generate(self.shell, &mut Arguments::command(), "labelsieve", &mut script);
         let mut out = printer.stdout();
-        out.write_all(&script)?;
-        Ok(out.flush()?)
+        Ok(out.write_all(&script).and_then(|()| out.flush()).map_err(Error::Stdout)?)
     }
 }

@@ -115,6 +115,13 @@ impl Report {
     fn contents(&self) -> Result<Contents> {
         let mut contents = if self.source.is_dir() {
             if !self.source.join("run.json").exists() {
+                let relevance = self.source.join("relevance.parquet");
+                if relevance.exists() {
+                    return Err(user_error(
+                        format!("`{}` is not a run directory: run.json is missing", self.source.display()),
+                        format!("give the relevance file in it: `{}`", relevance.display()),
+                    ));
+                }
                 return Err(user_error(
                     format!("`{}` is not a run directory: run.json is missing", self.source.display()),
                     "give the folder that `labelsieve bench photos` or `labelsieve demo` wrote, or a relevance file of \

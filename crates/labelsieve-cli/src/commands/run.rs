@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve::matching::MatchRule;
 use labelsieve_data::images::{ImageColumns, ImageSource};
-use labelsieve_data::text::{TextColumns, TextSource};
-use labelsieve_data::{AtomicFile, DataError, Journal, is_stream};
-use labelsieve_pipeline::Monitor;
+use labelsieve_data::text::{TextColumns, TextSource, read_class_file};
+use labelsieve_data::{AtomicFile, DataError, is_stream};
 use labelsieve_pipeline::inputs::built_in;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::resume::{self, Key};
+use labelsieve_pipeline::{Kept, Monitor};
 use serde::Serialize;
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub struct Run {
     output: PathBuf,
 
     #[command(flatten)]
-    #[serde(skip)]
+    #[serde(serialize_with = "resume::debug")]
     device: DeviceArguments,
 
     #[command(flatten)]
@@ -74,6 +74,9 @@ pub struct Run {
 
 /// Notes finished steps, with the state of what they wrote.
 const JOURNAL: &str = "steps.journal";
+/// Marks a folder as that of a run.
+const MARKER: &str = "RUN.txt";
+const MARK: &str = "`labelsieve run` made this folder. It may replace what is in it.\n";
 
 /// Texts in which class names are looked for.
 struct Captions {
@@ -92,36 +95,43 @@ struct Step {
 
 impl Run {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let journal = self.output.join(JOURNAL);
-        check_folder(&self.output, &journal)?;
+        self.check_folders()?;
         let captions = self.captions()?;
+        if captions.is_some() && self.classes.is_none() {
+            read_class_file(&self.clean)?; // before hours of work, not after them
+        }
         let key = self.key(captions.as_ref())?;
         let _lock = OutputLock::inside(&self.output)?;
-        let (journal, records) = Journal::open(&journal, &key.text(printer))?;
-        let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
+        let marker = self.output.join(MARKER);
+        std::fs::write(&marker, MARK).map_err(DataError::io("write", &marker))?;
         let model = match &self.model {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
         };
         let steps = self.steps(&model, captions.as_ref());
-        let step_printer = printer.for_steps(self.json);
+        let path = self.output.join(JOURNAL);
+        let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;
+        let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
+        let step_printer = printer.for_steps();
         let mut is_done = true; // what follows a step that is run again is run again too
         for step in &steps {
-            let name = step.output.display().to_string();
-            is_done &= finished.get(&name).is_some_and(|stamp| {
-                resume::stamp(&step.output).is_ok_and(|found| found.as_bytes() == stamp.as_slice())
+            let (name, shown) = (file_name(&step.output), step.output.display());
+            is_done &= finished.get(&name).is_some_and(|state| {
+                resume::state(&step.output).is_ok_and(|found| found.as_bytes() == state.as_slice())
             });
             if is_done {
-                printer.note(&format!("\n# {}: done already, in `{name}`", step.why));
+                printer.note(&format!("\n# {}: done already, in `{shown}`", step.why));
                 continue;
             }
+            let (path, unit) = (path.clone(), "steps".to_owned());
+            printer.keep(Kept::Journal { path, unit, total: Some(steps.len()) });
             run_step(step.why, &step.words, &step_printer)?;
-            journal.append(&name, resume::stamp(&step.output)?.as_bytes())?;
+            journal.append(&name, resume::state(&step.output)?.as_bytes())?;
         }
         let report = self.output.join("report.html");
         if self.json.json {
             let commands: Vec<String> = steps.iter().map(|step| step.words.to_string()).collect();
-            let outputs: Vec<&Path> = steps.iter().map(|step| step.output.as_path()).collect();
+            let outputs: Vec<String> = steps.iter().map(|step| step.output.display().to_string()).collect();
             return printer.json("run", &json!({ "commands": commands, "outputs": outputs }));
         }
         printer.note(&format!(
@@ -138,14 +148,59 @@ impl Run {
         Ok(())
     }
 
+    /// Refuses folders that would get in each other's way.
+    fn check_folders(&self) -> Result<()> {
+        let (clean, pool, output) = (&self.clean, &self.pool, &self.output);
+        let entries = std::fs::read_dir(output).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name()).filter(|name| name != "run.lock");
+        let is_own = std::fs::read_to_string(output.join(MARKER)).is_ok_and(|text| text == MARK);
+        if !is_own && names.next().is_some() {
+            return Err(user_error(
+                format!("`{}` is not empty and was not made by `labelsieve run`", output.display()),
+                "choose a new or empty folder with -o; files of the run would replace others",
+            ));
+        }
+        let above = output.ancestors().find_map(|folder| match folder.as_os_str().is_empty() {
+            true => std::env::current_dir().ok(),
+            false => folder.canonicalize().ok(),
+        });
+        let is_inside = |folder: &&PathBuf| {
+            folder.is_dir()
+                && folder
+                    .canonicalize()
+                    .is_ok_and(|folder| above.as_ref().is_some_and(|above| above.starts_with(folder)))
+        };
+        if let Some(folder) = [clean, pool].into_iter().find(is_inside) {
+            return Err(user_error(
+                format!("the output `{}` is inside the input `{}`", output.display(), folder.display()),
+                "its files would be taken for examples; choose a folder elsewhere",
+            ));
+        }
+        match name_of_two(clean, pool) {
+            None => Ok(()),
+            Some(name) => Err(user_error(
+                format!(
+                    "`{}` is the name of two different photos, in `{}` and in `{}`",
+                    name.display(),
+                    clean.display(),
+                    pool.display()
+                ),
+                "examples go by their path below the folder: rename the photos of one of the two",
+            )),
+        }
+    }
+
     /// Captions, if there are any: a pool with a folder per class needs none.
     fn captions(&self) -> Result<Option<Captions>> {
         let (given, is_asked) = match self.text.is_empty() {
             true => (vec![self.pool.clone()], self.classes.is_some()),
             false => (self.text.clone(), true),
         };
-        if given.iter().any(|path| is_stream(path)) {
-            return Ok(Some(Captions { files: given.clone(), given })); // to look into it would be to read it
+        if let Some(stream) = given.iter().find(|path| is_stream(path)) {
+            return Err(user_error(
+                format!("`{}` can be read only once, but captions are read several times", stream.display()),
+                "save them to a file",
+            ));
         }
         match TextSource::open(&given, &TextColumns::default()) {
             Ok(source) => {
@@ -177,7 +232,7 @@ impl Run {
 
     fn write_built_in(&self) -> Result<PathBuf> {
         let path = self.output.join(format!("{}.safetensors", built_in::NETWORK_NAME));
-        if std::fs::metadata(&path).is_ok_and(|file| file.len() == built_in::NETWORK.len() as u64) {
+        if std::fs::read(&path).is_ok_and(|file| file == built_in::NETWORK) {
             return Ok(path); // as an earlier run wrote it; a new one would look like another network to `embed`
         }
         let mut file = AtomicFile::create(&path)?;
@@ -232,14 +287,25 @@ impl Run {
     }
 }
 
-/// Files of a run would replace others in a folder that somebody keeps something else in.
-fn check_folder(folder: &Path, journal: &Path) -> Result<()> {
-    let is_taken = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    match is_taken && !journal.exists() {
-        false => Ok(()),
-        true => Err(user_error(
-            format!("`{}` is not empty and was not made by `labelsieve run`", folder.display()),
-            "choose a new or empty folder with -o; files of the run would replace others",
-        )),
-    }
+/// The name of a file in the folder of the run, which may move.
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A file of `folder`, or below it, that is another file of the same name in `other`: examples go by these names.
+fn name_of_two(folder: &Path, other: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    entries.into_iter().find_map(|entry| {
+        let name = PathBuf::from(entry.file_name());
+        let (here, there) = (entry.path(), other.join(&name));
+        match entry.file_type().ok()?.is_dir() {
+            true => name_of_two(&here, &there).map(|below| name.join(below)),
+            false if name.file_stem() == Some("metadata".as_ref()) => None,
+            false => {
+                let differ = std::fs::read(&there)
+                    .is_ok_and(|there| std::fs::read(&here).is_ok_and(|here| here != there));
+                differ.then_some(name)
+            }
+        }
+    })
 }

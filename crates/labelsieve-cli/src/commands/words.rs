@@ -2,12 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::Path;
 
 use anyhow::Result;
 use clap::Parser;
 use labelsieve_pipeline::Monitor;
 
 use super::Command;
+use crate::hint::shell_word;
 use crate::printer::Printer;
 
 /// The words after `labelsieve`.
@@ -21,20 +23,23 @@ pub fn words(command: &str) -> Words {
 impl Words {
     /// Adds an option with its value.
     pub fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Words {
-        self.0.extend([name.into(), value.as_ref().to_owned()]);
-        self
+        self.0.push(name.into());
+        self.path(value)
     }
 
     /// Adds an option with several values.
     pub fn options<V: AsRef<OsStr>>(mut self, name: &str, values: impl IntoIterator<Item = V>) -> Words {
         self.0.push(name.into());
-        self.0.extend(values.into_iter().map(|value| value.as_ref().to_owned()));
-        self
+        values.into_iter().fold(self, Words::path)
     }
 
-    /// Adds an argument without a name.
+    /// Adds an argument without a name. One that begins with a dash would look like an option.
     pub fn path(mut self, path: impl AsRef<OsStr>) -> Words {
-        self.0.push(path.as_ref().to_owned());
+        let path = path.as_ref();
+        self.0.push(match path.as_encoded_bytes().starts_with(b"-") {
+            true => Path::new(".").join(path).into(),
+            false => path.to_owned(),
+        });
         self
     }
 
@@ -61,17 +66,8 @@ pub fn run_step(why: &str, words: &Words, printer: &Printer) -> Result<String> {
 /// Ready to be pasted into a shell.
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.arguments().map(|word| quoted(&word.to_string_lossy())).collect();
+        let words: Vec<String> = self.arguments().map(|word| shell_word(Path::new(&word))).collect();
         f.write_str(&words.join(" "))
-    }
-}
-
-/// A word in quotes where a shell would read something else.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=@%+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -87,6 +83,6 @@ mod tests {
             line.to_string(),
             r"labelsieve match --text 'my dir/*.csv' -o 'it'\''s $HOME' größe-1.csv"
         );
-        assert_eq!(quoted(""), "''");
+        assert_eq!(shell_word(Path::new("")), "''");
     }
 }

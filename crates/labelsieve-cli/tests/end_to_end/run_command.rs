@@ -74,7 +74,7 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
     // A step whose result is gone is done again, and what it makes is the same.
     std::fs::remove_file(folder.join("out/relevance.parquet")).expect("it was written");
     let again = run(folder, line).ok();
-    assert!(again.err.contains("\n$ labelsieve clean "), "{again:?}");
+    assert_eq!(again.err.matches("done already").count(), 3, "{again:?}");
     assert_eq!(outputs(folder)[..4], before[..4]);
 
     // Other photos make another run, and other captions too.
@@ -118,6 +118,62 @@ fn a_folder_of_something_else_is_left_alone() {
         &["cannot open `claen`", "did you mean `clean`?"],
     );
     assert!(!folder.join("out").exists(), "nothing was done, so nothing is left");
+}
+
+#[test]
+fn a_run_that_failed_early_can_be_corrected_and_a_folder_that_was_moved_is_still_a_run() {
+    let folder = photos();
+    let folder = folder.path();
+    write(folder, "bad/checks/1.png", b"junk");
+    write(folder, "bad/rows/1.png", b"junk");
+    refuses(
+        folder,
+        "run --clean bad --pool photos -o out --device cpu",
+        &["none of the 2 images can be read"],
+    );
+    let line = "run --clean clean --pool photos -o out --device cpu";
+    run(folder, line).ok();
+    std::fs::rename(folder.join("out"), folder.join("moved")).expect("a move");
+    let moved = run(folder, &line.replace("-o out", "-o ./moved")).ok();
+    assert!(moved.err.starts_with("resuming: 6 of 6 steps done"), "{moved:?}");
+    assert_eq!(moved.err.matches("done already").count(), OUTPUTS.len(), "{moved:?}");
+    let other = run(folder, &line.replace("-o out", "-o moved --seed 1")).ok();
+    assert!(other.err.contains("was made with different settings or files; starting over"), "{other:?}");
+    // What is damaged is not used.
+    write(
+        folder,
+        "moved/tiny-resnet10.safetensors",
+        &vec![0; bytes(folder, "moved/tiny-resnet10.safetensors").len()],
+    );
+    run(folder, &line.replace("-o out", "-o moved --seed 2")).ok();
+    refuses(folder, "report moved -o r.html", &["run.json is missing", "hint: ", "moved/relevance.parquet"]);
+}
+
+#[test]
+fn folders_that_get_in_each_others_way_are_refused() {
+    let folder = photos();
+    let folder = folder.path();
+    let inside = ["the output `clean/out` is inside the input `clean`", "hint: "];
+    refuses(folder, "run --clean clean --pool photos -o clean/out", &inside);
+    assert!(!folder.join("clean/out").exists());
+    draw(folder, "pool", &["checks"], 2, 50);
+    write(folder, "pool/checks/000.png", &picture("plain", 1));
+    let twice = ["`checks/000.png` is the name of two different photos, in `clean` and in `pool`", "hint: "];
+    refuses(folder, "run --clean clean --pool pool -o out", &twice);
+    let stream = ["`-` can be read only once, but captions are read several times", "hint: "];
+    refuses(folder, "run --clean clean --pool photos --text - -o out", &stream);
+    std::fs::rename(folder.join("clean"), folder.join("-c")).expect("a move");
+    run(folder, "run --clean=-c --pool photos -o out --device cpu").ok();
+}
+
+#[test]
+fn candidates_that_are_all_clean_examples_are_no_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    draw(folder, "clean", &["checks", "rows"], 3, 0);
+    let parts = ["all 6 candidates in `out/pool.parquet` are clean examples of their class", "hint: "];
+    refuses(folder, "run --clean clean --pool clean -o out --device cpu", &parts);
+    assert!(!folder.join("out/relevance.parquet").exists());
 }
 
 #[test]

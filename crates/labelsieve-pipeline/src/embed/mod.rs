@@ -25,6 +25,7 @@ use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::inputs::network_fingerprint::network_fingerprint;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, beside};
+use crate::path_text;
 use crate::resume;
 
 /// Turns images into features of unit length.
@@ -85,8 +86,10 @@ pub struct EmbedSummary {
     /// Rows with a class.
     pub n_with_class: usize,
     /// The table of ids and classes beside an array.
+    #[serde(serialize_with = "path_text::perhaps")]
     pub ids_table: Option<PathBuf>,
     /// The list of what could not be read, if anything could not.
+    #[serde(serialize_with = "path_text::perhaps")]
     pub skipped_list: Option<PathBuf>,
     /// Share of the variance that a fitted PCA keeps.
     pub variance_kept: Option<f64>,

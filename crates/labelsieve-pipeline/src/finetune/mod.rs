@@ -21,6 +21,7 @@ use crate::inputs::images::ImageFiles;
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind};
+use crate::path_text;
 use crate::resume::checkpoint;
 use crate::resume::lock::OutputLock;
 use crate::resume::{self, Key};
@@ -80,6 +81,7 @@ pub struct FineTuned {
     /// Examples that counted.
     pub n_examples: usize,
     /// The curves of accuracy and of loss.
+    #[serde(serialize_with = "path_text::each")]
     pub curves: [PathBuf; 2],
 }
 

@@ -131,6 +131,15 @@ struct Display<'a> {
     failure: Option<Error>,
 }
 
+impl Display<'_> {
+    /// Notes why the training ends, in words that its own errors do not have.
+    fn end(&mut self, failure: Error) -> labelsieve_vision::Error {
+        let text = failure.to_string();
+        self.failure = Some(failure);
+        labelsieve_vision::Error::Device(text)
+    }
+}
+
 impl Watcher for Display<'_> {
     fn epoch_starts(&mut self, epoch: usize, batches: usize) {
         let recipe = self.training.recipe;
@@ -139,10 +148,11 @@ impl Watcher for Display<'_> {
         self.bar = Some(bar);
     }
 
-    fn batch_done(&mut self, images: usize) {
+    fn batch_done(&mut self, images: usize) -> labelsieve_vision::Result<()> {
         if let Some(bar) = &self.bar {
             bar.inc(images as u64);
         }
+        self.monitor.watch().check().map_err(|stopped| self.end(stopped.into()))
     }
 
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> labelsieve_vision::Result<()> {
@@ -161,10 +171,7 @@ impl Watcher for Display<'_> {
                 percent(epoch.accuracy),
             ));
         }
-        self.file.save(checkpoint).map_err(|error| {
-            self.failure = Some(error);
-            labelsieve_vision::Error::Device("the checkpoint could not be written".to_owned())
-        })?;
+        self.file.save(checkpoint).map_err(|error| self.end(error))?;
         self.file.announce(checkpoint, self.training.recipe.epochs, self.monitor);
         Ok(())
     }

@@ -106,10 +106,15 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// A file and the state it is in.
 pub fn stamp(path: &Path) -> Result<String> {
+    Ok(format!("{path:?} {}", state(path)?))
+}
+
+/// The state that a file is in: its size and time of change.
+pub fn state(path: &Path) -> Result<String> {
     let metadata = std::fs::metadata(path).map_err(DataError::io("open", path))?;
     let changed = metadata.modified().map_err(DataError::io("open", path))?;
     let changed = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-    Ok(format!("{path:?} {} {changed}", metadata.len()))
+    Ok(format!("{} {changed}", metadata.len()))
 }
 
 /// Opens the journal of a run and says what it found. `unit` says what its records are, `total` how many there will be,

@@ -143,7 +143,7 @@ impl Train {
                 let generated =
                     attention.weights(classes).with_context(|| format!("cannot use `{}`", path.display()))?;
                 let novel = WeightMatrix::new(generated.weights().clone(), scale)?;
-                (novel, json!({ "classifier": "attention", "attention": path }))
+                (novel, json!({ "classifier": "attention", "attention": path.display().to_string() }))
             }
             Classifier::Cosine { batch_size, epochs } => {
                 let usual = Cosine::default();

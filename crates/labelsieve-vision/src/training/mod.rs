@@ -116,8 +116,8 @@ impl Checkpoint {
 pub trait Watcher {
     /// An epoch begins: its number from 1, and how many batches it has.
     fn epoch_starts(&mut self, epoch: usize, batches: usize);
-    /// A batch of this many images is done.
-    fn batch_done(&mut self, images: usize);
+    /// A batch of this many images is done; an error ends the training.
+    fn batch_done(&mut self, images: usize) -> Result<()>;
     /// An epoch is done; an error ends the training.
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()>;
 }
@@ -165,7 +165,7 @@ impl Training<'_> {
                 let weights: Vec<f32> = rows.iter().map(|&row| weights[row] / rows.len() as f32).collect();
                 let targets = Targets { classes: &classes, weights: &weights, split: self.examples.split };
                 learner.step(&batch, targets, &sgd)?;
-                watcher.batch_done(rows.len());
+                watcher.batch_done(rows.len())?;
             }
             let tally = learner.tally()?;
             if !tally.loss.is_finite() {

@@ -45,9 +45,10 @@ impl Watcher for Log {
         assert_eq!(batches, 3);
     }
 
-    fn batch_done(&mut self, images: usize) {
+    fn batch_done(&mut self, images: usize) -> Result<()> {
         assert_eq!(images, 8);
         self.batches += 1;
+        Ok(())
     }
 
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()> {

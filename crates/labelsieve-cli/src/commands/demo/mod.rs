@@ -40,7 +40,8 @@ pub struct Demo {
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         printer.keep(Kept::StartsOver);
-        let steps = printer.for_steps(self.json);
+        let as_notes = printer.for_steps();
+        let steps = if self.json.json { &as_notes } else { printer };
         let folder = Folder::claim(&self.dir)?;
         printer.note("A word means several things: *mouse* is an animal and a device. Here are 32 such words, one meaning of");
         printer.note("each, a few clean examples, and some 2,800 icons that have the word in the names their authors gave them.");
@@ -49,16 +50,17 @@ impl Demo {
 
         let mut commands = Vec::new();
         for (why, words) in self.steps(&folder) {
-            commands.push(run_step(why, &words, &steps)?);
+            commands.push(run_step(why, &words, steps)?);
         }
         let comparison = Comparison::measure(&folder, &sample)?;
         let report = folder.path("report.html");
         let show = words("report").path(folder.path("run")).option("-o", &report);
         commands.push(show.to_string());
         self.write_run(&folder, &sample, &comparison, commands)?;
-        run_step("Write a report", &show, &steps)?;
+        run_step("Write a report", &show, steps)?;
         if self.json.json {
-            return printer.json("demo", &json!({ "report": report, "rows": comparison.rows() }));
+            return printer
+                .json("demo", &json!({ "report": report.display().to_string(), "rows": comparison.rows() }));
         }
 
         printer.note("");

@@ -82,7 +82,7 @@ fn for_data_error(error: &DataError) -> Option<String> {
              `labelsieve pretrain` and `labelsieve finetune`"
         }
         DataError::NotAJournal { .. } => "it is in the place of the run's journal; move it",
-        DataError::InUse { .. } => "wait for it to end, or choose another output",
+        DataError::InUse { .. } => "wait until it has finished, or choose another output with -o",
         DataError::UnknownFormat { path, .. } => {
             return of_contents(path).or_else(|| Some("say what it is with --format".to_owned()));
         }

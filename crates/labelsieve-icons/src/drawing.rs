@@ -36,7 +36,7 @@ pub fn draw(svg: &str, size: u32) -> Result<Picture> {
     check_bounds(svg)?;
     // Unwind safety: the tree and the pixels that a panic leaves behind are dropped here.
     catch_unwind(AssertUnwindSafe(|| draw_unguarded(svg, size)))
-        .unwrap_or_else(|_| Err(IconError::Svg("its parts contradict each other".to_owned())))
+        .unwrap_or_else(|_| Err(IconError::Svg("file is corrupt".to_owned())))
 }
 
 fn check_bounds(svg: &str) -> Result<()> {

@@ -8,7 +8,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, known)| known)
 }
 
-/// How far apart two names are, from 0 on; `None` for too far.
+/// How far apart two names are; `None` for too far.
 fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
     let other = fold(known);
     if folded == other || same_number(name, known) {

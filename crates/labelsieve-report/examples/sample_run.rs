@@ -49,11 +49,11 @@ fn main() -> Result<()> {
 }
 
 fn table(measure: &str, factor: f64) -> ResultTable {
-    let row = |(n, (name, base, slope)): (usize, (&str, f64, f64))| TableRow {
+    let row = |(n, (name, base, gain)): (usize, (&str, f64, f64))| TableRow {
         group: Some(if n == 0 { "few clean examples" } else { "few clean, many noisy" }.into()),
         ..TableRow::new(
             name,
-            SHOTS.map(|k| Cell::mean(factor * accuracy(base, slope, k), 0.9 / k.sqrt())).to_vec(),
+            SHOTS.map(|k| Cell::mean(factor * accuracy(base, gain, k), 0.9 / k.sqrt())).to_vec(),
         )
     };
     let mut rows: Vec<TableRow> = METHODS.into_iter().enumerate().map(row).collect();
@@ -75,8 +75,8 @@ fn table(measure: &str, factor: f64) -> ResultTable {
     }
 }
 
-fn accuracy(base: f64, slope: f64, k: f64) -> f64 {
-    base + slope * k.ln() / 20f64.ln()
+fn accuracy(base: f64, gain: f64, k: f64) -> f64 {
+    base + gain * k.ln() / 20f64.ln()
 }
 
 fn figures(per_class: usize) -> Vec<Figure> {
@@ -90,9 +90,9 @@ fn figures(per_class: usize) -> Vec<Figure> {
         });
         LineSeries { name: format!("k = {k}"), points: points.to_vec() }
     };
-    let bars = METHODS.map(|(name, base, slope)| BarSeries {
+    let bars = METHODS.map(|(name, base, gain)| BarSeries {
         name: name.into(),
-        values: SHOTS.map(|k| Some(accuracy(base, slope, k))).to_vec(),
+        values: SHOTS.map(|k| Some(accuracy(base, gain, k))).to_vec(),
         half_widths: SHOTS.map(|k| Some(1.4 / k.sqrt())).to_vec(),
     });
     let sizes = (0..120).map(|n| PoolSize {

@@ -214,7 +214,7 @@ impl Run<'_> {
     ) -> Result<Vec<Vec<f32>>> {
         let k = self.grid.shots[shot];
         let dim = clean[shot][0][0].dim();
-        // Negatives are drawn for a few cells at a time: all together would take more room than the pools.
+        // Negatives are drawn for a few cells at a time: all together would take more memory than the pools.
         const MOST_BYTES: usize = 256 << 20;
         let together = match method {
             Method::Linear(_) => (MOST_BYTES / (MOST_OTHERS * dim * size_of::<f32>())).max(1),

@@ -135,7 +135,7 @@ fn starts_over_with(option: &str, first: &str, second: &str) {
     let files = ("R.parquet.partial", "R.parquet");
     kill(stopped_when(folder, &format!("{line} {first}"), files, &holds_work));
     let again = run(folder, &format!("{line} {second}")).ok();
-    assert!(!again.err.contains("going on") && !again.err.contains("resuming"), "{again:?}");
+    assert!(!again.err.contains("resuming"), "{again:?}");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "expected.parquet"));
 }
 

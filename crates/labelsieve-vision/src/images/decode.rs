@@ -144,7 +144,7 @@ pub(crate) fn decode_for(
         ImageFormat::Jpeg => decode_jpeg(bytes, &plan),
         _ => decode_other(bytes, format, &plan),
     }));
-    decoded.unwrap_or_else(|_| Err(DecodeError::Damaged("its parts contradict each other".to_owned())))
+    decoded.unwrap_or_else(|_| Err(DecodeError::Damaged("file is corrupt".to_owned())))
 }
 
 fn decode_other(

@@ -86,6 +86,7 @@ pub fn of_another_command(error: &clap::Error, all: &Command) -> Option<String> 
         [] => return None,
         [only] => format!("{only} takes {option}"),
         [first, second] => format!("{first} and {second} take {option}"),
+        [first, second, third] => format!("{first}, {second} and {third} take {option}"),
         [first, second, others @ ..] => {
             format!("{first}, {second} and {} other commands take {option}", others.len())
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::device;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::{Estimate, Work};
 use crate::inputs::copies::Copies;
 use crate::inputs::pools::{ClassRows, PoolFiles, Pools};
@@ -120,7 +120,7 @@ impl Clean {
             }
         };
         self.score(&pools, opened.engine(), journal.as_ref(), &mut scored, monitor)?;
-        check_candidates(&pools, &scored)?;
+        warn_if_all_are_clean(&pools, &scored, monitor);
         let cleaned = on_stdout(target, write(&pools, &scored, &settings, target, monitor))?;
         if let Some(journal) = journal {
             journal.remove()?;
@@ -199,18 +199,14 @@ fn resumed(
     Ok((journal, decoded.collect()))
 }
 
-/// A table of clean examples alone, because all candidates are among them, helps nobody.
-fn check_candidates(pools: &Pools, scored: &HashMap<usize, Scored>) -> Result<()> {
+/// Candidates that are all among the clean examples teach nothing.
+fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) {
     let n_copies = pools.copies.by_id + scored.values().map(|scored| scored.copies.len()).sum::<usize>();
-    match n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
-        false => Ok(()),
-        true => Err(Error::input(
-            format!(
-                "all {n_copies} candidates in `{}` are clean examples of their class",
-                pools.noisy.path.display()
-            ),
-            "give other examples with --noisy",
-        )),
+    if n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
+        let noisy = pools.noisy.path.display();
+        monitor.warning(&format!(
+            "all candidates in `{noisy}` are clean examples of their class: none was scored"
+        ));
     }
 }
 

@@ -106,7 +106,7 @@ fn commands_of(folder: &Path, command: &str) -> Vec<String> {
     let help = run(folder, &format!("{command} --help")).ok().out;
     let Some((_, list)) = help.split_once("\nCommands:\n") else { return vec![command.to_owned()] };
     let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
-    let names = names.filter_map(|line| line.split_whitespace().next());
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     names.flat_map(|name| commands_of(folder, format!("{command} {name}").trim())).collect()
 }
 

@@ -101,7 +101,14 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--base-images .",
             ["unexpected argument '--base-images'", "hint: `labelsieve finetune` takes --base-images"],
         ),
-        (finetune, "--clean C.npz", ["unexpected argument '--clean'", "labelsieve train` take --clean"]),
+        (
+            finetune,
+            "--clean C.npz",
+            [
+                "unexpected argument '--clean'",
+                "hint: `labelsieve run`, `labelsieve clean` and `labelsieve train` take --clean",
+            ],
+        ),
         (finetune, "--scale 10", ["unexpected argument '--scale'", "hint: `labelsieve train` takes --scale"]),
         (finetune, "--base-where a=b", ["not provided", "--base-images <SOURCE>"]),
         (finetune, "--base-label-column a", ["not provided", "--base-images <SOURCE>"]),

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
 use labelsieve_data::{Axis, Figure, FigureKind, LineSeries, Point};
 use labelsieve_vision::training::Epoch;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Where the pictures go.
 pub fn paths(output: &Path) -> [PathBuf; 2] {

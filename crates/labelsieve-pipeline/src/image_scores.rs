@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::Result;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
 use labelsieve_cuda::Device;
@@ -12,7 +11,7 @@ use labelsieve_vision::images::{Cause, DecodeLimits, OnDamage};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 
 use crate::device::open_learners;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::inputs::images::{check_damage, encoded, warn_of_bad_files};
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;

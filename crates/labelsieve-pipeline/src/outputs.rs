@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
 use labelsieve_data::{Action, DataError};
 
-use crate::error::Error;
+use crate::error::{Context, Error, Result};
 
 /// What a file that a command writes holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,8 @@ use labelsieve_cuda::Device;
 use labelsieve_pipeline::estimate::Work;
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result, device, resume};
+use published::{Classes, SHOTS};
+use release::{Backbone, Dataset, Phase, Release};
 use serde::Serialize;
 
 use crate::protocol::{
@@ -27,8 +29,6 @@ use crate::protocol::{
     gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
 };
 use crate::{COMMON, output};
-use published::{Classes, SHOTS};
-use release::{Backbone, Dataset, Phase, Release};
 
 /// Reproduce the paper's tables from its released features
 #[derive(Args, Serialize)]

@@ -26,20 +26,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use config::{Backbone, Config};
 use labelsieve_cuda::{Device, OpenDevice};
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::table::{layout, seconds};
 use labelsieve_pipeline::{Error, Monitor, Result, device, resume};
+use pictures::Pictures;
+use prepare::Prepared;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::protocol::{Grid, Run};
 use crate::{COMMON, output};
-use config::{Backbone, Config};
-use pictures::Pictures;
-use prepare::Prepared;
 
 /// Reproduce the paper's tables and figures on photos
 #[derive(Args, Serialize)]

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use labelsieve_data::ColumnRole;
+use labelsieve_pipeline::near_name::nearest;
 
 use super::kinds::embed_first;
-use labelsieve_pipeline::near_name::nearest;
 
 /// A table that lacks a column.
 pub struct Missing<'a> {

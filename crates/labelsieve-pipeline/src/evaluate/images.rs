@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::Result;
 use labelsieve::evaluation::{Accuracy, ClassCounts};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_vision::images::OnDamage;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::image_scores::ImageScorer;
 use crate::monitor::Monitor;
 use crate::near_name::nearest;

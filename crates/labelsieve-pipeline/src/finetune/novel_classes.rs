@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve_data::images::ImageSource;
@@ -13,7 +12,7 @@ use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Stor
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
-use crate::error::Error;
+use crate::error::{Context, Error, Result};
 use crate::inputs::copies::Copies;
 use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::inputs::network::OpenedNetwork;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use crate::error::{Context, Result};
 use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, WeightMatrix};
 use labelsieve_data::SavedAttention;
+
+use crate::error::{Context, Result};
 
 /// Reads a generator from disk, and the network whose features it is for, if the file says so.
 pub fn load_attention(path: &Path) -> Result<(Attention, Option<String>)> {

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::error::Result;
 use labelsieve_data::images::{Extent, ImageColumns, ImageResult, ImageSource};
 use labelsieve_vision::images::{
     Cause, Dataset, DatasetOptions, Encoded, OnDamage, Skipped, Storage, Unreadable,
 };
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::resume;
 

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use crate::error::{Context, Result};
 use labelsieve_data::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Architecture, Network, Pca, Snapshot, Stem, weights};
 use serde::de::DeserializeOwned;
 
-use crate::error::Error;
+use crate::error::{Context, Error, Result};
 
 /// A network that is ready for a device.
 pub struct OpenedNetwork {

@@ -1,10 +1,10 @@
 //! What tells the features of one network from those of another.
 
-use crate::error::Result;
 use half::f16;
 use labelsieve_vision::{Pca, weights};
 use sha2::{Digest, Sha256};
 
+use crate::error::Result;
 use crate::inputs::network::OpenedNetwork;
 
 /// Hexadecimal digits of the digest that are kept: enough to tell any two networks apart.

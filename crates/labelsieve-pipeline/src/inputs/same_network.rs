@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::error::Result;
 use labelsieve_data::{ExampleTable, NETWORK_KEY, RelevanceTable};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Whether features of two networks may be used together anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! Signs that `--clean` and `--noisy` were given the wrong way round.
 
-use crate::error::Result;
 use labelsieve_data::{CandidateTable, ExampleTable};
 
 use super::pools::Pools;
 use super::tables::rows_by_id;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 const SWAPPED: &str = "are --clean and --noisy swapped?";
 

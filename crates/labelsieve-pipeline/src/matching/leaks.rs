@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
 use labelsieve::matching::{Leak, LeakGuard, LeakKind};
 use labelsieve_data::text::read_content_hashes;
 use labelsieve_data::{ExampleTable, LeakedExample, TableColumns};
 
+use crate::error::{Context, Result};
 use crate::inputs::same_network::MixedNetworks;
 use crate::inputs::tables::load;
 use crate::monitor::Monitor;

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
 use labelsieve_data::{NetworkFile, NetworkMetadata, Precision, Verified};
 use labelsieve_vision::training::{Checkpoint, Epoch, Training, Watcher};
 use labelsieve_vision::{Network, Snapshot};
 use serde_json::json;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::monitor::{Kept, Monitor, Progress};
 use crate::outputs::beside;
 use crate::table::percent;

@@ -4,10 +4,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
 use labelsieve_data::DataError;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Held while a command works on an output that it may go on with after a kill. The system lets go of it when the process
 /// ends, however it ends; a lock file that a kill left behind is in nobody's way.

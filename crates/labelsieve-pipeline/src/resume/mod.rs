@@ -6,13 +6,13 @@ pub mod lock;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
 use labelsieve::level::Level;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::error::{Context, Result};
 use crate::monitor::{Kept, Monitor};
 
 /// Counts the ways that random numbers were ever drawn in: one seed gives other numbers in another.

@@ -126,11 +126,8 @@ fn a_run_that_failed_early_can_be_corrected_and_a_folder_that_was_moved_is_still
     let folder = folder.path();
     write(folder, "bad/checks/1.png", b"junk");
     write(folder, "bad/rows/1.png", b"junk");
-    refuses(
-        folder,
-        "run --clean bad --pool photos -o out --device cpu",
-        &["none of the 2 images can be read"],
-    );
+    run(folder, "run --clean bad --pool photos -o out --device cpu")
+        .fails_with(&["no readable images (2 tried)"]);
     let line = "run --clean clean --pool photos -o out --device cpu";
     run(folder, line).ok();
     std::fs::rename(folder.join("out"), folder.join("moved")).expect("a move");

@@ -229,7 +229,7 @@ mod tests {
     fn a_truth_of_other_candidates_is_refused() {
         let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)]))) else { panic!("joined") };
         let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with the same `id` and `class`, \
-                       found none of them";
+                       found none";
         assert_eq!(error.to_string(), message);
     }
 

@@ -69,10 +69,8 @@ impl Demo {
             "\nOpen `{}` in a browser: every candidate with its relevance, the relevant ones first.",
             report.display()
         ));
-        printer.note("Next, your own data: a folder of images with captions, a clip-retrieval folder or a Parquet file with");
-        printer.note(
-            "embeddings; the README has five lines for each. `labelsieve clean --help` lists all formats.",
-        );
+        printer.note("Next, your own photos: `labelsieve run --clean FOLDER --pool FOLDER -o out`. The README starts from captions, features,");
+        printer.note("clip-retrieval folders and Parquet files too.");
         Ok(())
     }
 

@@ -5,7 +5,6 @@
 //! what the benchmarks with shots and episodes share; the others have a file each.
 
 mod class;
-mod drawn;
 mod output;
 mod paper;
 mod photos;

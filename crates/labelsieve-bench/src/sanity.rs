@@ -10,11 +10,11 @@ use labelsieve::random::Stream;
 use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity};
 use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{Method, NoisyPool};
+use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::{Monitor, Result, table};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::drawn::Drawn;
 use crate::{COMMON, output};
 
 /// Run every method on generated pools with ground truth

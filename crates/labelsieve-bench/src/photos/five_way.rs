@@ -6,6 +6,7 @@ use labelsieve::random::Stream;
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_data::{ResultTable, TableColumn, TableRow};
+use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result};
 use rayon::prelude::*;
@@ -16,7 +17,6 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{Collected, Photos, measure};
-use crate::drawn::Drawn;
 use crate::protocol::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 
 /// Trials that λ is chosen on.

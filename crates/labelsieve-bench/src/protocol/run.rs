@@ -10,13 +10,13 @@ use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
 use labelsieve_data::{Journal, JournalRecord};
+use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::{Context, Monitor, Result};
 
 use super::cells::setting_key;
 use super::journal_numbers::{bytes, floats};
 use super::pools::{Pools, rows_held};
 use super::{CellResult, Cells, Clock, Setting, Source, Task, oracle_weights};
-use crate::drawn::Drawn;
 
 /// What is measured: shots × episodes.
 #[derive(Clone, Debug)]

@@ -3,16 +3,18 @@
 //! This is the one place where a class becomes a [`Job`]: which random numbers it draws, which examples of other classes it
 //! learns from, and which candidates take no part because they are clean examples of the class themselves.
 
+mod drawn;
 mod scored;
 
 use std::sync::Mutex;
 
 use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
-use labelsieve::relevance::{MOST_OTHERS, others};
+use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool, Watch};
+use labelsieve::{Features, Method, NoisyPool, Watch};
 
+pub use drawn::Drawn;
 pub use scored::Scored;
 
 use crate::error::{Error, Result};
@@ -38,8 +40,7 @@ pub struct Scoring<'a> {
 struct Input {
     class: usize,
     pool: NoisyPool,
-    others: Features,
-    seed: u64,
+    drawn: Drawn,
     copies: Vec<usize>,
 }
 
@@ -62,8 +63,8 @@ impl Scoring<'_> {
             let jobs = inputs
                 .iter()
                 .map(|input| {
-                    let problem = ClassProblem::new(&self.clean[input.class], &input.pool)?;
-                    Ok(Job { problem: problem.with_others(&input.others)?.watched(watch), seed: input.seed })
+                    let job = input.drawn.job(&self.clean[input.class], &input.pool)?;
+                    Ok(Job { problem: job.problem.watched(watch), ..job })
                 })
                 .collect::<labelsieve::Result<Vec<_>>>()?;
             let failure: Mutex<Option<Error>> = Mutex::default();
@@ -82,14 +83,11 @@ impl Scoring<'_> {
 
     fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        let others = match self.method {
-            Method::Linear(_) => others(self.clean, class, stream.branch(1)),
-            _ => Features::empty(self.clean[class].dim()),
-        };
+        let drawn = Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0));
         let noisy = load(class)?;
         let copies = identical_rows(&self.clean[class], &noisy);
         let pool = NoisyPool::new(without(noisy, &copies));
-        Ok(Input { class, pool, others, seed: stream.bits(0), copies })
+        Ok(Input { class, pool, drawn, copies })
     }
 }
 

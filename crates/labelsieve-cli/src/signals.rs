@@ -9,34 +9,44 @@ use std::sync::{Mutex, PoisonError};
 use labelsieve_data::Journal;
 use labelsieve_pipeline::Kept;
 
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+/// What is kept of several commands, and of the one under way.
+struct AllKept {
+    steps: Option<Kept>,
+    now: Option<Kept>,
+}
+
+static KEPT: Mutex<AllKept> = Mutex::new(AllKept { steps: None, now: None });
 
 /// Notes what to say when a signal comes from now on.
 pub fn keep(kept: Kept) {
-    let mut now = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !matches!(*now, Some(Kept::StartsOver)) {
-        *now = Some(kept);
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match (&all.now, kept) {
+        (Some(Kept::StartsOver), _) => (),
+        (_, Kept::StartsOver) => *all = AllKept { steps: None, now: Some(Kept::StartsOver) },
+        (_, steps @ Kept::Steps { .. }) => *all = AllKept { steps: Some(steps), now: None },
+        (_, kept) => all.now = Some(kept),
     }
 }
 
 /// What is kept and how to resume.
 fn message() -> String {
-    const OVER: &str = "interrupted; run the same command again to start over";
-    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (done, path) = match kept {
-        Some(Kept::Journal { path, unit, total }) => match finished(&path) {
-            0 => return OVER.to_owned(),
-            n => match total {
-                Some(total) => (format!("{n} of {total} {unit} are"), path),
-                None => (format!("{n} {unit} are"), path),
-            },
-        },
-        Some(Kept::Epochs { path, done, total }) if done > 0 => {
-            (format!("{done} of {total} epochs are"), path)
-        }
-        _ => return OVER.to_owned(),
+    let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match [&all.now, &all.steps].into_iter().flatten().find_map(what_is_kept) {
+        Some(kept) => format!("interrupted; {kept}: run the same command again to resume"),
+        None => "interrupted; run the same command again to start over".to_owned(),
+    }
+}
+
+/// In words, if it is anything.
+fn what_is_kept(kept: &Kept) -> Option<String> {
+    let (done, total, unit, path) = match kept {
+        Kept::Journal { path, unit, total } => (finished(path), *total, unit.as_str(), path),
+        Kept::Epochs { path, done, total } => (*done, Some(*total), "epochs", path),
+        Kept::Steps { path, total } => (finished(path), Some(*total), "steps", path),
+        Kept::StartsOver => return None,
     };
-    format!("interrupted; {done} kept in `{}`: run the same command again to resume", path.display())
+    let of = total.map_or(String::new(), |total| format!("of {total} "));
+    (done > 0).then(|| format!("{done} {of}{unit} are kept in `{}`", path.display()))
 }
 
 /// The records in a journal. One without any is of no use to anybody.
@@ -108,6 +118,13 @@ mod tests {
         assert_eq!(message(), expected);
         keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
         assert!(message().starts_with("interrupted; 3 of 9 epochs are kept in `M.checkpoint`: "));
+
+        // A step that has kept nothing yet leaves the steps before it.
+        keep(Kept::Steps { path: path.clone(), total: 6 });
+        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 0, total: 9 });
+        assert!(message().starts_with("interrupted; 2 of 6 steps are kept in `"), "{}", message());
+        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 1, total: 9 });
+        assert!(message().starts_with("interrupted; 1 of 9 epochs are kept in `M.checkpoint`: "));
         keep(Kept::StartsOver);
         keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
         assert_eq!(message(), "interrupted; run the same command again to start over");

@@ -96,6 +96,13 @@ pub enum Kept {
         /// All epochs.
         total: usize,
     },
+    /// Finished commands of several: what holds while the one under way has kept nothing yet.
+    Steps {
+        /// The journal that notes them.
+        path: PathBuf,
+        /// All commands.
+        total: usize,
+    },
     /// Nothing, whatever a command inside the command keeps.
     StartsOver,
 }

@@ -123,8 +123,7 @@ impl Run {
                 printer.note(&format!("\n# {}: done already, in `{shown}`", step.why));
                 continue;
             }
-            let (path, unit) = (path.clone(), "steps".to_owned());
-            printer.keep(Kept::Journal { path, unit, total: Some(steps.len()) });
+            printer.keep(Kept::Steps { path: path.clone(), total: steps.len() });
             run_step(step.why, &step.words, &step_printer)?;
             journal.append(&name, resume::state(&step.output)?.as_bytes())?;
         }

@@ -115,6 +115,8 @@ impl Run {
         if captions.is_some() && self.classes.is_none() {
             read_class_file(&self.clean)?; // before hours of work, not after them
         }
+        let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let decisions = decisions.map_or(String::new(), |decisions| format!(" {}", decisions.digest()));
         let key = self.key(captions.as_ref())?;
         let _lock = OutputLock::inside(&self.output)?;
         let marker = self.output.join(MARKER);
@@ -123,8 +125,6 @@ impl Run {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
         };
-        let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let decisions = decisions.map_or(String::new(), |decisions| format!(" {}", decisions.digest()));
         let steps = self.steps(&model, captions.as_ref(), &decisions);
         let path = self.output.join(JOURNAL);
         let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;

@@ -84,13 +84,12 @@ impl Decisions {
         monitor: &dyn Monitor,
     ) -> Result<(Vec<Vec<Option<Decision>>>, DecisionCounts)> {
         let mut join = Join::new(&self.table);
-        let candidate = |class: &super::pools::ClassRows, row| (pools.noisy.ids.get(row), class.name.clone());
         let decided: Vec<Vec<Option<Decision>>> = pools
             .classes
             .iter()
             .map(|class| {
-                let candidates = class.noisy.iter().map(|&row| candidate(class, row));
-                candidates.map(|(id, class)| join.decision(&id, &class)).collect()
+                let ids = class.noisy.iter().map(|&row| pools.noisy.ids.get(row));
+                ids.map(|id| join.decision(&id, &class.name)).collect()
             })
             .collect();
         let classes: HashMap<&str, usize> =

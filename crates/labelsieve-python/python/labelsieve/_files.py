@@ -81,8 +81,9 @@ def read_decisions(path: Path) -> Table:
     >>> labelsieve.read_decisions(path)["decision"].tolist()
     ['accept']
     """
-    names = ("id", "class", "decision", "by", "at")
-    return Table({name: texts(list(values)) for name, values in zip(names, _labelsieve.read_decisions(path))})
+    ids, classes, decisions, by, at = _labelsieve.read_decisions(path)
+    columns = {"id": texts(ids), "class": texts(classes), "decision": texts(decisions), "by": texts(by), "at": texts(at)}
+    return Table(columns)
 
 
 class Run(NamedTuple):

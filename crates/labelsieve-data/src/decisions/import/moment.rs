@@ -55,9 +55,9 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
         - 719_469
 }
 
-/// The inverse: the first guess at the year is at most one off.
+/// The inverse: from a year that is too early up to the right one.
 fn date_of(days: i64) -> (i64, i64, i64) {
-    let mut year = 1970 + days.div_euclid(366);
+    let mut year = 1970 + days.div_euclid(if days < 0 { 365 } else { 366 });
     while days_since_1970(year + 1, 1, 1) <= days {
         year += 1;
     }

@@ -12,6 +12,7 @@ mod classifier_file;
 mod clip_retrieval;
 mod column_values;
 mod csv_write;
+mod decisions;
 mod error;
 mod feature_file;
 mod file_kind;
@@ -20,6 +21,7 @@ pub mod images;
 mod input;
 mod journal;
 mod labels;
+mod locked_file;
 mod matrix;
 mod network_file;
 mod npy;
@@ -49,6 +51,10 @@ pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::write_csv;
+pub use decisions::{
+    DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords, ImportOptions, ImportedDecisions,
+    import_decisions, read_decisions,
+};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
 pub use file_kind::{FileKind, Wanted};
@@ -56,6 +62,7 @@ pub use ids_table::ids_table_of;
 pub use input::is_stream;
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
+pub use locked_file::open_locked;
 pub use matrix::Matrix;
 pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision, Verified};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};

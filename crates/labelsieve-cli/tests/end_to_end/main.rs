@@ -13,6 +13,7 @@ mod bench_class;
 mod bench_paper;
 mod bench_photos;
 mod bench_review;
+mod decisions;
 mod demo_folder;
 mod embed;
 mod errors;

@@ -90,6 +90,40 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
 }
 
 #[test]
+fn a_run_with_other_decisions_scores_again_and_keeps_its_features() {
+    let folder = photos();
+    let folder = folder.path();
+    let line = "run --clean clean --pool photos -o out --device cpu";
+    run(folder, line).ok();
+    let with_decisions = format!("{line} --decisions d.csv");
+    let step = "\n$ labelsieve ";
+    for (text, relevance, steps) in [
+        ("100.png,checks,accept\n", Some(1.0), 3),
+        ("100.png,checks,reject\n", Some(0.0), 3),
+        ("100.png,checks,accept\n100.png,checks,reject\n", Some(0.0), 0),
+    ] {
+        write(folder, "d.csv", format!("id,class,decision\n{text}").as_bytes());
+        let done = run(folder, &with_decisions).ok();
+        assert_eq!(
+            done.err.matches(step).count(),
+            steps + 2,
+            "two lines at the end say how to go on: {done:?}"
+        );
+        let table = read_relevance(folder.join("out/relevance.parquet")).expect("relevance");
+        let found = table.ids.iter().position(|id| id == "100.png").map(|i| table.relevance[i]);
+        assert_eq!(found, relevance, "{text}");
+    }
+    let done = run(folder, line).ok();
+    assert_eq!(done.err.matches(step).count(), 3 + 2, "{done:?}");
+    assert_eq!(read_relevance(folder.join("out/relevance.parquet")).expect("relevance").decisions, None);
+    refuses(
+        folder,
+        "run --clean clean --pool photos -o new --decisions missing.csv",
+        &["cannot open `missing.csv`"],
+    );
+}
+
+#[test]
 fn a_pool_with_a_folder_per_class_needs_no_captions() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

@@ -1,7 +1,7 @@
 //! What a session answers, as a page gets it.
 
-use serde::{Serialize, Serializer};
 use labelsieve::Decision;
+use serde::{Serialize, Serializer};
 
 /// A session as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]

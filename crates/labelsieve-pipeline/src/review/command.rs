@@ -9,12 +9,19 @@ use labelsieve::graph::NEIGHBOURS;
 use crate::inputs::pools::PoolFiles;
 
 /// `labelsieve clean` with the decisions, as a shell reads it.
-pub(super) fn clean(files: &PoolFiles, method: &Method, seed: u64, decisions: &Path, relevance: &Path) -> String {
+pub(super) fn clean(
+    files: &PoolFiles,
+    method: &Method,
+    seed: u64,
+    decisions: &Path,
+    relevance: &Path,
+) -> String {
     let mut words = vec!["labelsieve".to_owned(), "clean".to_owned()];
     let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
     option("--clean", files.clean.path.as_os_str());
     option("--noisy", files.noisy.path.as_os_str());
-    let labels = [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
+    let labels =
+        [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
     let paths = labels.into_iter().chain([("--candidates", &files.candidates)]);
     for (name, path) in paths.filter_map(|(name, path)| Some((name, path.as_ref()?))) {
         option(name, path.as_os_str());

@@ -14,6 +14,8 @@ use crate::monitor::Monitor;
 pub(super) struct Contents {
     /// The names of all examples, by number.
     pub(super) ids: Texts,
+    /// Numbers of examples in the order of their names, to find one by its name.
+    by_id: Vec<u32>,
     /// Their captions.
     pub(super) captions: Vec<Option<String>>,
     /// Their pictures.
@@ -38,7 +40,7 @@ pub(super) struct Class {
     /// The class names that were found in texts.
     pub(super) names: Vec<String>,
     /// Which of them belongs to each row, or -1.
-    pub(super) name: Vec<i32>,
+    pub(super) matched: Vec<i32>,
     /// The clean example most like each row, and how like.
     pub(super) best_clean: Vec<Option<(u32, f32)>>,
     pub(super) reciprocal_neighbours: Vec<Option<u32>>,
@@ -69,7 +71,11 @@ impl Settings {
 
 impl Contents {
     /// Reads the relevance file, and finds the pictures and captions of its examples.
-    pub(super) fn open(relevance: &Path, pictures: &PictureSources, monitor: &dyn Monitor) -> Result<Contents> {
+    pub(super) fn open(
+        relevance: &Path,
+        pictures: &PictureSources,
+        monitor: &dyn Monitor,
+    ) -> Result<Contents> {
         let table = read_relevance(relevance)?;
         if table.ids.is_empty() {
             return Err(Error::input(
@@ -84,23 +90,32 @@ impl Contents {
         let wanted: HashSet<&str> = names.iter().copied().collect();
         let found = pictures.find(&wanted)?;
         let files = PictureFiles::locate(&found, &names)?;
-        let mut by_id = match pictures.images.is_empty() && pictures.texts.is_empty() {
+        let mut found_captions = match pictures.images.is_empty() && pictures.texts.is_empty() {
             true => HashMap::new(),
             false => pictures.captions(&wanted, &found)?,
         };
-        let captions = names.iter().map(|id| by_id.remove(*id)).collect();
+        let captions = names.iter().map(|id| found_captions.remove(*id)).collect();
         let missing = names.len() - files.n_found();
         if missing > 0 && !pictures.images.is_empty() {
             let first = names.iter().enumerate().find(|(example, _)| !files.has(*example));
             let first = first.map_or("", |(_, id)| *id);
-            monitor.warning(&format!("{missing} of {} examples have no picture, e.g. `{first}`", names.len()));
+            monitor
+                .warning(&format!("{missing} of {} examples have no picture, e.g. `{first}`", names.len()));
             monitor.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
         }
-        Ok(Contents { captions, pictures: files, classes, settings, ids })
+        let mut by_id: Vec<u32> = (0..names.len() as u32).collect();
+        by_id.sort_unstable_by_key(|&example| names[example as usize]);
+        Ok(Contents { captions, pictures: files, classes, settings, by_id, ids })
     }
 
     pub(super) fn id(&self, example: u32) -> &str {
         &self.ids[example as usize]
+    }
+
+    /// The number of the example of this name.
+    pub(super) fn example(&self, id: &str) -> Option<u32> {
+        let at = self.by_id.binary_search_by(|&example| self.id(example).cmp(id)).ok()?;
+        Some(self.by_id[at])
     }
 
     pub(super) fn caption(&self, example: u32) -> Option<&str> {
@@ -131,7 +146,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         relevance: Vec::new(),
         decisions: Vec::new(),
         names: Vec::new(),
-        name: Vec::new(),
+        matched: Vec::new(),
         best_clean: Vec::new(),
         reciprocal_neighbours: Vec::new(),
         rows: HashMap::new(),
@@ -167,7 +182,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
                 class.names.len() - 1
             })
         });
-        class.name.push(name.map_or(-1, |name| name as i32));
+        class.matched.push(name.map_or(-1, |name| name as i32));
         let best = reasons.best_clean.and_then(|id| by_id.get(id.as_str()).copied());
         class.best_clean.push(best.zip(reasons.best_clean_similarity));
         class.reciprocal_neighbours.push(reasons.reciprocal_neighbours);

@@ -63,7 +63,10 @@ mod tests {
         kept.add(2, Arc::new('b'), 40);
         assert_eq!(kept.get(1).as_deref(), Some(&'a'));
         kept.add(3, Arc::new('c'), 40); // 2 was used longest ago
-        assert_eq!((kept.get(1).is_some(), kept.get(2).is_some(), kept.get(3).is_some()), (true, false, true));
+        assert_eq!(
+            (kept.get(1).is_some(), kept.get(2).is_some(), kept.get(3).is_some()),
+            (true, false, true)
+        );
         kept.add(4, Arc::new('d'), 1000);
         assert_eq!((kept.get(1), kept.get(3), kept.get(4).as_deref()), (None, None, Some(&'d')));
         kept.add(4, Arc::new('e'), 10);

@@ -23,7 +23,8 @@ pub struct BrowserImage {
 impl BrowserImage {
     /// At most `side` pixels a side; a file that is small enough stays as it is.
     pub fn thumbnail(bytes: Vec<u8>, side: usize) -> Result<BrowserImage, DecodeError> {
-        let (image, _memory) = decode_for(&bytes, &DecodeLimits::default(), &|_, _| (side * side * 6) as u64)?;
+        let (image, _memory) =
+            decode_for(&bytes, &DecodeLimits::default(), &|_, _| (side * side * 6) as u64)?;
         let longest = image.height().max(image.width());
         if longest <= side
             && bytes.len() <= SMALL_FILE
@@ -82,7 +83,8 @@ mod tests {
 
     fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
         let mut bytes = Cursor::new(Vec::new());
-        let noise = |x: u32, y: u32| image::Rgb([(x * 37 % 256) as u8, (y * 91 % 256) as u8, (x * y % 256) as u8]);
+        let noise =
+            |x: u32, y: u32| image::Rgb([(x * 37 % 256) as u8, (y * 91 % 256) as u8, (x * y % 256) as u8]);
         image::RgbImage::from_fn(width, height, noise).write_to(&mut bytes, format).unwrap();
         bytes.into_inner()
     }
@@ -94,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_thumbnail_keeps_the_shape_and_fits_the_side() {
-        for (width, height, expected) in [(800, 400, (192, 96)), (100, 2000, (10, 192)), (3000, 1, (192, 1))] {
+        for (width, height, expected) in [(800, 400, (192, 96)), (100, 2000, (10, 192)), (3000, 1, (192, 1))]
+        {
             let small = BrowserImage::thumbnail(encoded(width, height, ImageFormat::Png), 192).unwrap();
             assert_eq!((small.media_type, size(&small)), ("image/jpeg", expected));
         }
@@ -120,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_no_image_is_refused_in_both_sizes() {
-        for bytes in [b"<script>alert(1)</script>".to_vec(), b"\x89PNG\r\n\x1a\nnothing".to_vec(), Vec::new()] {
+        for bytes in [b"<script>alert(1)</script>".to_vec(), b"\x89PNG\r\n\x1a\nnothing".to_vec(), Vec::new()]
+        {
             assert!(BrowserImage::thumbnail(bytes.clone(), 192).is_err());
             assert!(BrowserImage::whole(bytes).is_err());
         }

@@ -32,7 +32,10 @@ fn pictures_of_folders_tars_and_tables_are_read_in_any_order() {
     let (photos, tar) = (folder.path().join("photos"), folder.path().join("0.tar"));
     std::fs::create_dir_all(photos.join("owl")).unwrap();
     std::fs::write(photos.join("owl/1.png"), b"first").unwrap();
-    write_tar(&tar, &[("t1.jpg", &[1; 700]), ("t1.txt", b"caption"), ("t2.jpg", &[2; 5]), ("t2.json", b"{}")]);
+    write_tar(
+        &tar,
+        &[("t1.jpg", &[1; 700]), ("t1.txt", b"caption"), ("t2.jpg", &[2; 5]), ("t2.json", b"{}")],
+    );
     let table = folder.path().join("thumbnails.parquet");
     let mut writer = ThumbnailWriter::create(&table).unwrap();
     let rows: Vec<ThumbnailRow> = (0..300u32)

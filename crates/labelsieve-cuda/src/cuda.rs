@@ -138,9 +138,6 @@ impl Engine for Cuda {
         finished: &(dyn Fn(usize, &Relevance) + Sync),
     ) -> labelsieve::Result<Vec<Relevance>> {
         method.build()?; // refuses bad settings
-        if jobs.iter().any(|job| job.problem.has_decisions()) {
-            return Cpu.relevance(method, jobs, finished); // the kernels know clean and noisy rows only
-        }
         let results = match method {
             Method::Gcn(gcn) if gcn.neighbours <= MOST_NEIGHBOURS => {
                 let neighbours = Some(gcn.neighbours);

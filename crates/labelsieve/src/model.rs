@@ -83,14 +83,14 @@ impl<'a> ClassProblem<'a> {
         (0..self.decisions.len()).filter(|&i| self.decisions[i] == Some(decision)).collect()
     }
 
-    /// What a model says of each noisy example, with the decided ones at what the person said.
-    pub fn settle(&self, mut noisy: Vec<f32>) -> Result<Relevance> {
-        for (relevance, decision) in noisy.iter_mut().zip(self.decisions) {
+    /// What a model says of the noisy examples, with the decided ones at what the person said.
+    pub fn settle(&self, mut relevance: Relevance) -> Relevance {
+        for (relevance, decision) in relevance.noisy.iter_mut().zip(self.decisions) {
             if let Some(fixed) = decision.and_then(Decision::relevance) {
                 *relevance = fixed;
             }
         }
-        Relevance::new(noisy)
+        relevance
     }
 
     /// Lets `watch` follow and stop the work on this problem.

@@ -28,6 +28,6 @@ impl Beta {
 
 impl RelevanceModel for Beta {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
-        problem.settle(vec![self.beta; problem.noisy.features().len()])
+        Ok(problem.settle(Relevance::new(vec![self.beta; problem.noisy.features().len()])?))
     }
 }

@@ -72,5 +72,5 @@ pub(super) fn train(
     let network = Network::new(&x, &keys, propagation, &loss_weights);
     let probabilities = network.train(weights, training, stream.branch(1), problem.watch());
     problem.watch().check()?;
-    problem.settle(probabilities[k..].to_vec())
+    Ok(problem.settle(Relevance::new(probabilities[k..].to_vec())?))
 }

@@ -43,8 +43,8 @@ impl RelevanceModel for LabelPropagation {
         let k = problem.clean.len();
         let solution = solve(&affinity, &label_seeds(problem), self.alpha, problem.watch());
         problem.watch().check()?;
-        let relevance = problem.settle(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
-        Ok(relevance.with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
+        let relevance = Relevance::new(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
+        Ok(problem.settle(relevance).with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
     }
 
     fn uses_graph(&self) -> bool {

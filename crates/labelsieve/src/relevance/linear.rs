@@ -56,7 +56,7 @@ impl RelevanceModel for Linear {
         let (weights, bias) = fit(&sides, noisy.dim(), self.decay);
         let rows = noisy.rows();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
-        problem.settle(rows.map(probability).collect())
+        Ok(problem.settle(Relevance::new(rows.map(probability).collect())?))
     }
 }
 

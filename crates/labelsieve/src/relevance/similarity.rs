@@ -18,7 +18,7 @@ impl RelevanceModel for Similarity {
         let mean = clean_direction(problem)?;
         let rows = problem.noisy.features().rows();
         let scaled = |v: &[f32]| (0.5 + 0.5 * dot(v, mean.row(0))).clamp(0.0, 1.0);
-        problem.settle(rows.map(scaled).collect())
+        Ok(problem.settle(Relevance::new(rows.map(scaled).collect())?))
     }
 }
 

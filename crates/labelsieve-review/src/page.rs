@@ -49,7 +49,8 @@ mod tests {
             .filter(|name| name.ends_with(".html") || name.ends_with(".css") || name.ends_with(".js"))
             .collect();
         let mut known: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
-        (found.sort(), known.sort_unstable());
+        found.sort();
+        known.sort_unstable();
         assert_eq!(found, known);
     }
 }

@@ -50,7 +50,7 @@ pub use atomic::{AtomicFile, abandon_unfinished_files};
 pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
-pub use csv_write::write_csv;
+pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{
     DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords, ImportOptions, ImportedDecisions,
     import_decisions, read_decisions,

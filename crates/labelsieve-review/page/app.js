@@ -51,8 +51,9 @@ const relist = async () => {
 const rescored = async (c) => {
   if (c !== current || allAtOnce) return;
   showKept(grid.data);
-  $("refresh").hidden = false;
-  if (view.order !== "next") return;
+  const { untouched } = grid;
+  if (!untouched) $("refresh").hidden = false;
+  if (view.order !== "next" && !untouched) return;
   const { data, rows } = await rowsFor(c);
   if (c === current && data === grid.data) { grid.reorderBelow(rows); showAround(); }
 };
@@ -73,8 +74,10 @@ const showAround = () => {
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;
+    setText($("refresh"), "Sort again");
     return;
   }
+  setText($("refresh"), "New relevance: sort again");
   if (!data) return;
   const info = store.info(current);
   const { total, decided } = store.counted(current);
@@ -248,7 +251,7 @@ const followServer = () => follow({
   failed: ({ message }) => complain(`Scoring failed: ${message}. `),
   lost: () => {
     $("status").dataset.lost = "yes";
-    complain("The server does not answer. Decisions cannot be saved until it is back; this page tries again by itself. Start it again with the same command if it was stopped. ");
+    complain("The server does not answer. Decisions cannot be saved until it is back; this page tries again by itself. If it was stopped, start it again with the same command and open the address that it prints. ");
   },
   back: () => {
     delete $("status").dataset.lost;
@@ -312,6 +315,7 @@ const start = async () => {
     selectAll: () => { if (!allAtOnce) grid.select(grid.rows); },
     move,
     open: openDetail,
+    close: () => detail.close(),
     nextClass: goToNextClass,
     allClasses: showAll,
     refresh: relist,

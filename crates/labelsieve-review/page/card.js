@@ -33,6 +33,8 @@ export const createCard = () => {
     make("span", { class: "bar" }, parts.level),
     make("span", { class: "numbers" }, parts.value, parts.change, parts.name));
   card.parts = parts;
+  // Its white ground, for transparent pictures, is to end where the picture ends.
+  parts.image.addEventListener("load", () => parts.image.classList.toggle("upright", parts.image.naturalHeight > parts.image.naturalWidth));
   parts.image.addEventListener("error", () => { if (parts.image.hasAttribute("src")) showBlank(card, "picture cannot be decoded"); });
   return card;
 };
@@ -59,15 +61,12 @@ const labelOf = (data, row, decided) => {
 export const fillCard = (card, data, row, threshold) => {
   card.data = data;
   card.row = row;
-  const { image, blank, along, caption, name } = card.parts;
+  const { image, blank, caption, name } = card.parts;
   image.hidden = false;
   blank.hidden = true;
   want(image, data.example[row], (text) => { if (card.row === row && card.data === data) showBlank(card, text); });
   setText(caption, data.text(row));
   setText(name, data.name[row] >= 0 && data.names.length > 1 ? data.names[data.name[row]] : "");
-  const n = data.duplicates(row);
-  along.hidden = n === 0;
-  if (n > 0) setText(along, `+${n} near-duplicate${n === 1 ? "" : "s"}`);
   card.level = undefined;
   refreshCard(card, threshold);
 };
@@ -75,7 +74,7 @@ export const fillCard = (card, data, row, threshold) => {
 /** Shows decision and relevance anew; a bar that was on the screen moves to its new length. */
 export const refreshCard = (card, threshold) => {
   const { data, row } = card;
-  const { mark, level, value, change } = card.parts;
+  const { mark, along, level, value, change } = card.parts;
   const decided = data.decided(row);
   const relevance = data.relevance[row];
   card.classList.toggle("below", relevance < Math.fround(threshold) && decided !== ACCEPT);
@@ -97,6 +96,9 @@ export const refreshCard = (card, threshold) => {
   const moved = decided === UNDECIDED || decided === 3 ? relevance - data.before[row] : 0;
   setText(change, Math.abs(moved) < NOTABLE ? "" : `${moved > 0 ? "+" : "−"}${Math.abs(moved).toFixed(2)}`);
   change.classList.toggle("down", moved < 0);
+  const others = data.duplicates(row);
+  along.hidden = others === 0;
+  if (others > 0) setText(along, `+${others} near-duplicate${others === 1 ? "" : "s"}`);
   card.setAttribute("aria-label", labelOf(data, row, decided));
 };
 

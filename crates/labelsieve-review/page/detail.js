@@ -47,9 +47,10 @@ class Detail {
     this.buttons = make("p", { class: "decide" }, act("✓ Accept", "accept", "A", "yes"), act("✗ Reject", "reject", "R", "no"),
       act("? Unsure", "unsure", "U"), act("Clear", "undecided", "Backspace"));
     this.#fact("relevance", data.relevance[row].toFixed(3));
-    const body = make("div", { class: "detail", tabindex: "-1" },
+    const body = make("div", { class: "detail", tabindex: "-1", autofocus: "" },
       make("div", { class: "left" }, fullPicture(data.example[row], data.text(row)), this.decided, this.buttons),
       make("div", { class: "right" }, this.facts, this.more));
+    const held = dialog.contains(document.activeElement) ? document.activeElement.textContent : null;
     dialog.replaceChildren(
       make("h2", { id: "detail-h" }, data.text(row)),
       body,
@@ -60,6 +61,8 @@ class Detail {
         button("Next", () => on.step(1), { "aria-keyshortcuts": "ArrowRight" }),
         button("Close", () => dialog.close())));
     this.#showDecision();
+    // Whoever pressed a button presses it again for the next picture.
+    if (held !== null) ([...dialog.querySelectorAll("button")].find((other) => other.textContent === held) ?? body).focus({ preventScroll: true });
   }
 
   #showDecision() {

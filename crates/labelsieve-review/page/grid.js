@@ -5,7 +5,7 @@ import { make, $ } from "./dom.js";
 import { UNDECIDED, store } from "./store.js";
 import { Windowed } from "./windowed.js";
 
-const CARD_MIN = 136, GAP = 14, BELOW_PICTURE = 84; // pixels
+const CARD_MIN = 124, GAP = 12, BELOW_PICTURE = 66; // pixels
 
 /** Columns and size of cards for a width. Phones get smaller cards, at least two beside each other. */
 export const cardSizes = (width) => {
@@ -21,6 +21,7 @@ class Grid extends EventTarget {
   index = 0; // of the focus
   selected = new Set(); // rows
   anchor = 0; // where a range starts
+  untouched = true; // nothing was done here yet but looking
   threshold = 0;
   #places = new Int32Array(); // row -> index, -1 when not listed
 
@@ -80,6 +81,7 @@ class Grid extends EventTarget {
     this.#take(rows);
     this.index = 0;
     this.anchor = 0;
+    this.untouched = true;
     this.window.pinned = rows[0] ?? null;
     this.scroller.scrollTop = 0;
     this.window.reset(rows.length);
@@ -114,10 +116,13 @@ class Grid extends EventTarget {
     this.list.hidden = rows.length === 0;
   }
 
-  /** What lies below the screen follows the new order at once; what is on it stays. */
+  /**
+   * What lies below the screen follows the new order at once; what is on it stays. Where nothing was done yet, all but the
+   * card under the eye follow.
+   */
   reorderBelow(rows) {
     const [, last] = this.window.visible();
-    const fixed = Math.max(last, this.index) + 1;
+    const fixed = this.untouched ? this.index + 1 : Math.max(last, this.index) + 1;
     const taken = new Set(this.rows.subarray(0, fixed));
     const below = rows.filter((row) => !taken.has(row));
     const all = new Uint32Array(fixed + below.length);
@@ -125,12 +130,13 @@ class Grid extends EventTarget {
     all.set(below, fixed);
     this.#take(all);
     for (const row of this.selected) if (this.place(row) < 0) this.selected.delete(row);
-    this.window.reset(all.length);
+    this.window.reset(all.length, { animate: true });
   }
 
   /** Moves the focus. `extend` selects everything from the anchor to there. */
   focus(index, { extend = false, scroll = true, keep = false } = {}) {
     if (this.rows.length === 0) return;
+    if (index !== this.index) this.untouched = false;
     this.index = Math.max(0, Math.min(this.rows.length - 1, index));
     if (extend) this.#selectRange();
     else {
@@ -153,6 +159,7 @@ class Grid extends EventTarget {
   }
 
   select(rows) {
+    this.untouched = false;
     this.selected = new Set(rows);
     this.window.render();
     this.#told();

@@ -12,7 +12,7 @@ const KEYS = [
 export const showHelp = () => {
   const dialog = $("help");
   const section = ([title, keys]) => make("section", {}, make("h3", {}, title),
-    make("dl", {}, ...keys.map(([key, what]) => make("div", {}, make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)))));
+    make("dl", {}, ...keys.map(([key, what]) => make("div", {}, make("dt", {}, ...key.split(", ").flatMap((one, at) => [at > 0 ? " " : "", make("kbd", {}, one)])), make("dd", {}, what)))));
   dialog.replaceChildren(
     make("h2", { id: "help-h" }, "How to review"),
     make("p", {}, "Look at a picture, decide whether it belongs to the class, and the focus moves on by itself. The class is scored again after each decision. The default order shows what a few decisions gain most from; near-duplicates are decided together."),

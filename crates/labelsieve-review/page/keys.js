@@ -26,6 +26,7 @@ export const startKeys = (on) => {
     if (key === "s" && !event.shiftKey) return done(on.similar);
     if (MOVES.has(event.key) && !controls(target)) return done(() => on.move(event.key, event.shiftKey));
     if (dialog) {
+      if ((event.key === "Enter" || event.key === " ") && !controls(target)) return done(on.close);
       if (event.key === "ArrowLeft" || event.key === "ArrowRight") return done(() => on.move(event.key, false));
       return;
     }

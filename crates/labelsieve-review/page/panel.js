@@ -9,6 +9,7 @@ import { store } from "./store.js";
 
 const STEPS = 1000; // of the slider for λ
 let points = [];
+let touched = false; // nothing is made pale before somebody has moved the threshold
 
 // ---- threshold
 
@@ -18,7 +19,7 @@ export const showKept = (data) => {
   setText($("keep-value"), threshold.toFixed(2));
   if (!data) { setText($("kept"), "Open a class to see how many of its candidates are kept."); return; }
   const n = kept(data.relevance, threshold);
-  setText($("kept"), `Keeps ${count(n)} of ${count(data.n)} candidates of this class. Paler cards are below.`);
+  setText($("kept"), `Keeps ${count(n)} of ${count(data.n)} candidates of this class.${touched ? " Those below it are paler." : ""}`);
 };
 
 // ---- λ: the slider is logarithmic
@@ -84,7 +85,7 @@ const copyCommand = async () => {
 
 /** `changed()` is told when the threshold moves. */
 export const startPanel = (changed) => {
-  $("keep").addEventListener("input", changed);
+  $("keep").addEventListener("input", () => { touched = true; changed(); });
   $("lambda").addEventListener("input", (event) => {
     const text = fromSlider(Number(event.target.value)).toString();
     setText($("lambda-value"), text);

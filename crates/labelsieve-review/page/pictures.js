@@ -9,6 +9,11 @@ const blank = (text, name) => make("span", { class: `blank ${name}` }, text);
 export const fullPicture = (example, alt) => {
   const frame = make("div", { class: "full" });
   const image = make("img", { alt, src: `pictures/${example}`, decoding: "async" });
+  image.addEventListener("load", () => {
+    // Upright compared with the frame, which is wider than high on a desk.
+    image.style.aspectRatio = `${image.naturalWidth} / ${image.naturalHeight}`;
+    image.classList.toggle("upright", image.naturalWidth / image.naturalHeight < frame.clientWidth / frame.clientHeight);
+  });
   image.addEventListener("error", async () => {
     const status = await fetch(`pictures/${example}`, { method: "HEAD" }).then((answer) => answer.status, () => 0);
     frame.replaceChildren(blank(status === 404 ? MISSING : UNDECODABLE, "large"));

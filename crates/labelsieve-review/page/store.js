@@ -26,14 +26,19 @@ export class Candidates {
     this.relevance = Float32Array.from(answer.relevance);
     this.before = this.relevance; // what it was until the last scoring
     this.decision = Uint8Array.from(answer.decision);
-    this.group = Uint32Array.from(answer.group);
     this.clean = answer.clean;
     this.pending = new Map(); // row -> decision on its way to the disk
-    this.groupSize = new Uint32Array(this.n);
-    for (const first of this.group) this.groupSize[first] += 1;
+    this.regroup(answer.group);
     this.next = null; // rows, what to look at next
     this.stale = false; // scores have changed since
     this.captions = null; // folded, for searching
+  }
+
+  /** Near-duplicates: known only once the class's graph has been made. */
+  regroup(group) {
+    this.group = Uint32Array.from(group);
+    this.groupSize = new Uint32Array(this.n);
+    for (const first of this.group) this.groupSize[first] += 1;
   }
 
   /** The decision to show: what is on its way counts. */
@@ -115,13 +120,14 @@ class Store extends EventTarget {
   async rescore(c) {
     const data = this.#loaded.get(c);
     if (!data) return;
-    const { revision, relevance } = await api.scores(c);
+    const { revision, relevance, group } = await api.scores(c);
     if (revision < data.revision) return; // a later answer overtook this one
     data.stale = false;
     data.revision = revision;
     data.next = null;
     data.before = data.relevance;
     data.relevance = Float32Array.from(relevance);
+    if (group) data.regroup(group);
     this.tell("scores", { class: c });
   }
 

@@ -73,6 +73,7 @@ class Strips extends EventTarget {
   }
 
   #fill(strip, c) {
+    this.#empty(strip);
     strip.class = c;
     const info = store.info(c);
     setText(strip.name, info.name);

@@ -14,7 +14,8 @@ export class Windowed {
   /**
    * `canvas` is the element within `scroller` that holds the items. `measure(width)` gives `{columns, width, height, gap}`;
    * `keyOf(index)` names an item, `create()` makes an element, `fill(element, index)` shows an item in it for the first time,
-   * `place(element, index)` is told whenever its index may have changed, `empty(element)` when it leaves.
+   * `place(element, index)` is told whenever its index may have changed, `empty(element)` when it leaves without being used again
+   * at once: `fill` may be called for an element that still shows something else.
    */
   constructor(scroller, canvas, actions) {
     Object.assign(this, { scroller, canvas, actions, count: 0, columns: 1, itemWidth: 0, itemHeight: 1, gap: 0, pinned: null });
@@ -53,6 +54,7 @@ export class Windowed {
   /** Everything is to be shown anew, even under the same keys. */
   clear() {
     for (const [key, element] of this.#elements) this.#release(key, element);
+    this.#hideSpare();
   }
 
   position(index) {
@@ -104,12 +106,14 @@ export class Windowed {
         element = this.#spare.pop() ?? actions.create();
         this.#elements.set(key, element);
         actions.fill(element, index);
-        element.hidden = false;
+        if (element.hidden) element.hidden = false;
         if (!element.isConnected) this.canvas.append(element);
       }
       this.#put(element, index, animate && !isNew);
       actions.place(element, index);
     }
+    // Only now: most of what left has come back as something else, and hiding costs more than moving.
+    this.#hideSpare();
   }
 
   #put(element, index, animate) {
@@ -127,10 +131,12 @@ export class Windowed {
     }
   }
 
+  #hideSpare() {
+    for (const element of this.#spare) if (!element.hidden) { element.hidden = true; this.actions.empty(element); }
+  }
+
   #release(key, element) {
     this.#elements.delete(key);
-    this.actions.empty(element);
-    element.hidden = true;
     element.transform = "";
     this.#spare.push(element);
   }

@@ -117,6 +117,7 @@ const openClass = async (c, row) => {
   closeDrawers();
   opening?.abort();
   const control = opening = new AbortController();
+  $("grid").inert = true; // still shows the class before
   allAtOnce = false;
   classList.mark(c);
   setText($("heading"), store.info(c).name);
@@ -130,6 +131,7 @@ const openClass = async (c, row) => {
     const { rows } = await rowsFor(c, control.signal);
     if (control.signal.aborted) return;
     $("grid").hidden = false;
+    $("grid").inert = false;
     $("strips").hidden = true;
     grid.open(data, rows);
     $("refresh").hidden = true;
@@ -153,6 +155,7 @@ const goToNextClass = () => {
 const showAll = () => {
   closeDrawers();
   if (allAtOnce) { openClass(strips.class ?? current ?? store.classes[0]?.class); return; }
+  opening?.abort();
   allAtOnce = true;
   $("strips").hidden = false;
   $("grid").hidden = true;
@@ -187,7 +190,7 @@ const decideChosen = (name) => {
   const { data } = place;
   // In the dialog the picture in it is meant: it may be a neighbour that is not even listed.
   const rows = detail.isOpen ? [detail.row] : place.chosen();
-  if (!data || rows.length === 0) return;
+  if (!data || rows.length === 0 || (!allAtOnce && $("grid").inert)) return;
   const wasUndecided = rows.every((row) => data.decided(row) === UNDECIDED);
   decide(data, rows, name);
   if (CODE[name] === UNDECIDED) return; // to decide it again, most likely

@@ -14,24 +14,25 @@ export const createCard = () => {
   const parts = {
     image: make("img", { alt: "", draggable: "false", decoding: "async" }),
     blank: make("span", { class: "blank", hidden: "" }),
-    mark: make("span", { class: "mark", hidden: "" }),
-    along: make("span", { class: "along", hidden: "" }),
+    mark: make("span", { class: "mark", hidden: "", "aria-hidden": "true" }),
+    along: make("span", { class: "along", hidden: "", "aria-hidden": "true" }),
     caption: make("span", { class: "caption" }),
     level: make("i"),
     value: make("b"),
     change: make("span", { class: "change" }),
     name: make("span", { class: "name" }),
+    told: make("span", { class: "sr" }),
   };
   // For the mouse only; keys and the toolbar decide as well, and a button within an option could not be reached anyway.
   const quick = make("span", { class: "quick", "aria-hidden": "true" },
-    make("span", { class: "yes", "data-quick": "accept", title: "Accept (A)" }, MARKS[1]),
-    make("span", { class: "no", "data-quick": "reject", title: "Reject (R)" }, MARKS[2]),
-    make("span", { "data-quick": "unsure", title: "Unsure (U)" }, MARKS[3]));
+    make("span", { class: "yes", "data-quick": "accept", "data-text": MARKS[1], title: "Accept (A)" }),
+    make("span", { class: "no", "data-quick": "reject", "data-text": MARKS[2], title: "Reject (R)" }),
+    make("span", { "data-quick": "unsure", "data-text": MARKS[3], title: "Unsure (U)" }));
   const card = make("div", { class: "card", role: "option", tabindex: "-1", "aria-selected": "false" },
     make("span", { class: "picture" }, parts.image, parts.blank, parts.mark, parts.along, quick),
     parts.caption,
     make("span", { class: "bar" }, parts.level),
-    make("span", { class: "numbers" }, parts.value, parts.change, parts.name));
+    make("span", { class: "numbers" }, make("span", { class: "sr" }, " relevance "), parts.value, " ", parts.change, " ", parts.name, parts.told));
   card.parts = parts;
   // Its white ground, for transparent pictures, is to end where the picture ends.
   parts.image.addEventListener("load", () => parts.image.classList.toggle("upright", parts.image.naturalHeight > parts.image.naturalWidth));
@@ -45,17 +46,15 @@ const showBlank = (card, text) => {
   setText(card.parts.blank, text);
 };
 
-/** What a screen reader says. */
-const labelOf = (data, row, decided) => {
-  const along = data.duplicates(row);
-  return [
-    data.text(row),
-    `relevance ${data.relevance[row].toFixed(2)}`,
-    data.name[row] >= 0 && data.name[row] < data.names.length ? `found by ${data.names[data.name[row]]}` : "",
-    along > 0 ? `with ${along} near-duplicate${along === 1 ? "" : "s"}` : "",
-    data.pending.has(row) ? `${DECIDED[decided]}, being saved` : DECIDED[decided],
-  ].filter(Boolean).join(", ");
-};
+/**
+ * What a screen reader says after caption and relevance. The name of a card is its content, so that both say the same; what
+ * only signs say to the eye stands in the stylesheet.
+ */
+const toldOf = (data, row, decided, others) => [
+  others > 0 ? `, with ${others} near-duplicate${others === 1 ? "" : "s"}` : "",
+  `, ${DECIDED[decided]}`,
+  data.pending.has(row) ? ", being saved" : "",
+].join("");
 
 /** Shows a candidate that this card did not show before. */
 export const fillCard = (card, data, row, threshold) => {
@@ -74,14 +73,14 @@ export const fillCard = (card, data, row, threshold) => {
 /** Shows decision and relevance anew; a bar that was on the screen moves to its new length. */
 export const refreshCard = (card, threshold) => {
   const { data, row } = card;
-  const { mark, along, level, value, change } = card.parts;
+  const { mark, along, level, value, change, told } = card.parts;
   const decided = data.decided(row);
   const relevance = data.relevance[row];
   card.classList.toggle("below", relevance < Math.fround(threshold) && decided !== ACCEPT);
   for (const code of [1, 2, 3]) card.classList.toggle(LOOKS[code], decided === code);
   card.classList.toggle("saving", data.pending.has(row));
   mark.hidden = decided === UNDECIDED;
-  setText(mark, MARKS[decided]);
+  mark.dataset.text = MARKS[decided];
   mark.classList.toggle("no", decided === REJECT);
   mark.classList.toggle("unsure", decided === 3);
   if (card.level !== relevance) {
@@ -98,8 +97,8 @@ export const refreshCard = (card, threshold) => {
   change.classList.toggle("down", moved < 0);
   const others = data.duplicates(row);
   along.hidden = others === 0;
-  if (others > 0) setText(along, `+${others} near-duplicate${others === 1 ? "" : "s"}`);
-  card.setAttribute("aria-label", labelOf(data, row, decided));
+  if (others > 0) along.dataset.text = `+${others} near-duplicate${others === 1 ? "" : "s"}`;
+  setText(told, toldOf(data, row, decided, others));
 };
 
 /** The card goes back to the pool. */

@@ -63,9 +63,9 @@ class ClassList {
   }
 
   #create() {
-    const parts = { name: make("span", { class: "class-name" }), counts: make("span", { class: "counts" }), yes: make("i", { class: "yes" }), no: make("i", { class: "no" }), unsure: make("i", { class: "unsure" }) };
+    const parts = { name: make("span", { class: "class-name" }), counts: make("span", { class: "counts" }), told: make("span", { class: "sr" }), yes: make("i", { class: "yes" }), no: make("i", { class: "no" }), unsure: make("i", { class: "unsure" }) };
     const line = make("div", { class: "class-line", role: "option", tabindex: "-1", "aria-selected": "false" },
-      parts.name, parts.counts, make("span", { class: "stack" }, parts.yes, parts.no, parts.unsure));
+      parts.name, " ", parts.counts, parts.told, make("span", { class: "stack" }, parts.yes, parts.no, parts.unsure));
     line.parts = parts;
     return line;
   }
@@ -76,7 +76,7 @@ class ClassList {
     const decided = n_accept + n_reject + n_unsure;
     setText(line.parts.counts, decided > 0 ? `${count(decided)} / ${count(n)}` : count(n));
     for (const [part, share] of [["yes", n_accept], ["no", n_reject], ["unsure", n_unsure]]) line.parts[part].style.width = `${(100 * share) / Math.max(1, n)}%`;
-    line.setAttribute("aria-label", `${name}: ${count(decided)} of ${plural(n, "candidate")} decided, ${n_accept} accepted, ${n_reject} rejected`);
+    setText(line.parts.told, decided > 0 ? ` candidates decided, ${n_accept} accepted, ${n_reject} rejected` : " candidates");
     line.title = `${name}: ${n_accept} accepted, ${n_reject} rejected, ${n_unsure} unsure of ${n}`;
   }
 

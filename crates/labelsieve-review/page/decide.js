@@ -12,9 +12,9 @@ const status = $("status"), banner = $("banner");
 
 export const showStatus = () => {
   const saving = waiting > 0;
-  status.dataset.state = saving ? "saving" : "saved";
   const n = store.session?.n_decisions ?? 0;
-  setText(status, saving ? "Saving…" : n > 0 ? `Saved · ${plural(n, "decision")}` : "");
+  status.dataset.state = saving ? "saving" : n > 0 ? "saved" : "none";
+  setText(status, saving ? "Saving…" : n > 0 ? `Saved · ${plural(n, "decision")}` : "No decisions yet");
   $("undo").disabled = !saving && !(store.session?.n_undo > 0);
   $("redo").disabled = !(store.session?.n_redo > 0);
 };

@@ -70,7 +70,7 @@ class Detail {
     const along = this.data.duplicates(this.row);
     const state = this.data.pending.has(this.row) ? `${DECIDED[code]}, saving…` : DECIDED[code];
     this.decided.replaceChildren();
-    if (code) this.decided.append(make("span", { class: `mark${code === REJECT ? " no" : code === UNSURE ? " unsure" : ""}`, "aria-hidden": "true" }, MARKS[code]), " ");
+    if (code) this.decided.append(make("span", { class: `mark${code === REJECT ? " no" : code === UNSURE ? " unsure" : ""}`, "aria-hidden": "true", "data-text": MARKS[code] }), " ");
     this.decided.append(along > 0 ? `${state}, with ${plural(along, "near-duplicate")}` : state);
     for (const control of this.buttons.children) {
       control.setAttribute("aria-pressed", String(control.dataset.name === ["undecided", "accept", "reject", "unsure"][code] && code > 0));

@@ -36,10 +36,15 @@ export const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toL
 export const wordsOf = (text) => folded(text).split(/\s+/).filter(Boolean);
 
 const live = $("live");
-/** Tells a screen reader. */
+const TOGETHER_MS = 1500;
+let saidAt = 0;
+/** Tells a screen reader. What follows soon is added, or it would cut the first text off. */
 export const say = (text) => {
+  const now = performance.now();
+  const before = now - saidAt < TOGETHER_MS ? `${live.textContent} ` : "";
+  saidAt = now;
   // The same text twice in a row would not be read again.
-  live.textContent = live.textContent === text ? `${text}\u00a0` : text;
+  live.textContent = before === "" && live.textContent === text ? `${text}\u00a0` : `${before}${text}`.slice(-300);
 };
 
 export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");

@@ -37,7 +37,7 @@ class Grid extends EventTarget {
       create: createCard,
       fill: (card, index) => fillCard(card, this.data, this.rows[index], this.threshold),
       place: (card, index) => this.#mark(card, index),
-      empty: emptyCard,
+      empty: (card) => { emptyCard(card); card.classList.remove("focused", "selected"); card.selected = false; card.tabIndex = -1; },
     });
     store.on("rows", ({ class: c, rows }) => {
       if (c === this.data?.class) for (const row of rows) this.#refresh(this.window.element(row));
@@ -45,7 +45,7 @@ class Grid extends EventTarget {
     store.on("scores", ({ class: c }) => { if (c === this.data?.class) this.refreshAll(); });
     this.list.addEventListener("focusin", (event) => {
       const card = event.target.closest(".card");
-      if (card && this.rows[this.index] !== card.row) this.focus(this.place(card.row), { scroll: false });
+      if (card && this.rows[this.index] !== card.row) this.focus(this.place(card.row), { scroll: false, keep: true });
     });
   }
 
@@ -101,10 +101,7 @@ class Grid extends EventTarget {
     this.index = this.anchor = stays;
     for (const row of this.selected) if (this.place(row) < 0) this.selected.delete(row);
     this.window.pinned = rows[stays] ?? null;
-    this.window.count = rows.length;
-    this.window.reset(rows.length, { animate: true });
-    this.scroller.scrollTop = Math.max(0, this.window.position(stays).y - height);
-    this.window.render(true);
+    this.window.reset(rows.length, { animate: true, top: Math.max(0, this.window.position(stays).y - height) });
     if (hadFocus) this.#focusCard();
     this.#told();
   }

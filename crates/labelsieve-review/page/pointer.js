@@ -72,12 +72,11 @@ export const listen = (grid, on) => {
   };
   scroller.addEventListener("pointerdown", (event) => {
     suppressClick = false;
-    if (event.button !== 0 || event.target.closest("[data-quick]")) return;
+    if (event.button !== 0) return;
     if (event.clientX > scroller.getBoundingClientRect().left + scroller.clientWidth) return; // on the scroll bar
     press = { x: event.clientX, y: event.clientY, at: inCanvas(event) };
     const card = event.target.closest(".card");
     if (event.pointerType !== "mouse" && card) timer = setTimeout(() => longPress(card), LONG_PRESS_MS);
-    if (event.pointerType === "mouse" && event.shiftKey) event.preventDefault(); // no selection of text
   });
   scroller.addEventListener("pointermove", (event) => {
     if (!press) return;
@@ -94,13 +93,15 @@ export const listen = (grid, on) => {
   };
   scroller.addEventListener("pointerup", up);
   scroller.addEventListener("pointercancel", up);
+  // A click moves the focus itself, as the kind of click wants it.
+  scroller.addEventListener("mousedown", (event) => { if (event.target !== scroller) event.preventDefault(); });
   scroller.addEventListener("dragstart", (event) => event.preventDefault());
   scroller.addEventListener("contextmenu", (event) => { if (suppressClick) event.preventDefault(); }); // a long press is not one
 
   scroller.addEventListener("click", (event) => {
     if (suppressClick) { suppressClick = false; return; }
     const card = event.target.closest(".card");
-    if (!card) { if (grid.selected.size > 0) grid.select([]); return; }
+    if (!card) { if (grid.selected.size > 0) grid.select([]); grid.focusHere(); return; }
     const quick = event.target.closest("[data-quick]");
     if (quick) { on.decide(card.row, quick.dataset.quick); return; }
     const index = grid.place(card.row);

@@ -111,10 +111,10 @@ class Store extends EventTarget {
   forgetAll() { this.#loaded.clear(); }
 
   async loadNext(data, signal) {
-    const revision = data.revision;
-    data.next ??= (await api.next(data.class, signal)).rows;
-    if (data.revision !== revision) return this.loadNext(data, signal); // scored again meanwhile
-    return data.next;
+    if (data.next) return data.next;
+    const { revision, rows } = await api.next(data.class, signal);
+    if (revision >= data.revision) data.next = rows; // else it was scored again meanwhile, and the next event brings the order
+    return rows;
   }
 
   async rescore(c) {

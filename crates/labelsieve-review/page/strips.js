@@ -17,6 +17,7 @@ class Strips extends EventTarget {
   threshold = 0;
   #lists = new Map(); // class -> rows, kept until the order is wanted anew
   #class = null; // of the strip with the focus
+  #waiting = false; // for its cards, to give one of them the focus
 
   /** `open(class)` opens a class, `rowsFor(class, signal)` gives `{data, rows}`. */
   start({ open, rowsFor, openCard, decide }) {
@@ -26,8 +27,9 @@ class Strips extends EventTarget {
     this.scroller.append(this.canvas);
     this.window = new Windowed(this.scroller, this.canvas, {
       measure: (width) => {
-        this.sizes = cardSizes(width - 2 * parseFloat(getComputedStyle(this.scroller).paddingLeft));
-        return { columns: 1, width: width - 2, height: HEADING_PX + this.sizes.height, gap: GAP };
+        const inner = width - 2 * parseFloat(getComputedStyle(this.scroller).paddingLeft);
+        this.sizes = cardSizes(inner);
+        return { columns: 1, width: inner, height: HEADING_PX + this.sizes.height, gap: GAP };
       },
       keyOf: (index) => this.shown[index].class,
       indexOf: (c) => this.shown.findIndex((info) => info.class === c),
@@ -91,7 +93,11 @@ class Strips extends EventTarget {
         if (!this.#lists.has(c)) this.#lists.set(c, rows);
         strip.data = data;
         this.#cards(strip);
-        if (c === this.#class) { this.data = data; this.dispatchEvent(new Event("moved")); }
+        if (c === this.#class) {
+          this.data = data;
+          if (this.#waiting) this.focus(c, this.position);
+          else this.dispatchEvent(new Event("moved"));
+        }
       } catch (error) {
         if (!control.signal.aborted) setText(strip.wait, `Not loaded: ${error.message}.`);
       }
@@ -157,7 +163,10 @@ class Strips extends EventTarget {
     this.position = Math.max(0, Math.min((strip?.cards.length || 1) - 1, position));
     this.data = strip?.data ?? null;
     if (before && before !== strip) this.#mark(before);
-    if (strip) { this.#mark(strip); strip.cards[this.position]?.focus({ preventScroll: true }); }
+    const card = strip?.cards[this.position];
+    this.#waiting = !card;
+    if (strip) this.#mark(strip);
+    card?.focus({ preventScroll: true });
     this.dispatchEvent(new Event("moved"));
   }
   focusHere() { if (this.#class !== null) this.focus(this.#class, this.position); }

@@ -44,11 +44,13 @@ export class Windowed {
   get pitch() { return this.itemHeight + this.gap; }
   #sizeCanvas() { this.canvas.style.height = `${Math.max(0, Math.ceil(this.count / this.columns) * this.pitch)}px`; }
 
-  /** The items are others now. `animate`: those that stay move to their new places. */
-  reset(count, { animate = false } = {}) {
+  /** The items are others now, scrolled to `top`. `animate`: those that stay move to their new places. */
+  reset(count, { animate = false, top = this.scroller.scrollTop } = {}) {
+    const before = this.scroller.scrollTop;
     this.count = count;
     this.#sizeCanvas();
-    this.render(animate && !reducedMotion.matches);
+    if (top !== before) this.scroller.scrollTop = top;
+    this.render(animate && !reducedMotion.matches, this.scroller.scrollTop - before);
   }
 
   /** Everything is to be shown anew, even under the same keys. */
@@ -87,7 +89,8 @@ export class Windowed {
     this.render();
   }
 
-  render(animate = false) {
+  /** `shift`: how far everything has been scrolled since it was drawn, so that what moves starts where the eye saw it. */
+  render(animate = false, shift = 0) {
     if (!this.clientWidth) return;
     const top = this.scroller.scrollTop;
     const margin = this.clientHeight * OVERSCAN;
@@ -109,20 +112,20 @@ export class Windowed {
         if (element.hidden) element.hidden = false;
         if (!element.isConnected) this.canvas.append(element);
       }
-      this.#put(element, index, animate && !isNew);
+      this.#put(element, index, animate && !isNew, shift);
       actions.place(element, index);
     }
     // Only now: most of what left has come back as something else, and hiding costs more than moving.
     this.#hideSpare();
   }
 
-  #put(element, index, animate) {
+  #put(element, index, animate, shift) {
     const { x, y } = this.position(index);
-    const transform = `translate(${x}px, ${y}px)`;
-    if (element.transform !== transform) {
-      if (animate && element.transform) element.animate([{ transform: element.transform }, { transform }], { duration: MOVE_MS, easing: "ease" });
-      element.transform = transform;
+    if (element.x !== x || element.y !== y) {
+      const transform = `translate(${x}px, ${y}px)`;
+      if (animate) element.animate([{ transform: `translate(${element.x}px, ${element.y + shift}px)` }, { transform }], { duration: MOVE_MS, easing: "ease" });
       element.style.transform = transform;
+      Object.assign(element, { x, y });
     }
     if (element.sized !== this.itemWidth) {
       element.sized = this.itemWidth;
@@ -137,7 +140,6 @@ export class Windowed {
 
   #release(key, element) {
     this.#elements.delete(key);
-    element.transform = "";
     this.#spare.push(element);
   }
 }

@@ -23,6 +23,7 @@ mod path_text;
 pub mod predict;
 pub mod pretrain;
 pub mod resume;
+pub mod review;
 pub mod scoring;
 pub mod table;
 pub mod train;

@@ -17,7 +17,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) {
 }
 
 fn load(pictures: &Pictures, wanted: &[&str]) -> Thumbnails {
-    pictures.load(&wanted.iter().copied().collect(), &mut |_| ()).unwrap()
+    super::load(pictures, &wanted.iter().copied().collect(), &mut |_| ()).unwrap()
 }
 
 fn of(images: Vec<PathBuf>) -> Pictures {

@@ -13,7 +13,7 @@ use crate::automatic;
 use crate::classes::{Classes, sections};
 use crate::figures::{Layout, describe, draw};
 use crate::html;
-use crate::pictures::Pictures;
+use crate::pictures::{self, Pictures};
 use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
 
@@ -245,7 +245,7 @@ impl Report {
         let ids: HashSet<&str> = self.shown(classes).into_iter().map(|row| &classes.table.ids[row]).collect();
         let wanted = ids.len();
         progress(Progress { found: 0, wanted });
-        self.pictures.load(&ids, &mut |found| progress(Progress { found, wanted }))
+        pictures::load(&self.pictures, &ids, &mut |found| progress(Progress { found, wanted }))
     }
 }
 

@@ -14,7 +14,10 @@ mod match_text;
 mod predict;
 mod pretrain;
 mod report;
+#[cfg_attr(not(feature = "review"), path = "no_review.rs")]
+mod review;
 mod run;
+mod run_sources;
 mod train;
 mod train_attention;
 mod words;
@@ -52,6 +55,8 @@ pub enum Command {
     Evaluate(Box<evaluate::Evaluate>),
     /// Write an HTML report of a run or a relevance file
     Report(report::Report),
+    /// Look at candidates in a browser and decide about them; the relevance follows
+    Review(Box<review::Review>),
     /// Run benchmarks
     Bench(bench::Bench),
     /// Run the whole pipeline on built-in icons
@@ -74,6 +79,7 @@ impl Command {
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
+            Command::Review(command) => command.check_options(given),
             // All options of these count, or clap refuses them together with what they need.
             Command::Run(_)
             | Command::Classes(_)
@@ -100,6 +106,7 @@ impl Command {
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),
+            Command::Review(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
             Command::Completions(command) => command.run(printer),

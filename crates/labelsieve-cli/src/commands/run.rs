@@ -17,6 +17,7 @@ use labelsieve_pipeline::{Kept, Monitor};
 use serde::Serialize;
 use serde_json::json;
 
+use super::run_sources::RunSources;
 use super::words::{Words, run_step, words};
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments};
 use crate::hint::user_error;
@@ -104,6 +105,7 @@ impl Run {
         let _lock = OutputLock::inside(&self.output)?;
         let marker = self.output.join(MARKER);
         std::fs::write(&marker, MARK).map_err(DataError::io("write", &marker))?;
+        RunSources::write(&self.output, &[&self.clean, &self.pool], &self.text)?;
         let model = match &self.model {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
@@ -144,6 +146,8 @@ impl Run {
         let classifier = self.output.join("classifier.safetensors");
         let predict = words("predict").option("--model", classifier).option("--features", "new.parquet");
         printer.note(&format!("$ {predict}"));
+        printer.note("\nLook at the candidates and decide about them, five per class go a long way:");
+        printer.note(&format!("$ {}", words("review").path(&self.output)));
         Ok(())
     }
 

@@ -242,6 +242,7 @@ mod tests {
             classes,
             relevance: vec![1.0, 0.9, 0.8, 1.0, 0.7, 0.6],
             is_clean: vec![true, false, false, true, false, false],
+            decisions: None,
             metadata: Default::default(),
         };
         let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();

@@ -12,12 +12,12 @@ use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
-use labelsieve::{Features, Method, NoisyPool, Watch};
+use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
 pub use drawn::Drawn;
 pub use scored::Scored;
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;
 
 /// The classes of a run and how they are scored.
@@ -81,9 +81,31 @@ impl Scoring<'_> {
         Ok(())
     }
 
-    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
+    /// Scores one class whose candidates, without `copies`, are in memory with their graph, which changes the time and not
+    /// the result; `decisions` has one entry for each of them.
+    pub fn score_ready(
+        &self,
+        class: usize,
+        pool: &NoisyPool,
+        decisions: &[Option<Decision>],
+        copies: Vec<usize>,
+        watch: &Watch,
+    ) -> Result<Scored> {
+        let drawn = self.drawn(class);
+        let job = drawn.job(&self.clean[class], pool)?;
+        let problem = job.problem.with_decisions(decisions)?.watched(watch);
+        let relevance = self.engine.relevance(self.method, &[Job { problem, ..job }], &|_, _| ())?;
+        let relevance = relevance.first().context("an engine answers every job")?;
+        Ok(Scored::new(&problem, relevance, copies))
+    }
+
+    fn drawn(&self, class: usize) -> Drawn {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        let drawn = Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0));
+        Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0))
+    }
+
+    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
+        let drawn = self.drawn(class);
         let noisy = load(class)?;
         let copies = identical_rows(&self.clean[class], &noisy);
         let pool = NoisyPool::new(without(noisy, &copies));
@@ -109,7 +131,7 @@ pub fn rows_held_by_size(method: &Method, n_clean: &[usize], pool_sizes: &[usize
 }
 
 /// All rows but some, which are in ascending order.
-fn without(features: Features, rows: &[usize]) -> Features {
+pub(crate) fn without(features: Features, rows: &[usize]) -> Features {
     if rows.is_empty() {
         return features;
     }

@@ -1,0 +1,112 @@
+//! The command that makes the relevance of a session permanent.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use labelsieve::Method;
+use labelsieve::graph::NEIGHBOURS;
+
+use crate::inputs::pools::PoolFiles;
+
+/// `labelsieve clean` with the decisions, as a shell reads it.
+pub(super) fn clean(
+    files: &PoolFiles,
+    method: &Method,
+    seed: u64,
+    decisions: &Path,
+    relevance: &Path,
+) -> String {
+    let mut words = vec!["labelsieve".to_owned(), "clean".to_owned()];
+    let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
+    option("--clean", files.clean.path.as_os_str());
+    option("--noisy", files.noisy.path.as_os_str());
+    let labels =
+        [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
+    let paths = labels.into_iter().chain([("--candidates", &files.candidates)]);
+    for (name, path) in paths.filter_map(|(name, path)| Some((name, path.as_ref()?))) {
+        option(name, path.as_os_str());
+    }
+    let columns = &files.noisy.columns;
+    let columns = [
+        ("--embedding-column", &columns.embedding),
+        ("--label-column", &columns.label),
+        ("--id-column", &columns.id),
+    ];
+    for (name, column) in columns.into_iter().filter_map(|(name, column)| Some((name, column.as_ref()?))) {
+        option(name, column.as_ref());
+    }
+    if method.name() != "gcn" {
+        option("--method", method.name().as_ref());
+    }
+    if let Some(lambda) = lambda(method) {
+        option("--lambda", lambda.to_string().as_ref());
+    }
+    if let Method::Beta(model) = method {
+        option("--beta", model.beta.to_string().as_ref());
+    }
+    if let Some(neighbours) = method.neighbours().filter(|count| *count != NEIGHBOURS) {
+        option("--neighbours", neighbours.to_string().as_ref());
+    }
+    if seed != 0 {
+        option("--seed", seed.to_string().as_ref());
+    }
+    option("--decisions", decisions.as_os_str());
+    option("-o", reviewed(relevance).as_os_str());
+    words.join(" ")
+}
+
+/// λ, where a method has one and it was chosen.
+pub(super) fn lambda(method: &Method) -> Option<f32> {
+    match method {
+        Method::Gcn(model) => model.lambda,
+        Method::Mlp(model) => model.lambda,
+        _ => None,
+    }
+}
+
+/// Beside the relevance file: `relevance.parquet` becomes `relevance-reviewed.parquet`.
+fn reviewed(relevance: &Path) -> std::path::PathBuf {
+    let stem = relevance.file_stem().unwrap_or(OsStr::new("relevance")).to_string_lossy();
+    relevance.with_file_name(format!("{stem}-reviewed.parquet"))
+}
+
+/// One word of a shell.
+fn shell_word(text: &OsStr) -> String {
+    let text = text.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::relevance::{Gcn, Mlp};
+
+    use super::*;
+    use crate::inputs::same_network::MixedNetworks;
+    use crate::inputs::tables::Table;
+
+    #[test]
+    fn only_what_differs_from_the_defaults_is_spelled_out() {
+        let files = PoolFiles {
+            clean: Table::new("c.npz"),
+            noisy: Table::new("my pool.parquet"),
+            candidates: None,
+            mixed: MixedNetworks::Refuse,
+        };
+        let command = |method: &Method, seed| {
+            clean(&files, method, seed, Path::new("d.parquet"), Path::new("out/relevance.parquet"))
+        };
+        assert_eq!(
+            command(&Method::gcn(), 0),
+            "labelsieve clean --clean c.npz --noisy 'my pool.parquet' --decisions d.parquet -o \
+             out/relevance-reviewed.parquet"
+        );
+        let mlp = Method::Mlp(Mlp { lambda: Some(0.5), ..Mlp::default() });
+        assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
+        let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
+        assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
+    }
+}

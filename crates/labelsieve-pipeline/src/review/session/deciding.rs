@@ -1,0 +1,146 @@
+//! Decisions: first on disk, then in force.
+
+use labelsieve::Decision;
+use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, read_decisions};
+
+use super::{Inner, Session, lock};
+use crate::review::answers::{Changed, code};
+use crate::review::at;
+use crate::review::contents::{Class, Contents};
+use crate::review::decided::{Action, Change, Decided};
+use crate::review::events::Event;
+use crate::review::queue::Urgency;
+use crate::review::refused::Refused;
+use crate::review::scores::ClassScores;
+
+/// What an action is made of, once nobody else can write.
+type MakeAction<'a> = dyn Fn(&Decided, &[ClassScores]) -> Option<Action> + 'a;
+
+impl Session {
+    /// Decides about candidates and their near-duplicates; none withdraws what was decided. When this returns, the
+    /// decision survives a power loss.
+    pub fn decide(
+        &self,
+        class: usize,
+        rows: &[usize],
+        decision: Option<Decision>,
+    ) -> Result<Changed, Refused> {
+        self.inner.check_class(class)?;
+        if rows.is_empty() {
+            return Err(Refused::Invalid("expected at least one row, found none".to_owned()));
+        }
+        rows.iter().try_for_each(|&row| self.inner.check_row(class, row))?;
+        let make = |decided: &Decided, scores: &[ClassScores]| {
+            Some(decided.action(class, &scores[class].with_duplicates(rows), decision))
+        };
+        self.inner.act(&make, "")
+    }
+
+    /// Takes the last action back.
+    pub fn undo(&self) -> Result<Changed, Refused> {
+        self.inner.act(&|decided, _| decided.undo(), "nothing to undo")
+    }
+
+    /// Repeats what was taken back last.
+    pub fn redo(&self) -> Result<Changed, Refused> {
+        self.inner.act(&|decided, _| decided.redo(), "nothing to redo")
+    }
+
+    /// All decisions of the file as CSV, the earliest first.
+    pub fn decisions_csv(&self) -> crate::error::Result<Vec<u8>> {
+        // What is written goes through the log, so the file and its log have everything.
+        let _nobody_writes = lock(&self.inner.writing);
+        let table = read_decisions(&self.inner.review.output)?;
+        let word = |decision: Option<Decision>| decision.map_or("undecided", Decision::name);
+        let rows = table.rows.iter();
+        let rows = rows.map(|row| [&*row.id, &*row.class, word(row.decision), &*row.by, &*row.at]);
+        Ok(csv_bytes(["id", "class", "decision", "by", "at"], rows)?)
+    }
+}
+
+impl Inner {
+    /// Writes an action to disk, makes it count, and tells everybody.
+    fn act(&self, make: &MakeAction, nothing: &str) -> Result<Changed, Refused> {
+        let mut writing = lock(&self.writing);
+        let action = make(&lock(&self.decided), &lock(&self.scores));
+        let action = action.ok_or_else(|| Refused::Conflict(nothing.to_owned()))?;
+        let (class, name) = (action.class, &self.contents.classes[action.class]);
+        writing.last_at = at::now().max(writing.last_at + 1);
+        let at = at::text(writing.last_at);
+        let rows: Vec<DecisionRow> = action
+            .changes
+            .iter()
+            .map(|change| DecisionRow {
+                id: self.contents.id(name.candidates[change.row]).to_owned(),
+                class: name.name.clone(),
+                decision: change.after,
+                by: self.review.by.clone(),
+                at: at.clone(),
+            })
+            .collect();
+        let log = writing.log.as_ref();
+        let log = log.ok_or_else(|| Refused::Conflict("the review is being closed".to_owned()))?;
+        log.append(&rows).map_err(|error| Refused::NotSaved(error.into()))?;
+
+        let changes = action.changes.iter().map(|change| (change.row, code(change.after))).collect();
+        let changed = {
+            let mut decided = lock(&self.decided);
+            decided.apply(action, &self.review.by, &at);
+            if self.scorer.is_none() {
+                let scores = &mut lock(&self.scores)[class];
+                fix_relevance(scores, &self.contents.classes[class], decided.of(class));
+            }
+            Changed {
+                saved: true,
+                class,
+                at,
+                changes,
+                counts: decided.counts(class),
+                n_decisions: decided.n_decisions(),
+                n_undo: decided.n_undo(),
+                n_redo: decided.n_redo(),
+            }
+        };
+        // Asked for before the next decision can be: the newest request is the newest decision's.
+        match &self.scorer {
+            Some(_) => self.queue.ask(class, Urgency::Decision),
+            None => {
+                let revision = lock(&self.scores)[class].revision;
+                self.listeners.tell(&Event::Scores { class, revision, seconds: 0.0 });
+            }
+        }
+        self.listeners.tell(&Event::Decisions(changed.clone()));
+        drop(writing);
+        Ok(changed)
+    }
+}
+
+/// Relevance without features: what a person decided holds, and else what the file says.
+pub(super) fn fix_relevance(scores: &mut ClassScores, class: &Class, decisions: &[Option<Decision>]) {
+    let fixed = |decision: &Option<Decision>| decision.and_then(Decision::relevance);
+    let relevance = class.relevance.iter().zip(decisions);
+    let relevance = relevance.map(|(&of_file, decision)| fixed(decision).unwrap_or(of_file)).collect();
+    scores.relevance = std::sync::Arc::new(relevance);
+    scores.revision += 1;
+}
+
+/// What a file of decisions tells, as if everything had just been done: rows of one class and one moment are one action.
+/// Rows about other candidates stay in the file and mean nothing here.
+pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> Decided {
+    let mut decided = Decided::new(contents.classes.iter().map(|class| class.candidates.len()));
+    let number = |name: &str| contents.classes.iter().position(|class| class.name == name);
+    let by_name: std::collections::HashMap<&str, Option<usize>> =
+        table.rows.iter().map(|row| (row.class.as_str(), number(&row.class))).collect();
+    for rows in table.rows.chunk_by(|a, b| a.at == b.at && a.class == b.class) {
+        let Some(class) = by_name.get(rows[0].class.as_str()).copied().flatten() else { continue };
+        let of = &contents.classes[class];
+        let place = |row: &DecisionRow| {
+            let row_of = of.rows.get(&contents.example(&row.id)?)?;
+            Some((*row_of as usize, row.decision))
+        };
+        let change = |(row, after): (usize, _)| Change { row, before: decided.of(class)[row], after };
+        let changes = rows.iter().filter_map(place).map(change).collect();
+        decided.apply(Action { class, changes }, &rows[0].by, &rows[0].at);
+    }
+    decided
+}

@@ -1,0 +1,138 @@
+//! What happens in the background.
+
+use std::sync::Arc;
+
+use labelsieve::{Decision, Watch};
+
+use super::{Inner, lock};
+use crate::error::Result;
+use crate::review::curve::Sums;
+use crate::review::events::Event;
+use crate::review::queue::Request;
+use crate::review::ready::{Ready, Scorer};
+use crate::review::scores::Stamp;
+
+/// Brings one class after the other up to date, the one that was asked for last first.
+pub(super) fn score(inner: &Inner) {
+    while let Some((request, watch)) = inner.queue.next() {
+        let done = inner.bring_up_to_date(request, &watch);
+        inner.queue.finished();
+        match done {
+            Err(error) if error.is_stopped() => (), // somebody asked for something newer
+            Err(error) => inner.listeners.tell(&Event::Failed { message: error.to_string() }),
+            Ok(()) => (),
+        }
+    }
+}
+
+/// Sums up classes whose relevance has changed, and adds a point to the curve when all are done.
+pub(super) fn follow_curve(inner: &Inner) {
+    let mut sums: Vec<Option<Sums>> = inner.contents.classes.iter().map(|_| None).collect();
+    while let Some((class, more)) = inner.curve.next() {
+        let point = inner.sums(class).and_then(|new| {
+            sums[class] = Some(new);
+            if more || sums.iter().any(Option::is_none) {
+                return Ok(None);
+            }
+            let all: Vec<&Sums> = sums.iter().flatten().collect();
+            Sums::accuracy(&all, lock(&inner.decided).n_decisions())
+        });
+        match point {
+            Ok(None) => (),
+            Ok(Some(point)) => {
+                inner.curve.add(point);
+                inner.listeners.tell(&Event::Curve(point));
+            }
+            Err(error) => {
+                inner.listeners.tell(&Event::Failed { message: format!("no curve: {error}") });
+                return;
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Whether nothing is to be done for a class.
+    pub(super) fn is_up_to_date(&self, class: usize) -> bool {
+        let is_ready = self.ready.get(class).is_some();
+        let now = self.stamp(class);
+        let scores = &lock(&self.scores)[class];
+        is_ready && scores.has_groups && scores.made_from == Some(now)
+    }
+
+    /// What the relevance of a class depends on, as it is now.
+    fn stamp(&self, class: usize) -> Stamp {
+        let lambda = lock(&self.lambda).version;
+        Stamp { decisions: lock(&self.decided).version(class), lambda }
+    }
+
+    fn bring_up_to_date(&self, request: Request, watch: &Watch) -> Result<()> {
+        let (class, Some(scorer)) = (request.class, &self.scorer) else { return Ok(()) };
+        let ready = self.make_ready(scorer, request, watch)?;
+        self.queue.depends_on_decisions();
+        let (stamp, method) = (self.stamp(class), self.method());
+        if lock(&self.scores)[class].made_from == Some(stamp) {
+            return Ok(());
+        }
+        let decisions = lock(&self.decided).of(class).to_vec();
+        self.listeners.tell(&Event::Scoring { class });
+        let scored = scorer.score(class, &ready, &method, &decisions, watch)?;
+        let revision = {
+            let scores = &mut lock(&self.scores)[class];
+            scores.relevance = Arc::new(ready.by_row(&scored.relevance, scores.relevance.to_vec()));
+            scores.made_from = Some(stamp);
+            scores.revision += 1;
+            scores.revision
+        };
+        let seconds = request.since.elapsed().as_secs_f64();
+        self.listeners.tell(&Event::Scores { class, revision, seconds });
+        self.curve.is_stale(class);
+        Ok(())
+    }
+
+    /// The class in memory, with its near-duplicates known.
+    fn make_ready(&self, scorer: &Scorer, request: Request, watch: &Watch) -> Result<Arc<Ready>> {
+        let class = request.class;
+        let ready = match self.ready.get(class) {
+            Some(ready) => ready,
+            None => {
+                let ready = Arc::new(scorer.ready(class, &self.contents, &self.method(), watch)?);
+                self.ready.add(class, ready.clone(), ready.bytes());
+                self.queue.tell();
+                ready
+            }
+        };
+        if !lock(&self.scores)[class].has_groups {
+            let scores = &mut lock(&self.scores)[class];
+            scores.has_groups = true;
+        }
+        Ok(ready)
+    }
+
+    /// The sums of a class for the curve, from memory or else from disk.
+    fn sums(&self, class: usize) -> Result<Sums> {
+        let Some(scorer) = &self.scorer else {
+            return Err(crate::Error::Internal("no features to sum up".to_owned()));
+        };
+        let decisions = lock(&self.decided).of(class).to_vec();
+        let relevance = lock(&self.scores)[class].relevance.clone();
+        let by_place = |row_of: &[Option<u32>]| -> (Vec<f32>, Vec<Option<Decision>>) {
+            let of = |row: &Option<u32>| match row {
+                Some(row) => (relevance[*row as usize], decisions[*row as usize]),
+                None => (0.0, None),
+            };
+            row_of.iter().map(of).unzip()
+        };
+        match self.ready.get(class) {
+            Some(ready) => {
+                let (relevance, decisions) = by_place(&ready.row_of);
+                Sums::new(scorer.clean(class), ready.pool.features(), &relevance, &decisions)
+            }
+            None => {
+                let (features, row_of) = scorer.features(class, &self.contents)?;
+                let (relevance, decisions) = by_place(&row_of);
+                Sums::new(scorer.clean(class), &features, &relevance, &decisions)
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Listens, and answers until it is stopped.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use labelsieve_pipeline::review::Session;
+use tokio::sync::watch;
+
+use crate::answer;
+use crate::guard::{Guard, LONGEST_BODY, Token, harden};
+use crate::routes;
+
+/// Why a server does not start or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is taken or not of this machine.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        cause: std::io::Error,
+    },
+    /// The operating system gives no random numbers.
+    #[error("no random numbers for the address: {0}")]
+    Random(getrandom::Error),
+    /// The server could not run.
+    #[error("the server failed: {0}")]
+    Run(#[from] std::io::Error),
+}
+
+/// Where the page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Where the server listens.
+    pub socket: SocketAddr,
+    /// For a browser on this machine.
+    pub url: String,
+}
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    guard: Guard,
+    address: Address,
+    stop: (watch::Sender<bool>, watch::Receiver<bool>),
+}
+
+/// Ends a server, from any thread.
+#[derive(Clone)]
+pub struct Stop(watch::Sender<bool>);
+
+impl Stop {
+    /// Ends it after the requests under way.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Listens on `host`; port 0 is any that is free.
+    pub fn bind(host: IpAddr, port: u16) -> Result<Server, Error> {
+        let wanted = SocketAddr::new(host, port);
+        let failed = |cause| Error::Listen { address: wanted, cause };
+        let listener = TcpListener::bind(wanted).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let socket = listener.local_addr().map_err(failed)?;
+        let token = Token::random().map_err(Error::Random)?;
+        let shown = match socket.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => format!("localhost:{}", socket.port()),
+            IpAddr::V6(ip) if ip.is_unspecified() => format!("localhost:{}", socket.port()),
+            _ => socket.to_string(),
+        };
+        let url = format!("http://{shown}/{}/", token.as_str());
+        let guard = Guard::new(token, socket);
+        Ok(Server { listener, guard, address: Address { socket, url }, stop: watch::channel(false) })
+    }
+
+    /// Where the page is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What ends this server.
+    pub fn stop(&self) -> Stop {
+        Stop(self.stop.0.clone())
+    }
+
+    /// Answers until it is stopped. Streams of events end then; nobody is left waiting.
+    pub fn run(self, session: Arc<Session>) -> Result<(), Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(64)
+            .enable_io()
+            .enable_time()
+            .thread_name("http")
+            .build()?;
+        let (guard, mut stopped) = (self.guard, self.stop.1);
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let all = Router::new().fallback(move |request: Request| {
+                let (guard, session) = (guard.clone(), session.clone());
+                async move {
+                    let mut response = admitted(&guard, session, request).await;
+                    harden(&mut response);
+                    response
+                }
+            });
+            tokio::select! {
+                served = axum::serve(listener, all) => served,
+                _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
+            }
+        })?;
+        runtime.shutdown_background(); // whoever still listens to events would keep it waiting
+        Ok(())
+    }
+}
+
+async fn admitted(guard: &Guard, session: Arc<Session>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = match guard.admit(&parts.method, &parts.uri, &parts.headers) {
+        Ok(path) => path.to_owned(),
+        Err(refused) => return refused,
+    };
+    let Ok(body) = to_bytes(body, LONGEST_BODY).await else {
+        let message = format!("expected at most {LONGEST_BODY} bytes");
+        return answer::error(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &message,
+            Some("decide about fewer rows at a time"),
+        );
+    };
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    routes::answer(session, routes::Request { method: parts.method, path, query, body }).await
+}

@@ -253,7 +253,9 @@ fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {
 fn append_decisions(column: &Column<'_>, out: &mut Vec<Option<Decision>>) -> Result<()> {
     for (row, word) in column.optional_texts()?.into_iter().enumerate() {
         let decision = word.as_deref().map(str::trim).filter(|word| !word.is_empty()).map(|word| {
-            word.parse().map_err(|_| column.bad_row(row, "`accept`, `reject`, `unsure` or nothing", format!("`{word}`")))
+            word.parse().map_err(|_| {
+                column.bad_row(row, "`accept`, `reject`, `unsure` or nothing", format!("`{word}`"))
+            })
         });
         out.push(decision.transpose()?);
     }

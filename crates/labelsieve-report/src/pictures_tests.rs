@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage};
@@ -78,7 +79,7 @@ fn captions_lie_beside_the_images() {
     let found = load(&named, &["p2"]);
     assert_eq!((ids(&found), found.captions["p2"].as_str()), (vec!["p2"], "y"));
     let wrong = Pictures { text_columns: vec!["notes".into()], ..pictures.clone() };
-    assert!(wrong.load(&HashSet::from(["1.png"]), &mut |_| ()).is_err());
+    assert!(super::load(&wrong, &HashSet::from(["1.png"]), &mut |_| ()).is_err());
 
     write(folder.path(), "texts.csv", b"id,text\nowl/1.png,verified\n");
     let texts = Pictures { texts: vec![folder.path().join("texts.csv")], ..pictures };

@@ -71,6 +71,12 @@ impl Guard {
         if address.ip().is_unspecified() {
             hosts = vec![format!("localhost:{}", address.port()), format!("*:{}", address.port())];
         }
+        if address.port() == 80 {
+            // Browsers leave the usual port out.
+            let bare: Vec<String> =
+                hosts.iter().filter_map(|host| host.strip_suffix(":80")).map(str::to_owned).collect();
+            hosts.extend(bare.into_iter().filter(|host| host != "*"));
+        }
         Guard { token, hosts }
     }
 

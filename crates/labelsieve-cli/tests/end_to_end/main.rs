@@ -32,6 +32,7 @@ mod release;
 mod report;
 mod report_images;
 mod resume;
+mod review;
 mod roworder;
 mod run_command;
 mod shell_files;

@@ -175,7 +175,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         }
         class.candidates.push(example);
         class.relevance.push(table.relevance[row]);
-        class.decisions.push(None);
+        class.decisions.push(table.decisions.as_ref().and_then(|decisions| decisions[row]));
         let name = reasons.matched_name.map(|name| {
             class.names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 class.names.push(name);

@@ -37,6 +37,12 @@ pub(super) struct Change {
     pub(super) after: Option<Decision>,
 }
 
+impl Change {
+    fn is_one(&self) -> bool {
+        self.before != self.after
+    }
+}
+
 impl Action {
     /// What takes it back.
     pub(super) fn inverse(&self) -> Action {
@@ -114,10 +120,10 @@ impl Decided {
         self.pasts.get(&(class, row)).cloned().unwrap_or_default()
     }
 
-    /// The action that gives `rows` this decision. A row that has it already is part of it as well: somebody confirmed it.
+    /// The action that gives `rows` this decision; those that have it already are no part of it.
     pub(super) fn action(&self, class: usize, rows: &[usize], after: Option<Decision>) -> Action {
         let change = |&row: &usize| Change { row, before: self.of(class)[row], after };
-        Action { class, changes: rows.iter().map(change).collect() }
+        Action { class, changes: rows.iter().map(change).filter(Change::is_one).collect() }
     }
 
     /// The action that undoes the last one.
@@ -131,7 +137,7 @@ impl Decided {
     }
 
     /// Makes an action count. It is on disk.
-    pub(super) fn apply(&mut self, action: Action, by: &str, at: &str) {
+    pub(super) fn apply(&mut self, mut action: Action, by: &str, at: &str) {
         let class = &mut self.classes[action.class];
         for change in &action.changes {
             if let Some(count) = count_of(&mut class.counts, class.decisions[change.row]) {
@@ -143,11 +149,13 @@ impl Decided {
             class.decisions[change.row] = change.after;
             let past = Past { decision: change.after, by: by.to_owned(), at: at.to_owned() };
             self.pasts.entry((action.class, change.row)).or_default().push(past);
-            self.last = Some(Place { class: action.class, row: change.row });
         }
         class.version += 1;
         if let Some(first) = action.changes.first() {
             self.last = Some(Place { class: action.class, row: first.row }); // the one that was pointed at
+        }
+        action.changes.retain(Change::is_one); // a file may say the same twice
+        if !action.changes.is_empty() {
             self.actions.note(action);
         }
     }

@@ -81,11 +81,12 @@ impl Queue {
         Some((request, watch))
     }
 
-    /// From here on, new decisions of the class stop the work on it.
+    /// The class is ready; from here on, new decisions of it stop the work on it.
     pub(super) fn depends_on_decisions(&self) {
         if let Some(running) = &mut self.lock().running {
             running.depends_on_decisions = true;
         }
+        self.changed.notify_all();
     }
 
     /// The work on the last request is over.
@@ -102,12 +103,6 @@ impl Queue {
             let Some(left) = end.checked_duration_since(Instant::now()) else { return };
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-    }
-
-    /// Wakes those who wait for something that is ready now.
-    pub(super) fn tell(&self) {
-        drop(self.lock());
-        self.changed.notify_all();
     }
 
     /// Ends all work.

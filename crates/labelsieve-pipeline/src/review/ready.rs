@@ -1,6 +1,9 @@
 //! A class ready to be scored again and again: its features in memory, with their graph.
 
+use std::collections::{HashMap, HashSet};
+
 use labelsieve::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph};
+use labelsieve::ordering::{NEAR_DUPLICATES, near_duplicates, what_next};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool, Watch};
 use labelsieve_cuda::OpenDevice;
 
@@ -34,6 +37,8 @@ pub(super) struct Ready {
     pub(super) row_of: Vec<Option<u32>>,
     /// The place of each row in the pool; none for copies of clean examples.
     pub(super) place_of: Vec<Option<u32>>,
+    /// The first place of each place's near-duplicates.
+    groups: Vec<u32>,
     /// Places that are no part of the pool, as [`Scored::copies`].
     copies: Vec<usize>,
     /// Of each candidate in the graph.
@@ -118,8 +123,9 @@ impl Scorer {
             }
         }
         let affinity = Affinity::reciprocal(&neighbours);
+        let groups = near_duplicates(&graph, NEAR_DUPLICATES);
         let pool = NoisyPool::from_parts(noisy, graph)?;
-        Ok(Ready { pool, affinity, row_of, place_of, copies, n_neighbours: count })
+        Ok(Ready { pool, affinity, row_of, place_of, groups, copies, n_neighbours: count })
     }
 
     /// Scores a class exactly as `clean` does; `decisions` by row of the review.
@@ -139,19 +145,28 @@ impl Scorer {
             names: &names,
             clean: &self.clean,
             pool_sizes: &self.pool_sizes,
+            decisions: &[],
         };
         let decisions = ready.decisions(decisions);
         scoring.score_ready(self.numbers[class], &ready.pool, &decisions, ready.copies.clone(), watch)
     }
 
-    /// A problem for orderings; `decisions` by place in the pool.
-    pub(super) fn problem<'a>(
-        &'a self,
+    /// Rows that a person should look at first, at most `count`; decisions and relevance by row.
+    pub(super) fn what_next(
+        &self,
         class: usize,
-        ready: &'a Ready,
-        decisions: &'a [Option<Decision>],
-    ) -> Result<ClassProblem<'a>> {
-        Ok(ClassProblem::new(self.clean(class), &ready.pool)?.with_decisions(decisions)?)
+        ready: &Ready,
+        decisions: &[Option<Decision>],
+        relevance: &[f32],
+        count: usize,
+    ) -> Result<Vec<u32>> {
+        let decisions = ready.decisions(decisions);
+        let problem = ClassProblem::new(self.clean(class), &ready.pool)?.with_decisions(&decisions)?;
+        let graph = ready.pool.graph(ready.n_neighbours);
+        let relevance: Vec<f32> =
+            ready.row_of.iter().map(|row| row.map_or(0.0, |row| relevance[row as usize])).collect();
+        let places = what_next(&problem, &graph, &ready.groups, &relevance, count)?;
+        Ok(places.into_iter().filter_map(|place| ready.row_of[place as usize]).collect())
     }
 
     /// Features of a class's rows that are not in memory, and the row of each; for sums that need them once.
@@ -170,6 +185,14 @@ impl Ready {
         let graph = 8 * self.row_of.len() * self.n_neighbours;
         let rows = 16 * self.row_of.len();
         (4 * features.len() * features.dim() + graph + 8 * self.affinity.n_entries() + rows) as u64
+    }
+
+    /// The first row of each row's near-duplicates.
+    pub(super) fn groups(&self) -> Vec<u32> {
+        let mut first_row: HashMap<u32, u32> = HashMap::new();
+        let group = |row: u32| self.place_of[row as usize].map(|place| self.groups[place as usize]);
+        let rows = 0..self.place_of.len() as u32;
+        rows.map(|row| group(row).map_or(row, |group| *first_row.entry(group).or_insert(row))).collect()
     }
 
     /// The decisions by place in the pool.
@@ -196,7 +219,7 @@ impl Class {
 
 /// Every candidate that can be decided must be one that is scored.
 fn check_candidates(pools: &Pools, rows: &ClassRows, class: &Class, contents: &Contents) -> Result<()> {
-    let found: std::collections::HashSet<u32> =
+    let found: HashSet<u32> =
         rows.noisy.iter().filter_map(|&row| contents.example(&pools.noisy.ids.get(row))).collect();
     match class.candidates.iter().find(|example| !found.contains(example)) {
         None => Ok(()),

@@ -65,6 +65,7 @@ impl Inner {
         let action = make(&lock(&self.decided), &lock(&self.scores));
         let action = action.ok_or_else(|| Refused::Conflict(nothing.to_owned()))?;
         let (class, name) = (action.class, &self.contents.classes[action.class]);
+        lock(&self.lambda).looked_at = Some(class);
         writing.last_at = at::now().max(writing.last_at + 1);
         let at = at::text(writing.last_at);
         let rows: Vec<DecisionRow> = action
@@ -82,11 +83,15 @@ impl Inner {
         let log = log.ok_or_else(|| Refused::Conflict("the review is being closed".to_owned()))?;
         log.append(&rows).map_err(|error| Refused::NotSaved(error.into()))?;
 
-        let changes = action.changes.iter().map(|change| (change.row, code(change.after))).collect();
+        let changes: Vec<(usize, u8)> =
+            action.changes.iter().map(|change| (change.row, code(change.after))).collect();
+        let is_new = !changes.is_empty();
         let changed = {
             let mut decided = lock(&self.decided);
-            decided.apply(action, &self.review.by, &at);
-            if self.scorer.is_none() {
+            if is_new {
+                decided.apply(action, &self.review.by, &at);
+            }
+            if is_new && self.scorer.is_none() {
                 let scores = &mut lock(&self.scores)[class];
                 fix_relevance(scores, &self.contents.classes[class], decided.of(class));
             }
@@ -101,6 +106,9 @@ impl Inner {
                 n_redo: decided.n_redo(),
             }
         };
+        if !is_new {
+            return Ok(changed);
+        }
         // Asked for before the next decision can be: the newest request is the newest decision's.
         match &self.scorer {
             Some(_) => self.queue.ask(class, Urgency::Decision),

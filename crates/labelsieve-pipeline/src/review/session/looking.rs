@@ -1,5 +1,6 @@
 //! What a person sees of a class.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use labelsieve::Decision;
@@ -15,6 +16,8 @@ use crate::review::refused::Refused;
 
 /// How long an answer waits for the graph of a class, which is made when somebody first looks at the class.
 const PATIENCE: Duration = Duration::from_millis(1500);
+/// Candidates that are chosen one by one; nobody decides about more before the relevance has changed.
+const MOST_CHOSEN: usize = 200;
 /// Neighbours that are shown.
 const MOST_NEIGHBOURS: usize = 12;
 
@@ -86,17 +89,27 @@ impl Session {
         Ok(OrderView { class, revision, by, rows })
     }
 
+    /// What to look at next as far as that is known, then the rest, evenly over the ranking.
     fn next_rows(
         &self,
-        _class: usize,
-        _ready: Option<&Ready>,
+        class: usize,
+        ready: Option<&Ready>,
         decisions: &[Option<Decision>],
         relevance: &[f32],
         groups: &[u32],
     ) -> Result<Vec<u32>, Refused> {
-        let open = (0..decisions.len() as u32)
-            .filter(|&row| decisions[row as usize].is_none() && groups[row as usize] == row);
-        Ok(order::evenly(&order::ranked(open, relevance)))
+        let is_open = |row: u32| decisions[row as usize].is_none() && groups[row as usize] == row;
+        let mut first = match (&self.inner.scorer, ready) {
+            (Some(scorer), Some(ready)) => {
+                scorer.what_next(class, ready, decisions, relevance, MOST_CHOSEN)?
+            }
+            _ => Vec::new(),
+        };
+        first.retain(|&row| is_open(row));
+        let chosen: HashSet<u32> = first.iter().copied().collect();
+        let rest = (0..decisions.len() as u32).filter(|row| is_open(*row) && !chosen.contains(row));
+        first.extend(order::evenly(&order::ranked(rest, relevance)));
+        Ok(first)
     }
 
     fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refused> {
@@ -118,7 +131,6 @@ impl Session {
     pub fn row(&self, class: usize, row: usize) -> Result<RowView<'_>, Refused> {
         let inner = &self.inner;
         inner.check_row(class, row)?;
-        self.look(class);
         let of = &inner.contents.classes[class];
         let (decisions, history) = {
             let decided = lock(&inner.decided);
@@ -210,7 +222,7 @@ impl Session {
             return;
         }
         inner.queue.ask(class, Urgency::Look);
-        inner.queue.wait(PATIENCE, || inner.ready.get(class).is_some());
+        inner.queue.wait(PATIENCE, || inner.is_ready(class));
     }
 }
 

@@ -54,10 +54,13 @@ pub(super) fn follow_curve(inner: &Inner) {
 impl Inner {
     /// Whether nothing is to be done for a class.
     pub(super) fn is_up_to_date(&self, class: usize) -> bool {
-        let is_ready = self.ready.get(class).is_some();
         let now = self.stamp(class);
-        let scores = &lock(&self.scores)[class];
-        is_ready && scores.has_groups && scores.made_from == Some(now)
+        self.is_ready(class) && lock(&self.scores)[class].made_from == Some(now)
+    }
+
+    /// Whether a class is in memory and its near-duplicates are known.
+    pub(super) fn is_ready(&self, class: usize) -> bool {
+        self.ready.get(class).is_some() && lock(&self.scores)[class].has_groups
     }
 
     /// What the relevance of a class depends on, as it is now.
@@ -69,7 +72,7 @@ impl Inner {
     fn bring_up_to_date(&self, request: Request, watch: &Watch) -> Result<()> {
         let (class, Some(scorer)) = (request.class, &self.scorer) else { return Ok(()) };
         let ready = self.make_ready(scorer, request, watch)?;
-        self.queue.depends_on_decisions();
+        self.queue.depends_on_decisions(); // also wakes those who wait for the class
         let (stamp, method) = (self.stamp(class), self.method());
         if lock(&self.scores)[class].made_from == Some(stamp) {
             return Ok(());
@@ -98,13 +101,24 @@ impl Inner {
             None => {
                 let ready = Arc::new(scorer.ready(class, &self.contents, &self.method(), watch)?);
                 self.ready.add(class, ready.clone(), ready.bytes());
-                self.queue.tell();
                 ready
             }
         };
-        if !lock(&self.scores)[class].has_groups {
+        if lock(&self.scores)[class].has_groups {
+            return Ok(ready);
+        }
+        let groups = ready.groups();
+        let revision = {
             let scores = &mut lock(&self.scores)[class];
             scores.has_groups = true;
+            let is_new = groups != *scores.groups;
+            scores.groups = Arc::new(groups);
+            scores.revision += u64::from(is_new);
+            is_new.then_some(scores.revision)
+        };
+        if let Some(revision) = revision {
+            let seconds = request.since.elapsed().as_secs_f64();
+            self.listeners.tell(&Event::Scores { class, revision, seconds });
         }
         Ok(ready)
     }

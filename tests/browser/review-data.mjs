@@ -47,7 +47,7 @@ export const HOSTILE = [
   "'; DROP TABLE decisions; --",
   "\u202Egnp.exe \u0000 \u2028 end",
   "=HYPERLINK(\"http://example.org\")",
-  "a very long caption that goes on and on ".repeat(40),
+  "a very long caption that goes on and on, ".repeat(7).trim(),
 ];
 const NAMES = ["<img src=x onerror=alert(1)>.png", "..%2f..%2fetc%2fpasswd.png", "\"quoted\" & <b>bold<.png", "a'b`c$(id).png", "\u202Egnp.png", "q?x=1#frag.png", "spaces  and\ttab.png", "ümläut 日本.png"];
 const quoted = (text) => `"${text.replaceAll("\"", "\"\"")}"`;

@@ -507,7 +507,7 @@ for (const width of [375, 320]) {
     await card.tap({ position: { x: 30, y: 30 } });
     await page.locator("#actions [data-decide=accept]").tap();
     await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Saved"));
-    const box = await page.locator("#grid .card[aria-posinset='1']").boundingBox();
+    const box = await page.locator("#grid .card.focused").boundingBox();
     const touch = await page.context().newCDPSession(page);
     await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: box.x + 30, y: box.y + 30 }] });
     await page.waitForTimeout(700);

@@ -1,10 +1,11 @@
 // Pictures and files that a review has to cope with: hostile names, missing and broken pictures, 100,000 candidates.
 
-import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 
-const chunk = (name, data) => {
+/** A part of a PNG file. */
+export const chunk = (name, data) => {
   const body = Buffer.concat([Buffer.from(name, "latin1"), data]);
   const out = Buffer.alloc(body.length + 8);
   out.writeUInt32BE(data.length, 0);
@@ -85,3 +86,10 @@ export const manyCandidates = (folder, n) => {
   writeFileSync(relevance, `id,class,relevance,is_clean\n${rows.join("")}`);
   return { relevance, pictures };
 };
+
+/** What somebody who looked at every icon of the demo says: class and id to relevant or not. */
+const truth = new Map(readFileSync(new URL("../../tools/icons/truth.csv", import.meta.url), "utf8").trim().split("\n").slice(1).map((line) => {
+  const [name, id, , relevant] = line.split(",");
+  return [`${name} ${id.replace(":", "_")}`, relevant === "1"];
+}));
+export const isRelevant = (name, id) => truth.get(`${name} ${id.replace(/\.png$/, "")}`);

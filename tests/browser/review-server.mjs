@@ -2,6 +2,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 
 export const binary = process.env.LABELSIEVE ?? "labelsieve";
 
@@ -37,4 +38,11 @@ export const serve = async (...args) => {
     await gone;
   };
   return { url, stop: () => end("SIGTERM"), kill: () => end("SIGKILL"), printed: () => printed };
+};
+
+/** What reviews the icons of a demo, with `decisions` as its output. */
+export const demoArguments = (demo, decisions) => {
+  const file = (name) => join(demo, name);
+  return [file("relevance.parquet"), "--images", file("images/pool"), file("images/clean"), "--clean", file("clean.parquet"),
+    "--noisy", file("pool.parquet"), "--candidates", file("candidates.parquet"), "-o", decisions];
 };

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { chromium } from "playwright-core";
-import { hostileReview, HOSTILE, manyCandidates } from "./review-data.mjs";
-import { labelsieve, serve } from "./review-server.mjs";
+import { hostileReview, HOSTILE, isRelevant, manyCandidates } from "./review-data.mjs";
+import { demoArguments, labelsieve, serve } from "./review-server.mjs";
 
 const demo = process.env.LABELSIEVE_DEMO ?? "labelsieve-demo";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -52,9 +52,7 @@ const start = async (...args) => {
   return server;
 };
 const demoFile = (name) => join(demo, name);
-const demoArguments = (decisions) => [demoFile("relevance.parquet"), "--images", demoFile("images/pool"), demoFile("images/clean"),
-  "--clean", demoFile("clean.parquet"), "--noisy", demoFile("pool.parquet"), "--candidates", demoFile("candidates.parquet"), "-o", decisions];
-const startDemo = (decisions = output()) => start(...demoArguments(decisions));
+const startDemo = (decisions = output()) => start(...demoArguments(demo, decisions));
 
 const open = async (url, options = {}) => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
@@ -106,13 +104,6 @@ const serious = async (page, what) => {
   assert.deepEqual(bad, [], what);
 };
 
-/** What somebody who looked at every icon says: class and id to relevant or not. */
-const truth = new Map(readFileSync(new URL("../../tools/icons/truth.csv", import.meta.url), "utf8").trim().split("\n").slice(1).map((line) => {
-  const [name, id, , relevant] = line.split(",");
-  return [`${name} ${id.replace(":", "_")}`, relevant === "1"];
-}));
-const isRelevant = (name, id) => truth.get(`${name} ${id.replace(/\.png$/, "")}`);
-
 // ---- the whole loop
 
 test("a person decides by keyboard, the relevance follows, nothing is lost, and the classifier gets better", async (t) => {
@@ -121,7 +112,7 @@ test("a person decides by keyboard, the relevance follows, nothing is lost, and 
   let page = await open(server.url);
   const session = await api(page, "api/session");
   assert.equal(session.classes.length, 32);
-  const nameOf = (c) => session.classes[c].class_id ?? session.classes[c].id ?? session.classes[c].name.split(/[:\s]/)[0];
+  const nameOf = (c) => session.classes[c].name.split(":")[0];
 
   // The first card has the focus: no mouse, no Tab.
   const first = await focused(page);

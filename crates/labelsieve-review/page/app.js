@@ -5,17 +5,20 @@ import { classList } from "./classlist.js";
 import { forgetSimilar, offerNames, orderBySimilarity, resetFilters, startControls, view } from "./controls.js";
 import { complain, decide, showStatus, step } from "./decide.js";
 import { detail } from "./detail.js";
-import { button, count, plural, say, setText, $ } from "./dom.js";
+import { button, count, make, plural, say, setText, $ } from "./dom.js";
 import { grid } from "./grid.js";
 import { showHelp } from "./help.js";
 import { startKeys } from "./keys.js";
 import { isFiltered, rowsOf } from "./order.js";
 import { addPoint, loadCurve, showKept, showLambda, startPanel } from "./panel.js";
+import { smallPicture } from "./pictures.js";
 import { listen } from "./pointer.js";
 import { closeDrawers, startShell } from "./shell.js";
 import { CODE, UNDECIDED, store } from "./store.js";
 import { strips } from "./strips.js";
 import { retryAll } from "./thumbnails.js";
+
+const MAX_CLEAN = 6;
 
 let current = null; // the open class
 let allAtOnce = false;
@@ -89,6 +92,13 @@ const showAround = () => {
   showEmpty(data, total, decided);
 };
 
+/** A few clean examples beside the name of the class: they say what it means. */
+const showClean = (data) => {
+  const shown = (data?.clean ?? []).slice(0, MAX_CLEAN);
+  $("clean").replaceChildren(...shown.map(({ example, id, caption }) => make("li", { title: `clean example: ${caption ?? id}` }, smallPicture(example, caption ?? id))));
+  $("clean").hidden = shown.length === 0;
+};
+
 const showEmpty = (data, total, decided) => {
   const nextClass = () => button("Next class (N)", goToNextClass);
   if (total > 0 && decided >= total) {
@@ -134,6 +144,7 @@ const openClass = async (c, row) => {
     $("grid").inert = false;
     $("strips").hidden = true;
     grid.open(data, rows);
+    showClean(data);
     $("refresh").hidden = true;
     const place = row === undefined ? 0 : grid.place(row);
     showAround();
@@ -161,6 +172,7 @@ const showAll = () => {
   $("grid").hidden = true;
   classList.mark(null);
   strips.show(classList.shown);
+  showClean(null);
   showAround();
   history.replaceState(null, "", "#all");
   if (current !== null && classList.shown.some((info) => info.class === current)) strips.focus(current, 0);

@@ -22,9 +22,9 @@ export const fullPicture = (example, alt) => {
   return frame;
 };
 
-/** A small picture without a meaning of its own: a text stands beside it. */
-export const smallPicture = (example) => {
-  const image = make("img", { alt: "", class: "small", decoding: "async" });
+/** A small picture; without `alt` a text stands beside it. */
+export const smallPicture = (example, alt = "") => {
+  const image = make("img", { alt, class: "small", decoding: "async" });
   want(image, example, (text) => image.replaceWith(blank(text, "small")));
   return image;
 };

@@ -25,7 +25,7 @@ const post = (path, body) => ask(path, {
 export const api = {
   session: () => ask("api/session"),
   curve: () => ask("api/curve"),
-  classOf: (c, signal) => ask(`api/classes/${c}`, { signal }),
+  classOf: (c) => ask(`api/classes/${c}`),
   scores: (c) => ask(`api/classes/${c}/scores`),
   next: (c, signal) => ask(`api/classes/${c}/order?by=next`, { signal }),
   similar: (c, row) => ask(`api/classes/${c}/order?by=similar&to=${row}`),

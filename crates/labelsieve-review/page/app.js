@@ -1,48 +1,46 @@
 // Puts the parts together: which class is open, what a key or an event from the server means for it.
 
 import { api, follow } from "./api.js";
+import { showAround, showClean, startAround } from "./around.js";
 import { classList } from "./classlist.js";
 import { forgetSimilar, offerNames, orderBySimilarity, resetFilters, startControls, view } from "./controls.js";
 import { complain, decide, showStatus, step } from "./decide.js";
 import { detail } from "./detail.js";
-import { button, count, make, plural, say, setText, $ } from "./dom.js";
+import { button, say, setText, $ } from "./dom.js";
 import { grid } from "./grid.js";
 import { showHelp } from "./help.js";
 import { startKeys } from "./keys.js";
-import { isFiltered, rowsOf } from "./order.js";
+import { rowsOf } from "./order.js";
 import { addPoint, loadCurve, showKept, showLambda, startPanel } from "./panel.js";
-import { smallPicture } from "./pictures.js";
+import { active, place } from "./place.js";
 import { listen } from "./pointer.js";
 import { closeDrawers, startShell } from "./shell.js";
 import { CODE, UNDECIDED, store } from "./store.js";
 import { strips } from "./strips.js";
 import { retryAll } from "./thumbnails.js";
 
-const MAX_CLEAN = 6;
-
-let current = null; // the open class
-let allAtOnce = false;
 let opening = null; // AbortController of the class being opened
-
-const active = () => (allAtOnce ? strips : grid);
 
 // ---- lists
 
 /** Candidates of a class and the rows to show, by the order and the filters chosen. */
 const rowsFor = async (c, signal) => {
-  const data = await store.load(c, signal);
+  const data = await store.load(c);
   if (view.caption !== "") await data.fold();
-  const similar = view.order === "similar" && c === current ? (await api.similar(c, view.similar)).rows : null;
+  const similar = view.order === "similar" && c === place.class ? (await api.similar(c, view.similar)).rows : null;
   const next = view.order === "next" || (view.order === "similar" && !similar) ? await store.loadNext(data, signal) : [];
   return { data, rows: rowsOf(data, view, next, similar && Uint32Array.from(similar)) };
 };
 
-const relist = async () => {
-  if (allAtOnce) { strips.show(classList.shown); showAround(); return; }
-  if (current === null) return;
+/** Lists anew. Another order starts at its top; otherwise the card under the eye stays. */
+const relist = async ({ fromTop = false } = {}) => {
+  if (place.allAtOnce) { strips.show(classList.shown); showAround(); return; }
+  if (place.class === null) return;
   try {
-    const { rows } = await rowsFor(current);
-    grid.reorder(rows);
+    const { data, rows } = await rowsFor(place.class);
+    if (data !== grid.data) return; // another class was opened meanwhile
+    if (fromTop) grid.open(data, rows);
+    else grid.reorder(view.order === "next" ? withFirst(rows, grid.row) : rows);
     $("refresh").hidden = true;
     showAround();
   } catch (error) {
@@ -50,75 +48,25 @@ const relist = async () => {
   }
 };
 
+/** The card under the eye, then what to look at next: nothing worth a look ends up above it. */
+const withFirst = (rows, row) => {
+  const at = rows.indexOf(row);
+  if (at < 0 || grid.data.decided(row) !== UNDECIDED) return rows;
+  const moved = rows.slice();
+  moved.copyWithin(1, 0, at);
+  moved[0] = row;
+  return moved;
+};
+
 /** New relevance: what lies below the screen follows when it is sorted by what to look at next; the rest waits to be asked. */
 const rescored = async (c) => {
-  if (c !== current || allAtOnce) return;
+  if (c !== place.class || place.allAtOnce) return;
   showKept(grid.data);
   const { untouched } = grid;
   if (!untouched) $("refresh").hidden = false;
   if (view.order !== "next" && !untouched) return;
   const { data, rows } = await rowsFor(c);
-  if (c === current && data === grid.data) { grid.reorderBelow(rows); showAround(); }
-};
-
-// ---- texts around the pictures
-
-const showAround = () => {
-  const { data } = grid;
-  $("grid").hidden = allAtOnce || grid.rows.length === 0;
-  $("strips").hidden = !allAtOnce;
-  $("all-classes").setAttribute("aria-pressed", String(allAtOnce));
-  showKept(allAtOnce ? null : data);
-  showChosen();
-  for (const id of ["done", "empty"]) $(id).hidden = true;
-  if (allAtOnce) {
-    setText($("heading"), "All classes");
-    setText($("about"), "The first candidates of every class. A click on a name opens the class.");
-    setText($("shown"), plural(strips.shown.length, "class", "classes"));
-    document.title = "All classes · Labelsieve";
-    $("refresh").hidden = false;
-    setText($("refresh"), "Sort again");
-    return;
-  }
-  setText($("refresh"), "New relevance: sort again");
-  if (!data) return;
-  const info = store.info(current);
-  const { total, decided } = store.counted(current);
-  setText($("heading"), info.name);
-  setText($("about"), `${plural(info.n_clean, "clean example")}, ${plural(total, "candidate")}: ${count(info.n_accept)} accepted, ${count(info.n_reject)} rejected, ${count(info.n_unsure)} unsure`);
-  document.title = `${info.name} · Labelsieve`;
-  const hidden = grid.rows.length < data.n;
-  setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} candidates shown${!isFiltered(view) && view.once ? ", near-duplicates once" : ""}` : plural(data.n, "candidate"));
-  showEmpty(data, total, decided);
-};
-
-/** A few clean examples beside the name of the class: they say what it means. */
-const showClean = (data) => {
-  const shown = (data?.clean ?? []).slice(0, MAX_CLEAN);
-  $("clean").replaceChildren(...shown.map(({ example, id, caption }) => make("li", { title: `clean example: ${caption ?? id}` }, smallPicture(example, caption ?? id))));
-  $("clean").hidden = shown.length === 0;
-};
-
-const showEmpty = (data, total, decided) => {
-  const nextClass = () => button("Next class (N)", goToNextClass);
-  if (total > 0 && decided >= total) {
-    const left = classList.after(current) !== undefined;
-    $("done").replaceChildren("All candidates of this class are decided. ", left ? nextClass() : "So are those of every other class: run the command under “Keep the result”.");
-    $("done").hidden = false;
-  }
-  if (grid.rows.length > 0) return;
-  $("empty").hidden = false;
-  if (data.n === 0) $("empty").replaceChildren("This class has no candidates. ", nextClass());
-  else $("empty").replaceChildren("No candidate matches the filter. ", button("Reset filters", () => { resetFilters(); relist(); }));
-};
-
-const showChosen = () => {
-  const n = active().selected.size;
-  const { data } = active();
-  const text = n > 0 ? `${plural(n, "picture")} selected` : active().row !== undefined && data ? data.text(active().row) : "";
-  setText($("chosen"), text);
-  $("unselect").hidden = n === 0;
-  for (const control of $("actions").querySelectorAll("[data-decide], #open-detail")) control.disabled = text === "";
+  if (c === place.class && data === grid.data) { grid.reorderBelow(rows); showAround(); }
 };
 
 // ---- going somewhere
@@ -128,15 +76,15 @@ const openClass = async (c, row) => {
   opening?.abort();
   const control = opening = new AbortController();
   $("grid").inert = true; // still shows the class before
-  allAtOnce = false;
+  place.allAtOnce = false;
   classList.mark(c);
   setText($("heading"), store.info(c).name);
   setText($("about"), "Loading…");
-  if (c !== current) forgetSimilar();
+  if (c !== place.class) forgetSimilar();
   try {
-    const data = await store.load(c, control.signal);
+    const data = await store.load(c);
     if (control.signal.aborted) return;
-    current = c;
+    place.class = c;
     offerNames(data.names);
     const { rows } = await rowsFor(c, control.signal);
     if (control.signal.aborted) return;
@@ -146,9 +94,9 @@ const openClass = async (c, row) => {
     grid.open(data, rows);
     showClean(data);
     $("refresh").hidden = true;
-    const place = row === undefined ? 0 : grid.place(row);
+    const at = row === undefined ? 0 : grid.place(row);
     showAround();
-    if (place >= 0) grid.focus(place);
+    grid.focus(Math.max(0, at));
     history.replaceState(null, "", `#class/${c}`);
   } catch (error) {
     if (!control.signal.aborted) { setText($("about"), ""); complain(`Could not open this class: ${error.message}. `, button("Try again", () => openClass(c, row))); }
@@ -156,18 +104,18 @@ const openClass = async (c, row) => {
 };
 
 const goToNextClass = () => {
-  const next = classList.after(allAtOnce ? strips.class : current);
+  const next = classList.after(place.allAtOnce ? strips.class : place.class);
   if (next === undefined) { say("Every class is decided."); return; }
   if (detail.isOpen) detail.close();
-  if (allAtOnce) strips.focus(next, 0);
+  if (place.allAtOnce) strips.focus(next, 0);
   else openClass(next);
 };
 
 const showAll = () => {
   closeDrawers();
-  if (allAtOnce) { openClass(strips.class ?? current ?? store.classes[0]?.class); return; }
+  if (place.allAtOnce) { openClass(strips.class ?? place.class ?? store.classes[0]?.class); return; }
   opening?.abort();
-  allAtOnce = true;
+  place.allAtOnce = true;
   $("strips").hidden = false;
   $("grid").hidden = true;
   classList.mark(null);
@@ -175,13 +123,13 @@ const showAll = () => {
   showClean(null);
   showAround();
   history.replaceState(null, "", "#all");
-  if (current !== null && classList.shown.some((info) => info.class === current)) strips.focus(current, 0);
+  if (place.class !== null && classList.shown.some((info) => info.class === place.class)) strips.focus(place.class, 0);
 };
 
 const goToRow = (row) => {
   const { data } = detail;
-  const place = allAtOnce ? -1 : grid.place(row);
-  if (place >= 0) grid.focus(place);
+  const at = place.allAtOnce ? -1 : grid.place(row);
+  if (at >= 0) grid.focus(at);
   detail.show(data, row);
 };
 
@@ -189,7 +137,7 @@ const orderLike = () => {
   const row = detail.isOpen ? detail.row : active().row;
   if (row === undefined || !store.session.can_score) return;
   const { data } = active();
-  if (allAtOnce) { openClass(data.class, row); return; }
+  if (place.allAtOnce) { openClass(data.class, row); return; }
   if (detail.isOpen) detail.close();
   orderBySimilarity(row, data.text(row));
   relist();
@@ -198,17 +146,17 @@ const orderLike = () => {
 // ---- deciding
 
 const decideChosen = (name) => {
-  const place = active();
-  const { data } = place;
+  const list = active();
+  const { data } = list;
   // In the dialog the picture in it is meant: it may be a neighbour that is not even listed.
-  const rows = detail.isOpen ? [detail.row] : place.chosen();
-  if (!data || rows.length === 0 || (!allAtOnce && $("grid").inert)) return;
+  const rows = detail.isOpen ? [detail.row] : list.chosen();
+  if (!data || rows.length === 0 || (!place.allAtOnce && $("grid").inert)) return;
   const wasUndecided = rows.every((row) => data.decided(row) === UNDECIDED);
   decide(data, rows, name);
   if (CODE[name] === UNDECIDED) return; // to decide it again, most likely
-  if (detail.isOpen && place.row !== detail.row) return;
-  place.advance(rows, wasUndecided);
-  if (detail.isOpen && place.row !== undefined) detail.show(place.data, place.row);
+  if (detail.isOpen && list.row !== detail.row) return;
+  list.advance(rows, wasUndecided);
+  if (detail.isOpen && list.row !== undefined) detail.show(list.data, list.row);
 };
 const decideRow = (row, name) => {
   const { data } = grid;
@@ -218,20 +166,20 @@ const decideRow = (row, name) => {
   grid.advance(rows, wasUndecided);
 };
 const turnBack = (which) => step(which, async (c, row) => {
-  if (allAtOnce) return;
-  if (c !== current) await openClass(c, row);
+  if (place.allAtOnce) return;
+  if (c !== place.class) await openClass(c, row);
   else if (row !== undefined && grid.place(row) >= 0) grid.focus(grid.place(row));
   if (detail.isOpen && row !== undefined) detail.show(grid.data, row);
 });
 
 const move = (key, extend) => {
-  if (allAtOnce) { strips.move(key); if (detail.isOpen && strips.row !== undefined) detail.show(strips.data, strips.row); return; }
+  if (place.allAtOnce) { strips.move(key); if (detail.isOpen && strips.row !== undefined) detail.show(strips.data, strips.row); return; }
   if (detail.isOpen) { const by = { ArrowLeft: -1, ArrowRight: 1 }[key]; if (by) stepDetail(by); return; }
   const target = grid.target(key);
   if (target !== undefined) grid.focus(target, { extend });
 };
 const stepDetail = (by) => {
-  if (allAtOnce) strips.move(by > 0 ? "ArrowRight" : "ArrowLeft");
+  if (place.allAtOnce) strips.move(by > 0 ? "ArrowRight" : "ArrowLeft");
   else grid.focus(grid.index + by);
   if (active().row !== undefined) detail.show(active().data, active().row);
 };
@@ -247,18 +195,18 @@ const reload = async () => {
   showStatus();
   showLambda();
   loadCurve().catch(() => {});
-  if (allAtOnce) strips.show(classList.shown);
-  else if (current !== null) await openClass(current, grid.row);
+  if (place.allAtOnce) strips.show(classList.shown);
+  else if (place.class !== null) await openClass(place.class, grid.row);
 };
 
 const followServer = () => follow({
   decisions: (told) => store.saved(told.class, told),
-  scoring: ({ class: c }) => { if (c === current) $("heading").dataset.scoring = "yes"; },
+  scoring: ({ class: c }) => { if (c === place.class) $("heading").dataset.scoring = "yes"; },
   scores: ({ class: c, revision }) => {
-    if (c === current) delete $("heading").dataset.scoring;
+    if (c === place.class) delete $("heading").dataset.scoring;
     const data = store.peek(c);
     if (!data || revision <= data.revision) return;
-    if (c !== current && !allAtOnce) { data.stale = true; data.next = null; return; }
+    if (c !== place.class && !place.allAtOnce) { data.stale = true; data.next = null; return; }
     store.rescore(c).then(() => say("Relevance updated.")).catch((error) => complain(`No new relevance: ${error.message}. `));
   },
   curve: addPoint,
@@ -281,7 +229,7 @@ const resume = () => {
   const [, fromAddress] = location.hash.match(/^#class\/(\d+)$/) ?? [];
   const { last, classes } = store.session;
   const c = fromAddress !== undefined && store.info(Number(fromAddress)) ? Number(fromAddress) : last?.class ?? classes[0]?.class;
-  if (location.hash === "#all") { current = null; showAll(); return undefined; }
+  if (location.hash === "#all") { place.class = null; showAll(); return undefined; }
   if (c === undefined) { $("empty").replaceChildren("There are no classes to review."); $("empty").hidden = false; return undefined; }
   if (last?.class === c) say(`Resuming with ${store.info(c).name}.`);
   return openClass(c);
@@ -300,24 +248,25 @@ const start = async () => {
   startControls(relist);
   startPanel(() => {
     grid.threshold = strips.threshold = Number($("keep").value);
-    showKept(allAtOnce ? null : grid.data);
+    showKept(place.allAtOnce ? null : grid.data);
     active().refreshAll();
   });
   classList.start((c) => openClass(c));
   strips.start({ open: openClass, rowsFor, openCard: openDetail, decide: decideChosen });
   listen(grid, { open: openDetail, decide: decideRow });
   detail.start({ decide: decideChosen, step: stepDetail, go: goToRow, similar: orderLike, closed: () => active().focusHere() });
-  for (const place of [grid, strips]) place.addEventListener("moved", showChosen);
-  store.on("counts", ({ class: c }) => { showStatus(); if (c === current) showAround(); });
+  startAround({ nextClass: goToNextClass, resetFilters: () => { resetFilters(); relist(); } });
+  store.on("counts", ({ class: c }) => { showStatus(); if (c === place.class) showAround(); });
   store.on("scores", ({ class: c }) => rescored(c));
-  $("find-class").addEventListener("input", () => { if (allAtOnce) { strips.show(classList.shown); showAround(); } });
+  $("find-class").addEventListener("input", () => { if (place.allAtOnce) { strips.show(classList.shown); showAround(); } });
 
   for (const control of document.querySelectorAll("#actions [data-decide]")) control.addEventListener("click", () => decideChosen(control.dataset.decide));
   $("open-detail").addEventListener("click", openDetail);
   $("unselect").addEventListener("click", () => { grid.select([]); grid.focusHere(); });
   $("undo").addEventListener("click", () => turnBack("undo"));
   $("redo").addEventListener("click", () => turnBack("redo"));
-  $("refresh").addEventListener("click", relist);
+  $("refresh").addEventListener("click", () => relist());
+  $("caption").addEventListener("keydown", (event) => { if (event.key === "Enter") active().focusHere(); });
   $("all-classes").addEventListener("click", showAll);
   $("open-help").addEventListener("click", showHelp);
   startKeys({
@@ -327,13 +276,13 @@ const start = async () => {
     redo: () => turnBack("redo"),
     decide: decideChosen,
     similar: orderLike,
-    selectAll: () => { if (!allAtOnce) grid.select(grid.rows); },
+    selectAll: () => { if (!place.allAtOnce) grid.select(grid.rows); },
     move,
     open: openDetail,
     close: () => detail.close(),
     nextClass: goToNextClass,
     allClasses: showAll,
-    refresh: relist,
+    refresh: () => relist(),
     search: () => { $("tools").open = true; $("caption").focus(); },
     findClass: () => { if (getComputedStyle($("classes")).display === "none") $("open-classes").click(); $("find-class").focus(); },
     help: showHelp,

@@ -52,14 +52,14 @@ export const resetFilters = () => {
 
 const SETTLE_MS = 150;
 
-/** `changed()` is told when another list is wanted. */
+/** `changed({fromTop})` is told when another list is wanted. */
 export const startControls = (changed) => {
   let timer = 0;
-  const later = () => { clearTimeout(timer); timer = setTimeout(changed, SETTLE_MS); };
+  const later = () => { clearTimeout(timer); timer = setTimeout(() => changed(), SETTLE_MS); };
   const take = (id, key, event, action) => $(id).addEventListener(event, () => { view[key] = $(id).value; show(); action(); });
-  take("order", "order", "change", changed);
-  take("only", "only", "change", changed);
-  take("only-name", "name", "change", changed);
+  take("order", "order", "change", () => changed({ fromTop: true }));
+  take("only", "only", "change", () => changed());
+  take("only-name", "name", "change", () => changed());
   take("caption", "caption", "input", later);
   const ends = (moved) => {
     let [from, to] = [Number($("from").value), Number($("to").value)];

@@ -8,6 +8,7 @@ import { DECIDED, REJECT, UNSURE, store } from "./store.js";
 
 const dialog = $("detail");
 const MAX_GROUP = 24;
+const DONE = { accept: "accepted", reject: "rejected", unsure: "marked unsure", undecided: "cleared" };
 
 class Detail {
   data = null;
@@ -157,7 +158,7 @@ class Detail {
     const lines = history.map(({ decision, by, at }) => {
       const time = make("time", { datetime: at });
       setText(time, new Date(at).toLocaleString());
-      return make("li", {}, `${decision ?? "undecided"} by ${by}, `, time);
+      return make("li", {}, `${DONE[decision] ?? decision} by ${by}, `, time);
     });
     return make("section", {}, make("h3", {}, "History"), lines.length > 0 ? make("ol", { class: "history" }, ...lines) : make("p", { class: "muted" }, "No decision yet."));
   }

@@ -69,6 +69,7 @@ class Store extends EventTarget {
   session = null;
   classes = []; // as the session lists them
   #loaded = new Map(); // class -> Candidates, least recently used first
+  #loading = new Map(); // class -> promise of its Candidates
 
   tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
   on(type, action) { this.addEventListener(type, (event) => action(event.detail)); }
@@ -82,7 +83,7 @@ class Store extends EventTarget {
   info(c) { return this.classes[this.positions.get(c)]; }
   peek(c) { return this.#loaded.get(c); }
 
-  async load(c, signal) {
+  async load(c) {
     const known = this.#loaded.get(c);
     if (known) {
       this.#loaded.delete(c); // to the end: recently used
@@ -90,7 +91,13 @@ class Store extends EventTarget {
       if (known.stale) await this.rescore(c);
       return known;
     }
-    const data = new Candidates(await api.classOf(c, signal));
+    // Whoever else wants it meanwhile gets the same: decisions and scores are to be told to one.
+    if (!this.#loading.has(c)) this.#loading.set(c, this.#fetch(c).finally(() => this.#loading.delete(c)));
+    return this.#loading.get(c);
+  }
+
+  async #fetch(c) {
+    const data = new Candidates(await api.classOf(c));
     this.#loaded.set(c, data);
     this.#forget(data);
     return data;

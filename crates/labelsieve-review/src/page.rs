@@ -17,11 +17,12 @@ macro_rules! file {
 }
 
 /// All of them; the first is the page itself. A file that is not here does not exist for a browser.
-const FILES: [File; 25] = [
+const FILES: [File; 27] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("api.js", "text/javascript; charset=utf-8"),
     file!("app.css", "text/css; charset=utf-8"),
     file!("app.js", "text/javascript; charset=utf-8"),
+    file!("around.js", "text/javascript; charset=utf-8"),
     file!("card.js", "text/javascript; charset=utf-8"),
     file!("classlist.js", "text/javascript; charset=utf-8"),
     file!("controls.js", "text/javascript; charset=utf-8"),
@@ -36,6 +37,7 @@ const FILES: [File; 25] = [
     file!("order.js", "text/javascript; charset=utf-8"),
     file!("panel.js", "text/javascript; charset=utf-8"),
     file!("pictures.js", "text/javascript; charset=utf-8"),
+    file!("place.js", "text/javascript; charset=utf-8"),
     file!("pointer.js", "text/javascript; charset=utf-8"),
     file!("shell.js", "text/javascript; charset=utf-8"),
     file!("store.js", "text/javascript; charset=utf-8"),

@@ -43,6 +43,7 @@ export const showAround = () => {
   const { total, decided } = store.counted(place.class);
   setText($("heading"), info.name);
   setText($("about"), `${plural(info.n_clean, "clean example")}, ${plural(total, "candidate")}: ${count(info.n_accept)} accepted, ${count(info.n_reject)} rejected, ${count(info.n_unsure)} unsure`);
+  $("about").title = $("about").textContent;
   document.title = `${info.name} · Labelsieve`;
   const hidden = grid.rows.length < data.n;
   setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} candidates shown${!isFiltered(view) && view.once ? ", near-duplicates once" : ""}` : plural(data.n, "candidate"));

@@ -4,12 +4,16 @@
 import { reducedMotion } from "./dom.js";
 
 const OVERSCAN = 1.0; // screens above and below
+const LEAP = 1.5; // screens between two frames: whoever drags the scroll bar needs only what is in view
+const SETTLE_MS = 120;
 const MOVE_MS = 260;
 
 export class Windowed {
   #elements = new Map(); // key -> element
   #spare = [];
   #frame = 0;
+  #top = 0; // when last drawn
+  #timer = 0;
 
   /**
    * `canvas` is the element within `scroller` that holds the items. `measure(width)` gives `{columns, width, height, gap}`;
@@ -93,7 +97,11 @@ export class Windowed {
   render(animate = false, shift = 0) {
     if (!this.clientWidth) return;
     const top = this.scroller.scrollTop;
-    const margin = this.clientHeight * OVERSCAN;
+    const leaps = Math.abs(top - this.#top) > this.clientHeight * LEAP;
+    this.#top = top;
+    const margin = leaps ? 0 : this.clientHeight * OVERSCAN;
+    clearTimeout(this.#timer);
+    if (leaps) this.#timer = setTimeout(() => this.schedule(), SETTLE_MS);
     const from = Math.max(0, Math.floor((top - margin) / this.pitch)) * this.columns;
     const to = Math.min(this.count, Math.ceil((top + this.clientHeight + margin) / this.pitch) * this.columns);
     const { actions } = this;

@@ -2,12 +2,13 @@
 //
 //   LABELSIEVE=target/debug/labelsieve LABELSIEVE_DEMO=labelsieve-demo node review-pictures.mjs ../../docs/images
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { deflateSync, inflateSync } from "node:zlib";
 import { chromium } from "playwright-core";
 import { chunk, isRelevant } from "./review-data.mjs";
-import { demoArguments, serve } from "./review-server.mjs";
+import { demoArguments, serveIn } from "./review-server.mjs";
 
 const images = process.argv[2] ?? "../../docs/images";
 const demo = process.env.LABELSIEVE_DEMO ?? "labelsieve-demo";
@@ -41,20 +42,21 @@ const animated = (frames) => {
     delay.writeUInt16BE(1000, 2);
     parts.push(chunk("fcTL", Buffer.concat([numbers(sequence, width, height, 0, 0), delay])));
     sequence += 1;
-    for (const { name, data } of chunksOf(file)) {
-      if (name !== "IDAT") continue;
-      if (i === 0) parts.push(chunk("IDAT", data));
-      else { parts.push(chunk("fdAT", Buffer.concat([numbers(sequence), data]))); sequence += 1; }
-    }
+    const packed = Buffer.concat(chunksOf(file).filter(({ name }) => name === "IDAT").map(({ data }) => data));
+    const data = deflateSync(inflateSync(packed), { level: 9 });
+    if (i === 0) parts.push(chunk("IDAT", data));
+    else { parts.push(chunk("fdAT", Buffer.concat([numbers(sequence), data]))); sequence += 1; }
   });
   return Buffer.concat([...parts, chunk("IEND", Buffer.alloc(0))]);
 };
 
 const folder = mkdtempSync(join(tmpdir(), "labelsieve-pictures-"));
-const server = await serve(...demoArguments(demo, join(folder, "decisions.parquet")), "--title", "icons of the demo", "--by", "anna");
+// Short paths, as a person would see them: the page shows where decisions go and with which command.
+symlinkSync(resolve(demo), join(folder, "labelsieve-demo"));
+const server = await serveIn(folder, ...demoArguments("labelsieve-demo", "decisions.parquet"), "--title", "icons of the demo", "--by", "anna");
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
 try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "light", reducedMotion: "reduce" });
+  const page = await browser.newPage({ viewport: { width: 1216, height: 720 }, colorScheme: "light", reducedMotion: "reduce" });
   await page.goto(server.url);
   await page.locator("#grid .card").first().waitFor();
   await page.locator("#find-class").fill(CLASS);

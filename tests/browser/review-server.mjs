@@ -2,9 +2,10 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
-export const binary = process.env.LABELSIEVE ?? "labelsieve";
+const given = process.env.LABELSIEVE ?? "labelsieve";
+const binary = given.includes("/") ? resolve(given) : given;
 
 /** Runs a command to its end and gives what it printed. */
 export const labelsieve = (...args) => {
@@ -17,8 +18,11 @@ const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\/[^\s/]+\//;
 const PATIENCE_MS = 120_000;
 
 /** Starts a review; `args` are those after `labelsieve review`. */
-export const serve = async (...args) => {
-  const child = spawn(binary, ["review", ...args, "--no-open"], { stdio: ["ignore", "pipe", "pipe"] });
+export const serve = (...args) => serveIn(undefined, ...args);
+
+/** The same in a folder. */
+export const serveIn = async (cwd, ...args) => {
+  const child = spawn(binary, ["review", ...args, "--no-open"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   let printed = "";
   const url = await new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no address within ${PATIENCE_MS} ms:\n${printed}`)), PATIENCE_MS);

@@ -256,6 +256,7 @@ test("a decision shows as saved only after the server says so, and goes away whe
 test("a range, a lasso and single cards are selected, decided at once and undone at once", async () => {
   const { url } = await startDemo();
   const page = await open(url);
+  await page.locator("#open-tools").click();
   await page.locator("#once").uncheck();
   await page.waitForTimeout(300);
   const selected = () => page.locator("#grid .card.selected").count();
@@ -347,6 +348,7 @@ test("the detail view shows picture, reasons, clean example, neighbours and hist
 test("filters and orders show what they say", async () => {
   const { url } = await startDemo();
   const page = await open(url);
+  await page.locator("#open-tools").click();
   await page.locator("#once").uncheck();
   const shown = () => page.evaluate(() => [...document.querySelectorAll("#grid .card:not([hidden])")].sort((a, b) => a.index - b.index).map((card) => ({
     relevance: card.data.relevance[card.row], caption: card.data.text(card.row), decision: card.data.decided(card.row), name: card.data.name[card.row] })));
@@ -365,6 +367,7 @@ test("filters and orders show what they say", async () => {
   await settle();
   assert.ok((await shown()).every(({ relevance }) => relevance > 0.299 && relevance < 0.801));
   assert.equal(await page.locator("#range-text").textContent(), "0.30 to 0.80");
+  assert.equal(await page.locator("#open-tools").textContent(), "Filtered");
   await page.getByRole("button", { name: "Reset filters" }).click();
   await settle();
 
@@ -510,9 +513,9 @@ for (const width of [375, 320]) {
       assert.equal(await overflow(page), 0, side);
       await page.keyboard.press("Escape");
     }
-    await page.locator("#tools summary").tap();
+    await page.locator("#open-tools").tap();
     assert.equal(await overflow(page), 0, "filters");
-    await page.locator("#tools summary").tap();
+    await page.locator("#open-tools").tap();
     await page.locator("#grid .card.focused").focus();
     await page.keyboard.press("Enter");
     await page.locator("#detail h3", { hasText: "History" }).waitFor();
@@ -565,7 +568,7 @@ test("100,000 candidates scroll without long tasks", async (t) => {
   const { relevance, pictures } = manyCandidates(folder, n);
   const { url } = await start(relevance, "--images", pictures, "-o", output());
   const page = await open(url);
-  assert.match(await page.locator("#shown").textContent(), /100,000 candidates/);
+  assert.match(await page.locator("#shown").textContent(), /^100,000 candidates$/);
   await page.waitForTimeout(2000);
   const scroll = () => page.evaluate(async () => {
     const long = [];

@@ -14,7 +14,7 @@ import { rowsOf } from "./order.js";
 import { addPoint, loadCurve, showKept, showLambda, startPanel } from "./panel.js";
 import { active, place } from "./place.js";
 import { listen } from "./pointer.js";
-import { closeDrawers, startShell } from "./shell.js";
+import { closeDrawers, showTools, startShell } from "./shell.js";
 import { CODE, UNDECIDED, store } from "./store.js";
 import { strips } from "./strips.js";
 import { retryAll } from "./thumbnails.js";
@@ -283,7 +283,7 @@ const start = async () => {
     nextClass: goToNextClass,
     allClasses: showAll,
     refresh: () => relist(),
-    search: () => { $("tools").open = true; $("caption").focus(); },
+    search: () => { showTools(true); $("caption").focus(); },
     findClass: () => { if (getComputedStyle($("classes")).display === "none") $("open-classes").click(); $("find-class").focus(); },
     help: showHelp,
   });

@@ -42,11 +42,13 @@ export const showAround = () => {
   const info = store.info(place.class);
   const { total, decided } = store.counted(place.class);
   setText($("heading"), info.name);
-  setText($("about"), `${plural(info.n_clean, "clean example")}, ${plural(total, "candidate")}: ${count(info.n_accept)} accepted, ${count(info.n_reject)} rejected, ${count(info.n_unsure)} unsure`);
+  const decisions = [[info.n_accept, "accepted"], [info.n_reject, "rejected"], [info.n_unsure, "unsure"]].filter(([n]) => n > 0);
+  setText($("about"), `${plural(total, "candidate")}: ${decisions.map(([n, what]) => `${count(n)} ${what}`).join(", ") || "none decided yet"}`);
   $("about").title = $("about").textContent;
   document.title = `${info.name} · Labelsieve`;
   const hidden = grid.rows.length < data.n;
-  setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} candidates shown${!isFiltered(view) && view.once ? ", near-duplicates once" : ""}` : plural(data.n, "candidate"));
+  setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} shown` : plural(data.n, "candidate"));
+  $("shown").title = hidden && !isFiltered(view) ? "near-duplicates are shown once" : "";
   showEmpty(data, total, decided);
 };
 
@@ -54,6 +56,7 @@ export const showAround = () => {
 export const showClean = (data) => {
   const shown = (data?.clean ?? []).slice(0, MAX_CLEAN);
   $("clean").replaceChildren(...shown.map(({ example, id, caption }) => make("li", { title: `clean example: ${caption ?? id}` }, smallPicture(example, caption ?? id))));
+  $("clean").dataset.n = count(data?.clean.length ?? 0);
   $("clean").hidden = shown.length === 0;
 };
 
@@ -76,5 +79,6 @@ const showChosen = () => {
   const text = n > 0 ? `${plural(n, "picture")} selected` : active().row !== undefined && data ? data.text(active().row) : "";
   setText($("chosen"), text);
   $("unselect").hidden = n === 0;
+  $("open-detail").hidden = n > 0;
   for (const control of $("actions").querySelectorAll("[data-decide], #open-detail")) control.disabled = text === "";
 };

@@ -15,7 +15,8 @@ const show = () => {
   $("once").checked = view.once;
   setText($("range-text"), `${view.from.toFixed(2)} to ${view.to.toFixed(2)}`);
   $("reset").hidden = !isFiltered(view);
-  $("reset").parentElement.classList.toggle("filtered", isFiltered(view));
+  $("open-tools").classList.toggle("filtered", isFiltered(view));
+  setText($("open-tools"), isFiltered(view) ? "Filtered" : "Filter");
 };
 
 /** Names are offered where a class was searched by more than one. */

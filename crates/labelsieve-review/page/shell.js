@@ -44,8 +44,14 @@ const startDrawers = () => {
   $("main").addEventListener("pointerdown", closeDrawers);
 };
 
+/** Opens or closes the filters. */
+export const showTools = (open) => {
+  $("tools").hidden = !open;
+  $("open-tools").setAttribute("aria-expanded", String(open));
+};
+
 export const startShell = () => {
   startTheme();
   startDrawers();
-  if (matchMedia("(max-width: 60rem)").matches) $("tools").open = false;
+  $("open-tools").addEventListener("click", () => showTools($("tools").hidden));
 };

@@ -66,9 +66,10 @@ export const hostileReview = (folder) => {
   writeFileSync(join(pictures, "metadata.csv"), `file_name,text\n${Array.from({ length: n }, (_, i) => `${quoted(name(i))},${quoted(caption(i))}\n`).join("")}`);
   const relevance = join(folder, "hostile.csv");
   const classes = ["<script>alert('owned')</script>", "plain"];
-  const lines = Array.from({ length: n }, (_, i) => `${quoted(name(i))},${quoted(classes[i < 12 ? 0 : 1])},${(1 - i / n).toFixed(3)},false\n`);
-  writeFileSync(relevance, `id,class,relevance,is_clean\n${lines.join("")}`);
-  return { relevance, pictures, name, caption };
+  const matched = (i) => ["<b>one</b> name", "another & name"][i % 2];
+  const lines = Array.from({ length: n }, (_, i) => `${quoted(name(i))},${quoted(classes[i < 12 ? 0 : 1])},${(1 - i / n).toFixed(3)},false,${quoted(matched(i))}\n`);
+  writeFileSync(relevance, `id,class,relevance,is_clean,matched_name\n${lines.join("")}`);
+  return { relevance, pictures, name, caption, matched };
 };
 
 /** One class of `n` candidates with a picture each: a few files under many names. */

@@ -462,7 +462,45 @@ test("two tabs see each other's decisions", async () => {
   await one.waitForFunction((row) => ![...document.querySelectorAll("#grid .card")].find((card) => card.row === row)?.classList.contains("rejected"), row, { timeout: 15_000 });
 });
 
+test("a lost connection is told, and when it is back the page knows what happened meanwhile", async () => {
+  const { url } = await startDemo();
+  const one = await open(url);
+  const context = await browser.newContext();
+  contexts.push(context);
+  await context.route("**/api/events", (route) => route.abort());
+  const two = await openIn(context, url);
+  await two.locator("#banner", { hasText: "does not answer" }).waitFor();
+  const { row } = await focused(one);
+  await one.keyboard.press("a");
+  await one.waitForFunction(() => document.getElementById("status").textContent.startsWith("Saved"));
+  await context.unroute("**/api/events");
+  await two.locator("#banner").waitFor({ state: "hidden", timeout: 20_000 });
+  await two.locator("#status", { hasText: "Saved" }).waitFor();
+  await until(two, "api/classes/0", (answer) => answer.decision[row] === 1);
+  await two.locator("#about", { hasText: "accepted" }).waitFor();
+});
+
 // ---- everybody
+
+for (const motion of ["reduce", "no-preference"]) {
+  test(`cards ${motion === "reduce" ? "do not move for whom motion disturbs" : "move to their new places"}`, async () => {
+    const { url } = await startDemo();
+    const page = await open(url, { reducedMotion: motion });
+    await page.evaluate(() => {
+      const { animate } = Element.prototype;
+      globalThis.animations = 0;
+      Element.prototype.animate = function counted(...args) { globalThis.animations += 1; return animate.apply(this, args); };
+    });
+    const { revision } = await api(page, "api/classes/0/scores");
+    await page.keyboard.press("r");
+    await rescored(page, 0, revision);
+    await page.locator("#refresh").waitFor();
+    await page.keyboard.press("o");
+    await page.locator("#refresh").waitFor({ state: "hidden" });
+    const animations = await page.evaluate(() => globalThis.animations);
+    assert.equal(animations > 0, motion !== "reduce", `${animations} animations`);
+  });
+}
 
 for (const scheme of ["light", "dark"]) {
   test(`axe finds nothing serious in ${scheme} colours`, async () => {
@@ -527,7 +565,7 @@ for (const width of [375, 320]) {
 // ---- hostile texts, missing and broken pictures, very many candidates
 
 test("hostile captions, names and files are only text; what cannot be shown says so, in both themes", async () => {
-  const { relevance, pictures, name, caption } = hostileReview(folder);
+  const { relevance, pictures, name, caption, matched } = hostileReview(folder);
   const { url } = await start(relevance, "--images", pictures, "-o", output("csv"));
   const page = await open(url);
   assert.equal(await page.locator("#heading").textContent(), HOSTILE[0]);
@@ -544,6 +582,14 @@ test("hostile captions, names and files are only text; what cannot be shown says
   const light = await colour();
   await page.getByRole("button", { name: "Use dark colours" }).click();
   assert.notEqual(await colour(), light, "placeholders follow the theme");
+
+  await page.locator("#open-tools").click();
+  await page.locator("#only-name").selectOption({ label: matched(1) });
+  await page.waitForFunction(() => document.querySelectorAll("#grid .card:not([hidden])").length === 6);
+  const names = await page.locator("#grid .card:not([hidden]) .name").allTextContents();
+  assert.deepEqual([...new Set(names)], [matched(1)], "only those that were found by this name");
+  await page.locator("#only-name").selectOption("any");
+  await page.waitForFunction(() => document.querySelectorAll("#grid .card:not([hidden])").length === 12);
 
   for (let i = 0; i < 12; i += 1) {
     await page.locator(`#grid .card[aria-posinset='${i + 1}']`).focus();

@@ -51,7 +51,10 @@ pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::{csv_bytes, write_csv};
-pub use decisions::{DecisionLog, DecisionRow, DecisionTable, read_decisions};
+pub use decisions::{
+    DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords, ImportOptions, ImportedDecisions,
+    import_decisions, read_decisions,
+};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
 pub use file_kind::{FileKind, Wanted};

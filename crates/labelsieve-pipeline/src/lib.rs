@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod finetune;
 mod image_scores;
+pub mod import_decisions;
 pub mod inputs;
 mod json_answer;
 pub mod matching;

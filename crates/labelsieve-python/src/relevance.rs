@@ -210,7 +210,7 @@ impl Found {
 }
 
 /// One decision per row, where there is one.
-fn parse_decisions(words: Vec<Option<String>>) -> PyResult<Vec<Option<Decision>>> {
+pub fn parse_decisions(words: Vec<Option<String>>) -> PyResult<Vec<Option<Decision>>> {
     let parse = |word: Option<String>| word.map(|word| word.parse()).transpose();
     words.into_iter().map(parse).collect::<labelsieve::Result<_>>().map_err(method_error)
 }

@@ -72,7 +72,8 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         let mut known: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
-        (found.sort(), known.sort_unstable());
+        found.sort();
+        known.sort_unstable();
         assert_eq!(found, known);
     }
 }

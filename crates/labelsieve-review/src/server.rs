@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
@@ -14,6 +15,9 @@ use tokio::sync::watch;
 use crate::answer;
 use crate::guard::{Guard, LONGEST_BODY, Token, harden};
 use crate::routes;
+
+/// How long answers under way may take once the server is stopped.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// Why a server does not start or ended.
 #[derive(Debug, thiserror::Error)]
@@ -116,7 +120,8 @@ impl Server {
                 _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         })?;
-        runtime.shutdown_background(); // whoever still listens to events would keep it waiting
+        // Streams of events are cut; what reads a picture may finish. Then nobody holds the session any more.
+        runtime.shutdown_timeout(LAST_ANSWERS);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod classes;
 mod clean;
 mod completions;
+mod decisions;
 mod demo;
 mod embed;
 mod evaluate;
@@ -42,6 +43,8 @@ pub enum Command {
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
+    /// Import decisions about candidates from other tools, or count them
+    Decisions(decisions::Decisions),
     /// Train a classifier with every candidate weighted by its relevance
     Train(Box<train::Train>),
     /// Fine-tune a whole network on images weighted by their relevance
@@ -83,6 +86,7 @@ impl Command {
             // All options of these count, or clap refuses them together with what they need.
             Command::Run(_)
             | Command::Classes(_)
+            | Command::Decisions(_)
             | Command::Embed(_)
             | Command::FineTune(_)
             | Command::Bench(_)
@@ -100,6 +104,7 @@ impl Command {
             Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
+            Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),
             Command::TrainAttention(command) => command.run(printer),

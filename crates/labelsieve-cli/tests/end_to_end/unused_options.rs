@@ -106,7 +106,7 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--clean C.npz",
             [
                 "unexpected argument '--clean'",
-                "hint: `labelsieve run`, `labelsieve clean` and `labelsieve train` take --clean",
+                "hint: `labelsieve run`, `labelsieve clean` and 2 other commands take --clean",
             ],
         ),
         (finetune, "--scale 10", ["unexpected argument '--scale'", "hint: `labelsieve train` takes --scale"]),

@@ -1,5 +1,6 @@
 //! What people decided about candidates: a table that grows at its end, and the log of a review that is under way.
 
+mod import;
 mod log;
 mod records;
 mod table_file;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use labelsieve::Decision;
 use serde::{Deserialize, Serialize};
 
+pub use import::{DecisionSource, DecisionWords, ImportOptions, ImportedDecisions, import_decisions};
 pub use log::DecisionLog;
 pub use table_file::read_decisions;
 

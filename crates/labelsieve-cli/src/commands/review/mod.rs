@@ -231,18 +231,13 @@ impl Review {
     }
 }
 
-/// Folds the decisions, once no request holds the session any more.
-fn close(mut session: Arc<Session>) -> Result<Closed> {
-    const ATTEMPTS: usize = 500;
-    for _ in 0..ATTEMPTS {
-        match Arc::try_unwrap(session) {
-            Ok(session) => return Ok(session.close()?),
-            Err(shared) => session = shared,
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+/// Folds the decisions into their file. Should a request still hold the session, which is reading a very large picture, they
+/// stay in the log, which every command reads along with the file.
+fn close(session: Arc<Session>) -> Result<Closed> {
+    match Arc::try_unwrap(session) {
+        Ok(session) => Ok(session.close()?),
+        Err(shared) => Ok(shared.summary()),
     }
-    // A picture that takes longer: whatever was decided is in the log, which is read with the file.
-    Ok(session.summary())
 }
 
 fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {

@@ -35,7 +35,7 @@ impl Session {
     pub fn class(&self, class: usize) -> Result<ClassView<'_>, Refused> {
         let inner = &self.inner;
         inner.check_class(class)?;
-        self.look(class);
+        self.look_and_wait(class);
         let of = &inner.contents.classes[class];
         let decision = lock(&inner.decided).of(class).iter().copied().map(code).collect();
         let scores = &lock(&inner.scores)[class];
@@ -73,7 +73,7 @@ impl Session {
         if let Order::SimilarTo(row) = order {
             inner.check_row(class, row)?;
         }
-        self.look(class);
+        self.look_and_wait(class);
         let ready = inner.ready.get(class);
         let decisions = lock(&inner.decided).of(class).to_vec();
         let (relevance, groups, revision) = {
@@ -131,6 +131,7 @@ impl Session {
     pub fn row(&self, class: usize, row: usize) -> Result<RowView<'_>, Refused> {
         let inner = &self.inner;
         inner.check_row(class, row)?;
+        self.look(class);
         let of = &inner.contents.classes[class];
         let (decisions, history) = {
             let decided = lock(&inner.decided);
@@ -210,19 +211,24 @@ impl Session {
         CleanView { example, id: contents.id(example), caption: contents.caption(example) }
     }
 
-    /// Somebody looks at a class: it is made ready and scored if it is out of date. Waits a moment, since most classes are
-    /// ready in less.
+    /// Somebody looks at a class: in the background it is made ready, and scored if it is out of date.
     fn look(&self, class: usize) {
         let inner = &self.inner;
         if inner.scorer.is_none() {
             return;
         }
         lock(&inner.lambda).looked_at = Some(class);
-        if inner.is_up_to_date(class) {
-            return;
+        if !inner.is_up_to_date(class) {
+            inner.queue.ask(class, Urgency::Look);
         }
-        inner.queue.ask(class, Urgency::Look);
-        inner.queue.wait(PATIENCE, || inner.is_ready(class));
+    }
+
+    /// The same, and waits a moment: most classes are ready in less.
+    fn look_and_wait(&self, class: usize) {
+        self.look(class);
+        if self.inner.scorer.is_some() {
+            self.inner.queue.wait(PATIENCE, || self.inner.is_ready(class));
+        }
     }
 }
 

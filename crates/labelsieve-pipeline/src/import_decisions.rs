@@ -1,0 +1,119 @@
+//! Decisions from other tools, added to a file of ours.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use labelsieve_data::{
+    DataError, DecisionLog, DecisionRow, ImportOptions, ImportedDecisions, import_decisions,
+};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::inputs::decisions::DecisionCounts;
+use crate::inputs::left_out::listed;
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind};
+
+/// Adds what people decided in Label Studio, FiftyOne or a table.
+#[derive(Clone, Debug)]
+pub struct ImportDecisions {
+    /// The files of the other tools.
+    pub files: Vec<PathBuf>,
+    /// How to read them.
+    pub options: ImportOptions,
+    /// The file of decisions (`.parquet`, `.csv` or `.tsv`), which keeps what it has.
+    pub output: PathBuf,
+}
+
+/// What was added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Decisions that were added.
+    pub n_new: usize,
+    /// Decisions that the file had already.
+    pub n_known: usize,
+    /// Accepting ones among all that were read.
+    pub n_accept: usize,
+    /// Rejecting ones.
+    pub n_reject: usize,
+    /// Neither.
+    pub n_unsure: usize,
+    /// Examples that nobody has decided about.
+    pub n_undecided: usize,
+    /// Answers that were cancelled or skipped.
+    pub n_cancelled: usize,
+    /// Entries that were not understood.
+    pub n_not_understood: usize,
+}
+
+impl ImportDecisions {
+    /// Reads all files and adds what is new.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<Imported> {
+        OutputKind::Decisions.target(&self.output)?;
+        Files::default()
+            .reads(&self.files)
+            .writes([&self.output])
+            .writes_beside(&self.output, &[".log"])
+            .check()?;
+        let mut found = ImportedDecisions::default();
+        for file in &self.files {
+            let read = import_decisions(file, &self.options)?;
+            let unclear = &read.not_understood;
+            if !unclear.is_empty() {
+                let (shown, n) = (file.display(), unclear.len());
+                let places = listed(unclear.iter().cloned(), n);
+                monitor.warning(&format!("`{shown}`: {n} entries were not understood: {places}"));
+            }
+            found.extend(read);
+        }
+        if found.rows.is_empty() {
+            return Err(self.nothing(&found));
+        }
+        if found.rows.iter().all(|row| !row.at.is_empty()) {
+            found.rows.sort_by(|a, b| a.at.cmp(&b.at)); // over all files: the last one wins
+        }
+        let counts = DecisionCounts::of(found.rows.iter().map(|row| row.decision));
+        let (log, before) = DecisionLog::open(&self.output).map_err(|error| match error {
+            DataError::InUse { path } => Error::input(
+                format!("another process is using `{}`", path.display()),
+                "end the review that is under way, or choose another output with -o",
+            ),
+            error => error.into(),
+        })?;
+        let known: HashSet<Key<'_>> = before.rows.iter().map(key).collect();
+        let (new, old): (Vec<DecisionRow>, Vec<DecisionRow>) =
+            found.rows.into_iter().partition(|row| !known.contains(&key(row)));
+        log.append(&new)?;
+        log.close()?;
+        Ok(Imported {
+            n_new: new.len(),
+            n_known: old.len(),
+            n_accept: counts.n_accept,
+            n_reject: counts.n_reject,
+            n_unsure: counts.n_unsure,
+            n_undecided: found.n_undecided,
+            n_cancelled: found.n_cancelled,
+            n_not_understood: found.not_understood.len(),
+        })
+    }
+
+    fn nothing(&self, found: &ImportedDecisions) -> Error {
+        let files = listed(self.files.iter().map(|file| format!("`{}`", file.display())), self.files.len());
+        Error::input(
+            format!(
+                "no decisions in {files}: {} examples undecided, {} answers cancelled, {} entries not understood",
+                found.n_undecided,
+                found.n_cancelled,
+                found.not_understood.len()
+            ),
+            "--accept WORD and --reject WORD say what an answer means, --decision-column where it is",
+        )
+    }
+}
+
+/// All fields of a row.
+type Key<'a> = (&'a str, &'a str, Option<labelsieve::Decision>, &'a str, &'a str);
+
+fn key(row: &DecisionRow) -> Key<'_> {
+    (&row.id, &row.class, row.decision, &row.by, &row.at)
+}

@@ -34,10 +34,8 @@ export const showAround = () => {
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;
-    setText($("refresh"), "Sort again");
     return;
   }
-  setText($("refresh"), "New relevance: sort again");
   if (!data) return;
   const info = store.info(place.class);
   const { total, decided } = store.counted(place.class);

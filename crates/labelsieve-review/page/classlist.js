@@ -48,6 +48,7 @@ class ClassList {
     this.shown = store.classes.filter((info) => { const name = folded(info.name); return words.every((word) => name.includes(word)); });
     this.list.hidden = this.shown.length === 0;
     this.window.reset(this.shown.length);
+    if (words.length === 0 && this.current !== null) this.mark(this.current);
     this.#total();
   }
 

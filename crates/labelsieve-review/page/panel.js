@@ -37,7 +37,7 @@ export const showLambda = () => {
   $("lambda-section").hidden = !range || !can_score;
   if (!range) return;
   const shown = lambda ?? usual;
-  $("lambda-default").disabled = lambda === null;
+  $("lambda-default").hidden = lambda === null;
   if (typeof shown === "number") $("lambda").value = toSlider(shown);
   const text = typeof shown === "number" ? Number(shown.toPrecision(3)).toString() : "";
   setText($("lambda-value"), lambda === null ? `${text} (default)`.trim() : text);

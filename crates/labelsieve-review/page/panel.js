@@ -1,0 +1,100 @@
+// The side with the scores: threshold, λ, curve, and how to keep the result.
+
+import { api } from "./api.js";
+import { drawCurve } from "./curve.js";
+import { complain } from "./decide.js";
+import { count, say, setText, $ } from "./dom.js";
+import { kept } from "./order.js";
+import { store } from "./store.js";
+
+const STEPS = 1000; // of the slider for λ
+let points = [];
+let touched = false; // nothing is made pale before somebody has moved the threshold
+
+// ---- threshold
+
+/** `data` is the class that is looked at, if any. */
+export const showKept = (data) => {
+  const threshold = Number($("keep").value);
+  setText($("keep-value"), threshold.toFixed(2));
+  if (!data) { setText($("kept"), "Open a class to see how many of its candidates are kept."); return; }
+  const n = kept(data.relevance, threshold);
+  setText($("kept"), `Keeps ${count(n)} of ${count(data.n)} candidates of this class.${touched ? " Those below it are paler." : ""}`);
+};
+
+// ---- λ: the slider is logarithmic
+
+const toSlider = (lambda) => {
+  const [low, high] = store.session.lambda_range;
+  return Math.round((STEPS * Math.log(lambda / low)) / Math.log(high / low));
+};
+const fromSlider = (value) => {
+  const [low, high] = store.session.lambda_range;
+  return Number((low * (high / low) ** (value / STEPS)).toPrecision(3));
+};
+export const showLambda = () => {
+  const { lambda, default_lambda: usual, lambda_range: range, can_score } = store.session;
+  $("lambda-section").hidden = !range || !can_score;
+  if (!range) return;
+  const shown = lambda ?? usual;
+  $("lambda-default").hidden = lambda === null;
+  if (typeof shown === "number") $("lambda").value = toSlider(shown);
+  const text = typeof shown === "number" ? Number(shown.toPrecision(3)).toString() : "";
+  setText($("lambda-value"), lambda === null ? `${text} (default)`.trim() : text);
+  $("lambda").setAttribute("aria-valuetext", $("lambda-value").textContent);
+};
+const sendLambda = async (lambda) => {
+  try {
+    store.session.lambda = (await api.lambda(lambda)).lambda;
+    say("λ changed; scoring again.");
+  } catch (error) {
+    complain(`λ was not changed: ${error.message}. `);
+  }
+  showLambda();
+};
+
+// ---- curve
+
+export const loadCurve = async () => {
+  ({ points } = await api.curve());
+  drawCurve($("curve"), points);
+};
+export const addPoint = (point) => {
+  points = [...points.filter((other) => other.n_decisions !== point.n_decisions), point].sort((a, b) => a.n_decisions - b.n_decisions);
+  drawCurve($("curve"), points);
+};
+
+// ---- keeping
+
+const showCommand = () => {
+  const { command, output } = store.session;
+  setText($("where"), `Every decision is in ${output} as soon as the page says so.`);
+  $("command-section").hidden = !command;
+  setText($("command"), command ?? "");
+};
+const copyCommand = async () => {
+  try {
+    await navigator.clipboard.writeText(store.session.command);
+    say("Copied.");
+    setText($("copy"), "Copied");
+    setTimeout(() => setText($("copy"), "Copy the command"), 2000);
+  } catch {
+    getSelection().selectAllChildren($("command")); // no clipboard here: ready for Ctrl+C
+  }
+};
+
+/** `changed()` is told when the threshold moves. */
+export const startPanel = (changed) => {
+  $("keep").addEventListener("input", () => { touched = true; changed(); });
+  $("lambda").addEventListener("input", (event) => {
+    const text = fromSlider(Number(event.target.value)).toString();
+    setText($("lambda-value"), text);
+    event.target.setAttribute("aria-valuetext", text);
+  });
+  $("lambda").addEventListener("change", (event) => sendLambda(fromSlider(Number(event.target.value))));
+  $("lambda-default").addEventListener("click", () => sendLambda(null));
+  $("copy").addEventListener("click", copyCommand);
+  drawCurve($("curve"), points);
+  showLambda();
+  showCommand();
+};

@@ -1,0 +1,30 @@
+// Pictures in the detail view: full size, and small ones beside a text. What cannot be shown says why.
+
+import { make } from "./dom.js";
+import { MISSING, UNDECODABLE, want } from "./thumbnails.js";
+
+const blank = (text, name) => make("span", { class: `blank ${name}` }, text);
+
+/** The original of an example; `alt` is what it shows. */
+export const fullPicture = (example, alt) => {
+  const frame = make("div", { class: "full" });
+  const image = make("img", { alt, src: `pictures/${example}`, decoding: "async" });
+  image.addEventListener("load", () => {
+    // Upright compared with the frame, which is wider than high on a desk.
+    image.style.aspectRatio = `${image.naturalWidth} / ${image.naturalHeight}`;
+    image.classList.toggle("upright", image.naturalWidth / image.naturalHeight < frame.clientWidth / frame.clientHeight);
+  });
+  image.addEventListener("error", async () => {
+    const status = await fetch(`pictures/${example}`, { method: "HEAD" }).then((answer) => answer.status, () => 0);
+    frame.replaceChildren(blank(status === 404 ? MISSING : UNDECODABLE, "large"));
+  });
+  frame.append(image);
+  return frame;
+};
+
+/** A small picture; without `alt` a text stands beside it. */
+export const smallPicture = (example, alt = "") => {
+  const image = make("img", { alt, class: "small", decoding: "async" });
+  want(image, example, (text) => image.replaceWith(blank(text, "small")));
+  return image;
+};

@@ -12,6 +12,9 @@ use crate::statistics::{auc, mean};
 
 /// A class, with rows of the relevance table.
 pub(crate) struct Class {
+    /// As files spell it.
+    pub(crate) key: String,
+    /// For people.
     pub(crate) name: String,
     /// Rows of its clean examples.
     pub(crate) clean: Vec<usize>,
@@ -53,7 +56,12 @@ impl Classes {
             Some(truth) => join(&table, &truth)?,
             None => vec![None; table.ids.len()],
         };
-        let empty = |name: &String| Class { name: name.clone(), clean: Vec::new(), ranked: Vec::new() };
+        let empty = |name: &String| Class {
+            key: name.clone(),
+            name: name.clone(),
+            clean: Vec::new(),
+            ranked: Vec::new(),
+        };
         let mut classes: Vec<Class> = table.classes.names.iter().map(empty).collect();
         for (row, &code) in table.classes.codes.iter().enumerate() {
             let class = &mut classes[code as usize];
@@ -127,16 +135,18 @@ impl Classes {
         (relevant, irrelevant)
     }
 
-    /// The reasons of chosen rows, by row.
-    pub(crate) fn reasons(
-        &self,
-        path: &Path,
-        mut rows: Vec<usize>,
-    ) -> Result<HashMap<usize, RelevanceReasons>> {
-        rows.sort_unstable();
-        rows.dedup();
-        let reasons = read_relevance_reasons(path, &rows)?;
-        Ok(rows.into_iter().zip(reasons).collect())
+    /// The reasons of all rows.
+    pub(crate) fn reasons(&self, path: &Path) -> Result<Vec<RelevanceReasons>> {
+        let rows: Vec<usize> = (0..self.table.ids.len()).collect();
+        read_relevance_reasons(path, &rows)
+    }
+}
+
+impl Class {
+    /// Rows of the candidates that are shown with pictures.
+    pub(crate) fn shown(&self, most: usize) -> impl Iterator<Item = usize> + '_ {
+        let ranks = sections(self.ranked.len(), most).into_iter().flat_map(|section| section.ranks);
+        ranks.map(|rank| self.ranked[rank])
     }
 }
 

@@ -29,8 +29,14 @@ pub struct Pictures {
 const LONGEST_CAPTION: usize = 300;
 
 impl Pictures {
-    /// Looks for the pictures and captions of `wanted`, and calls `progress` with the number of pictures as they are found.
-    pub(crate) fn load(&self, wanted: &HashSet<&str>, progress: &mut dyn FnMut(usize)) -> Result<Thumbnails> {
+    /// Looks for the captions and files of the examples `wanted` and for the pictures of `pictured`, a part of them;
+    /// calls `progress` with the number of pictures as they are found.
+    pub(crate) fn load(
+        &self,
+        wanted: &HashSet<&str>,
+        pictured: &HashSet<&str>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Thumbnails> {
         let mut found = Thumbnails::default();
         let (mut files, mut streams) = (FolderFiles::default(), Vec::new());
         for input in &self.images {
@@ -39,16 +45,27 @@ impl Pictures {
                 false => streams.push(ImageSource::open(std::slice::from_ref(input), &self.columns())?),
             }
         }
+        let mut streamed = HashSet::new();
         for source in &streams {
-            stream(source, wanted, &mut found, progress)?;
+            stream(source, wanted, pictured, &mut streamed, &mut found, progress)?;
         }
         // A file whose path is the id counts as a further source; a weaker match is used only if there is nothing else.
-        let both = files.exact().filter(|id| found.by_id.contains_key(*id)).map(str::to_owned);
-        found.ambiguous.extend(both.chain(files.ambiguous.iter().cloned()));
-        let read = files.paths().filter(|(id, _)| !found.by_id.contains_key(*id));
-        let read: Vec<(String, PathBuf)> =
-            read.map(|(id, path)| (id.to_owned(), path.to_path_buf())).collect();
+        let is_pictured = |id: &&str| pictured.contains(id);
+        let both = files.exact().filter(is_pictured).filter(|id| found.by_id.contains_key(*id));
+        found.ambiguous.extend(both.map(str::to_owned));
+        found.ambiguous.extend(files.ambiguous.iter().filter(|id| is_pictured(&id.as_str())).cloned());
+        for (id, path) in files.paths().filter(|(id, _)| !streamed.contains(*id)) {
+            found.files.insert(id.to_owned(), path.to_path_buf());
+        }
+        let read = found.files.iter().filter(|(id, _)| is_pictured(&id.as_str()));
+        let read: Vec<(String, PathBuf)> = read.map(|(id, path)| (id.clone(), path.clone())).collect();
         found.read_files(&read, progress);
+        // Image files given one by one have their paths as ids.
+        for path in streams.iter().flat_map(ImageSource::files) {
+            if let Some(id) = path.to_str().filter(|id| wanted.contains(id)) {
+                found.files.insert(id.to_owned(), path.clone());
+            }
+        }
         found.captions = self.captions(wanted, &files, &streams)?;
         found.captions.values_mut().for_each(shorten);
         Ok(found)
@@ -139,10 +156,13 @@ fn is_folder_of_files(input: &Path) -> bool {
     !has("tar") && (!has("parquet") || input.join("metadata.parquet").is_file())
 }
 
-/// Shrinks the wanted pictures of a source that has to be read from start to end.
+/// Shrinks the pictures of `pictured` in a source that has to be read from start to end, and notes in `streamed` which
+/// of `wanted` it has.
 fn stream(
     source: &ImageSource,
     wanted: &HashSet<&str>,
+    pictured: &HashSet<&str>,
+    streamed: &mut HashSet<String>,
     found: &mut Thumbnails,
     progress: &mut dyn FnMut(usize),
 ) -> Result<()> {
@@ -150,6 +170,10 @@ fn stream(
     for image in source.images()? {
         match image {
             Ok(image) if wanted.contains(image.id.as_str()) => {
+                streamed.insert(image.id.clone());
+                if !pictured.contains(image.id.as_str()) {
+                    continue;
+                }
                 if found.by_id.contains_key(&image.id) || !seen.insert(image.id.clone()) {
                     found.ambiguous.insert(image.id);
                     continue;

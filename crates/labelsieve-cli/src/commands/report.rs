@@ -7,7 +7,7 @@ use clap::Args;
 use labelsieve_data::RunDirectory;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
-use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
+use labelsieve_report::{Pictures, Progress, Report as Contents, Summary, counted};
 use serde_json::json;
 
 use crate::arguments::JsonArguments;
@@ -62,14 +62,17 @@ pub struct Report {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Candidates shown per class: half from the top of the ranking, a quarter each from the middle and the bottom
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    /// Candidates shown with a picture per class, or `all`: half from the top of the ranking, a quarter each from the
+    /// middle and the bottom; the others are listed
+    #[arg(long, value_name = "N", default_value = "60", value_parser = per_class)]
     per_class: usize,
 
     #[command(flatten)]
     json: JsonArguments,
 }
 
+/// Pages above this size take browsers seconds to open.
+const LARGE_PAGE: u64 = 100_000_000;
 /// Examples that are named in a warning.
 const MOST_NAMED: usize = 3;
 
@@ -100,7 +103,8 @@ impl Report {
         let n_figures = match &self.figures {
             Some(folder) => {
                 let n = contents.write_figures(folder)?.len();
-                printer.note(&format!("{n} figures written to `{}`", folder.display()));
+                let figures = counted(n, "figure");
+                printer.note(&format!("{figures} written to `{}`", folder.display()));
                 n
             }
             None => 0,
@@ -159,29 +163,39 @@ impl Report {
         bar.finish();
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
+        if bytes > LARGE_PAGE {
+            printer.warning(&format!("the page has {:.0} MB, which takes a browser long to open", bytes as f64 / 1e6));
+            printer.hint("choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows");
+        }
         if self.json.json {
             return printer.json(
                 "report",
                 &json!({
                     "n_tables": summary.tables, "n_figures": summary.figures, "n_classes": summary.classes,
                     "n_examples": summary.examples, "n_pictures": summary.pictures, "n_captions": summary.captions,
-                    "n_without_picture": summary.missing.len(), "n_bytes": bytes,
+                    "n_links": summary.links, "n_without_picture": summary.missing.len(), "n_bytes": bytes,
                 }),
             );
         }
         printer.note(&format!(
-            "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture and {} with a \
-             caption; {:.1} MB",
+            "`{}`: {}, {}, {}, {} shown, {} of them with a picture and {} with a caption; {:.1} MB",
             output.display(),
-            summary.tables,
-            summary.figures,
-            summary.classes,
-            summary.examples,
+            counted(summary.tables, "table"),
+            counted(summary.figures, "figure"),
+            counted(summary.classes, "class"),
+            counted(summary.examples, "example"),
             summary.pictures,
             summary.captions,
             bytes as f64 / 1e6
         ));
         Ok(())
+    }
+}
+
+fn per_class(text: &str) -> std::result::Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        number => number.parse().map_err(|_| "expected a non-negative integer or `all`".to_owned()),
     }
 }
 
@@ -210,12 +224,14 @@ fn warn(summary: &Summary, printer: &Printer) {
         };
         let n = summary.missing.len();
         let named = summary.missing.iter().map(|id| format!("`{id}`"));
-        printer.warning(&format!("{n} examples have no picture{clean}: {}", some(named)));
+        let have = if n == 1 { "example has" } else { "examples have" };
+        printer.warning(&format!("{n} {have} no picture{clean}: {}", some(named)));
         printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
     }
     if !summary.ambiguous.is_empty() {
         let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
-        printer.warning(&format!("{n} ids match several pictures, one of which is shown: {}", some(named)));
+        let match_several = if n == 1 { "id matches" } else { "ids match" };
+        printer.warning(&format!("{n} {match_several} several pictures, one of which is shown: {}", some(named)));
     }
 }
 

@@ -20,6 +20,7 @@
 //! result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
 pub mod classifier;
+mod decision;
 pub mod engine;
 mod error;
 pub mod evaluation;
@@ -38,6 +39,7 @@ pub mod schedule;
 pub mod synthetic;
 mod watch;
 
+pub use decision::Decision;
 pub use error::{Error, Result};
 #[doc(hidden)] // for our own crates
 pub use features::unit_rows;

@@ -15,7 +15,6 @@
 mod automatic;
 mod classes;
 mod figures;
-mod folder_files;
 mod html;
 mod links;
 mod pictures;

@@ -13,7 +13,7 @@ use crate::automatic;
 use crate::classes::Classes;
 use crate::figures::{Layout, describe, draw};
 use crate::html::{self, Counts};
-use crate::pictures::Pictures;
+use crate::pictures::{self, Pictures};
 use crate::settings;
 use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
@@ -279,7 +279,7 @@ impl Report {
         let pictured: HashSet<&str> = self.pictured(classes).into_iter().map(id).collect();
         let wanted = pictured.len();
         progress(Progress { found: 0, wanted });
-        self.pictures.load(&all, &pictured, &mut |found| progress(Progress { found, wanted }))
+        pictures::load(&self.pictures, &all, &pictured, &mut |found| progress(Progress { found, wanted }))
     }
 }
 

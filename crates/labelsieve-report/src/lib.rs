@@ -14,6 +14,7 @@
 
 mod automatic;
 mod classes;
+mod decided;
 mod figures;
 mod html;
 mod links;

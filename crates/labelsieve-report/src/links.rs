@@ -69,7 +69,8 @@ mod tests {
         for folder in ["a/b", "a/my photos", "javascript:x"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
-        let from = |page: &str, folder: &str| Links::from_page(&root.join(page)).to_folder(&root.join(folder));
+        let from =
+            |page: &str, folder: &str| Links::from_page(&root.join(page)).to_folder(&root.join(folder));
         assert_eq!(from("a/r.html", "a/my photos").unwrap(), "./my%20photos/");
         assert_eq!(from("a/b/r.html", "a/my photos").unwrap(), "../my%20photos/");
         assert_eq!(from("a/b/r.html", "javascript:x").unwrap(), "../../javascript%3Ax/");

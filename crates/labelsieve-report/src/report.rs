@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
-    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_relevance, read_truth,
+    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_decisions,
+    read_relevance, read_truth,
 };
 
 use crate::automatic;
@@ -29,6 +30,7 @@ pub struct Report {
     figures: Vec<Figure>,
     relevance: Option<PathBuf>,
     truth: Option<PathBuf>,
+    decisions: Option<PathBuf>,
     pictures: Pictures,
     per_class: usize,
     review: Option<String>,
@@ -60,6 +62,10 @@ pub struct Summary {
     pub captions: usize,
     /// Examples with a link to the file of their picture.
     pub links: usize,
+    /// Candidates that people decided about.
+    pub decisions: usize,
+    /// Decisions about examples that are no candidates here.
+    pub foreign_decisions: usize,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
     /// Examples shown without a picture because none was found; empty if no source of pictures was given.
@@ -84,6 +90,7 @@ impl Report {
             figures: run.figures()?,
             relevance: there(run.relevance_path()),
             truth: there(run.truth_path()),
+            decisions: None,
             pictures: Pictures {
                 images: there(run.thumbnails_path()).into_iter().collect(),
                 ..Pictures::default()
@@ -103,6 +110,7 @@ impl Report {
             figures: Vec::new(),
             relevance: Some(path),
             truth: None,
+            decisions: None,
             pictures: Pictures::default(),
             per_class: PER_CLASS,
             review: None,
@@ -112,6 +120,11 @@ impl Report {
     /// Takes the truth from this file.
     pub fn with_truth(self, path: impl Into<PathBuf>) -> Report {
         Report { truth: Some(path.into()), ..self }
+    }
+
+    /// Marks what people decided about candidates, as this file has it.
+    pub fn with_decisions(self, path: impl Into<PathBuf>) -> Report {
+        Report { decisions: Some(path.into()), ..self }
     }
 
     /// Takes pictures, and the captions beside them, from this folder or file.
@@ -186,6 +199,8 @@ impl Report {
                 summary.links += links;
             }
             summary.classes = sources.classes.classes.len();
+            summary.decisions = sources.classes.decided.count_all().total();
+            summary.foreign_decisions = sources.classes.decided.n_foreign;
         }
         written(page.write_end(&mut file))?;
         file.commit()?;
@@ -223,7 +238,8 @@ impl Report {
     fn classes(&self) -> Result<Option<Classes>> {
         let Some(relevance) = &self.relevance else { return Ok(None) };
         let truth = self.truth.as_ref().map(read_truth).transpose()?;
-        let mut classes = Classes::new(read_relevance(relevance)?, truth)?;
+        let decisions = self.decisions.as_ref().map(read_decisions).transpose()?;
+        let mut classes = Classes::new(read_relevance(relevance)?, truth, decisions)?;
         classes.rename(&self.info.class_names);
         Ok(Some(classes))
     }

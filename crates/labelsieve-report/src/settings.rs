@@ -45,8 +45,7 @@ fn default_lambda(table: &RelevanceTable) -> String {
         *n_clean.entry(table.classes.get(row)).or_default() += usize::from(table.is_clean[row]);
     }
     let counts: BTreeSet<usize> = n_clean.into_values().collect();
-    let all: Vec<String> =
-        counts.iter().map(|&k| format!("{} for {k}", rounded(paper_lambda(k)))).collect();
+    let all: Vec<String> = counts.iter().map(|&k| format!("{} for {k}", rounded(paper_lambda(k)))).collect();
     let listed = match &all[..] {
         [first, .., last] if all.len() > MOST_LISTED => format!("{first} to {last}"),
         _ => all.join(", "),

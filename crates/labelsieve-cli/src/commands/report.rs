@@ -15,6 +15,8 @@ use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
 
+use super::words::{Words, words};
+
 /// Write an HTML report of a run or a relevance file
 #[derive(Args)]
 #[command(override_usage = "labelsieve report [OPTIONS] --output <FILE> <RUN>\n       \
@@ -31,6 +33,10 @@ pub struct Report {
     /// Ground truth: Parquet or CSV with `id`, `class` and `relevant` [default: the run's own]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
+
+    /// Decisions to mark: .parquet, .csv or .tsv with `id`, `class` and `decision` [default: those in the relevance file]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
 
     /// Pictures of clean examples and candidates: folders, .parquet files with image bytes, .tar files, image
     /// files [default: the run's own]
@@ -81,11 +87,11 @@ impl Report {
         match &self.output {
             Some(_) => Ok(()),
             None => {
-                let of_page = ["title", "images", "per_class"];
+                let of_page = ["title", "images", "per_class", "decisions"];
                 given.refuse(
                     &of_page,
                     "report without --output",
-                    "--figures writes no pictures and no heading",
+                    "--figures writes no pictures, no heading and no decisions",
                 )
             }
         }
@@ -95,7 +101,8 @@ impl Report {
         if let Some(output) = &self.output {
             OutputKind::Page.target(output)?;
             let images = self.images.iter().flat_map(|images| files_below(images));
-            let given = [&self.source].into_iter().chain(&self.truth).chain(&self.text);
+            let given =
+                [&self.source].into_iter().chain(&self.truth).chain(&self.decisions).chain(&self.text);
             let files = Files::default().reads(given).reads_images(images).reads_run(&self.source);
             files.writes([output]).check()?;
         }
@@ -139,6 +146,9 @@ impl Report {
         if let Some(truth) = &self.truth {
             contents = contents.with_truth(truth);
         }
+        if let Some(decisions) = &self.decisions {
+            contents = contents.with_decisions(decisions);
+        }
         if !self.images.is_empty() {
             contents = contents.with_pictures(Pictures {
                 images: self.images.clone(),
@@ -151,7 +161,30 @@ impl Report {
         if let Some(title) = &self.title {
             contents = contents.with_title(title);
         }
-        Ok(contents.with_candidates_per_class(self.per_class))
+        let review = self.review_command().to_string();
+        Ok(contents.with_candidates_per_class(self.per_class).with_review_command(review))
+    }
+
+    /// The review of the same files.
+    fn review_command(&self) -> Words {
+        let mut command = words("review").path(&self.source);
+        if !self.images.is_empty() {
+            command = command.options("--images", &self.images);
+        }
+        let columns = [("--image-column", &self.image_column), ("--id-column", &self.id_column)];
+        for (name, column) in columns {
+            command = column.iter().fold(command, |command, column| command.option(name, column));
+        }
+        if !self.text.is_empty() {
+            command = command.options("--text", &self.text);
+        }
+        command =
+            self.text_column.iter().fold(command, |command, column| command.option("--text-column", column));
+        let beside = match self.source.is_dir() {
+            true => self.source.join("decisions.parquet"),
+            false => self.source.with_file_name("decisions.parquet"),
+        };
+        command.option("-o", self.decisions.as_ref().unwrap_or(&beside))
     }
 
     fn write(&self, contents: &Contents, output: &Path, printer: &Printer) -> Result<()> {
@@ -164,7 +197,10 @@ impl Report {
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
         if bytes > LARGE_PAGE {
-            printer.warning(&format!("the page has {:.0} MB, which takes a browser long to open", bytes as f64 / 1e6));
+            printer.warning(&format!(
+                "the page has {:.0} MB, which takes a browser long to open",
+                bytes as f64 / 1e6
+            ));
             printer.hint("choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows");
         }
         if self.json.json {
@@ -173,7 +209,7 @@ impl Report {
                 &json!({
                     "n_tables": summary.tables, "n_figures": summary.figures, "n_classes": summary.classes,
                     "n_examples": summary.examples, "n_pictures": summary.pictures, "n_captions": summary.captions,
-                    "n_links": summary.links, "n_without_picture": summary.missing.len(), "n_bytes": bytes,
+                    "n_links": summary.links, "n_decisions": summary.decisions, "n_without_picture": summary.missing.len(), "n_bytes": bytes,
                 }),
             );
         }
@@ -228,10 +264,17 @@ fn warn(summary: &Summary, printer: &Printer) {
         printer.warning(&format!("{n} {have} no picture{clean}: {}", some(named)));
         printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
     }
+    if summary.foreign_decisions > 0 {
+        let decisions = counted(summary.foreign_decisions, "decision");
+        printer.warning(&format!("{decisions} about examples that are no candidates here"));
+    }
     if !summary.ambiguous.is_empty() {
         let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
         let match_several = if n == 1 { "id matches" } else { "ids match" };
-        printer.warning(&format!("{n} {match_several} several pictures, one of which is shown: {}", some(named)));
+        printer.warning(&format!(
+            "{n} {match_several} several pictures, one of which is shown: {}",
+            some(named)
+        ));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use labelsieve::Decision;
 use labelsieve_data::RelevanceReasons;
 use serde::Serialize;
 
@@ -47,6 +48,9 @@ struct Columns<'a> {
     /// Whether it belongs to the class: a letter each, `y`, `n` or `-`.
     #[serde(skip_serializing_if = "String::is_empty")]
     t: String,
+    /// What was decided: a digit each, 0 nothing, 1 accept, 2 reject, 3 unsure.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    d: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     caption: Vec<Option<&'a str>>,
     /// The place in `names`, or -1.
@@ -92,8 +96,12 @@ impl<'a> Sources<'a> {
         if ranked.t.chars().all(|letter| letter == '-') {
             ranked.t.clear();
         }
+        if self.classes.decided.count(rows()).total() > 0 {
+            ranked.d = rows().map(|row| digit(self.classes.decided.get(row))).collect();
+        }
         let reasons = |row: usize| &self.reasons[row];
-        let place = |numbered: &mut Numbered<'a>, text: Option<&'a str>| text.map(|text| numbered.place(text));
+        let place =
+            |numbered: &mut Numbered<'a>, text: Option<&'a str>| text.map(|text| numbered.place(text));
         let name = rows().map(|row| place(&mut names, reasons(row).matched_name.as_deref()));
         ranked.name = unless_empty(name).into_iter().map(|place| place.unwrap_or(-1)).collect();
         let best = rows().map(|row| place(&mut bests, reasons(row).best_clean.as_deref()));
@@ -138,6 +146,15 @@ impl ClassData<'_> {
             pictures: lists.iter().map(|list| list.p.len()).sum(),
             links: lists.iter().map(|list| list.to.iter().flatten().count()).sum(),
         }
+    }
+}
+
+fn digit(decision: Option<Decision>) -> char {
+    match decision {
+        None => '0',
+        Some(Decision::Accept) => '1',
+        Some(Decision::Reject) => '2',
+        Some(Decision::Unsure) => '3',
     }
 }
 

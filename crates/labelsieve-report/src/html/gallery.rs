@@ -36,6 +36,9 @@ pub(super) fn heading(classes: &Classes, intro: &Intro<'_>, tag: &str) -> String
         }
         false => "",
     };
+    let is_decided = !classes.decided.is_empty();
+    let fewest_decisions =
+        if is_decided { "<option value=\"decided\">fewest decisions</option>" } else { "" };
     format!(
         "<section id=\"classes\" aria-labelledby=\"classes-h\">\n<h2 id=\"classes-h\">Classes{tag}</h2>\n\
          <p>All candidates of each class in order of relevance, most relevant first. {}</p>\n{legend}\n{}\
@@ -43,13 +46,19 @@ pub(super) fn heading(classes: &Classes, intro: &Intro<'_>, tag: &str) -> String
          <div class=\"tools\" role=\"search\" aria-label=\"Classes and candidates\"><label>Find <input type=\"search\" id=\"search\" \
          placeholder=\"class, caption or id\" autocomplete=\"off\" spellcheck=\"false\" aria-controls=\"class-list\"></label>\
          <label>Sort <select id=\"order\"><option value=\"name\">by name</option><option value=\"n\">most candidates</option>\
-         <option value=\"low\">lowest mean relevance</option><option value=\"high\">highest mean relevance</option>{by_auc}</select></label>\
+         <option value=\"low\">lowest mean relevance</option><option value=\"high\">highest mean relevance</option>{by_auc}{fewest_decisions}</select></label>{}\
          <output id=\"count\" for=\"search\" aria-live=\"polite\">{}</output></div>\n<div id=\"class-list\">\n",
         pictures(classes, intro),
         intro.review.map(review::html).unwrap_or_default(),
+        if is_decided { BY_DECISION } else { "" },
         count(classes.classes.len(), "class"),
     )
 }
+
+/// The digits are those of the data.
+const BY_DECISION: &str = "<label>Decision <select id=\"decision\"><option value=\"\">any</option>\
+                           <option value=\"1\">accepted</option><option value=\"2\">rejected</option>\
+                           <option value=\"3\">unsure</option><option value=\"0\">undecided</option></select></label>";
 
 /// How many candidates have a picture, and what to expect of the others.
 fn pictures(classes: &Classes, intro: &Intro<'_>) -> String {
@@ -89,9 +98,10 @@ pub(crate) fn write(
     write!(
         out,
         "<article class=\"class\" id=\"class-{number}\" aria-labelledby=\"class-{number}-h\" data-name=\"{name}\" \
-         data-n=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\" tabindex=\"-1\">{name}</h3>\n<p>{}</p>\n{histogram}</div>\n\
+         data-n=\"{}\" data-decided=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\" tabindex=\"-1\">{name}</h3>\n<p>{}</p>\n{histogram}</div>\n\
          <div class=\"gallery\"></div>\n<script type=\"application/json\">{}</script>\n</article>\n",
         numbers.n_candidates,
+        numbers.decided.total(),
         attribute("mean", numbers.mean),
         attribute("auc", numbers.auc),
         escape(&describe(&numbers)),
@@ -106,7 +116,7 @@ pub(super) fn folders(sources: &Sources<'_>) -> String {
     format!("<script type=\"application/json\" id=\"folders\">{folders}</script>\n")
 }
 
-/// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913`
+/// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913; 3 accepted`
 fn describe(numbers: &ClassNumbers) -> String {
     let mut text = count(numbers.n_clean, "clean example");
     text += &format!(
@@ -122,6 +132,9 @@ fn describe(numbers: &ClassNumbers) -> String {
     }
     if let Some(auc) = numbers.auc {
         text += &format!("; AUC {auc:.3}");
+    }
+    for (name, n) in numbers.decided.named().into_iter().filter(|(_, n)| *n > 0) {
+        text += &format!("; {} {name}", with_separators(n as f64, 0));
     }
     text
 }

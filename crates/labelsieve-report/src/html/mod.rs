@@ -236,6 +236,10 @@ fn tiles(classes: &Classes) -> Vec<(String, String)> {
         tiles.push(tile("irrelevant", format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64)));
     }
     tiles.extend(auc(&relevant, &irrelevant).map(|area| tile("AUC, all classes", format!("{area:.3}"))));
+    if !classes.decided.is_empty() {
+        let counts = classes.decided.count_all().named();
+        tiles.extend(counts.map(|(name, n)| tile(name, with_separators(n as f64, 0))));
+    }
     tiles
 }
 

@@ -4,9 +4,12 @@ use super::escape::escape;
 
 pub(super) fn html(command: &str) -> String {
     format!(
-        "<div class=\"review\"><p id=\"review-why\">To decide which of these candidates belong to their class, run:</p>\n\
+        "<div class=\"review\"><p id=\"review-why\">To decide which of these candidates belong to their class, run where this \
+         report was made:</p>\n\
          <div><pre tabindex=\"0\" role=\"region\" aria-labelledby=\"review-why\"><code id=\"review-command\">{}</code></pre>\
-         <button type=\"button\" id=\"copy\" hidden>Copy</button></div></div>\n",
+         <button type=\"button\" id=\"copy\" hidden>Copy</button></div>\n\
+         <p class=\"muted\">With the <code>--clean</code>, <code>--noisy</code> and <code>--candidates</code> of \
+         <code>labelsieve clean</code>, the relevance follows each decision.</p></div>\n",
         escape(command)
     )
 }

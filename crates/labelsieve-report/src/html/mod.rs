@@ -43,6 +43,7 @@ const REPORT_JS: &str = concat!(
     include_str!("script/keys.js"),
     include_str!("script/detail.js"),
     include_str!("script/find.js"),
+    include_str!("script/jumps.js"),
     include_str!("script/copy.js"),
     include_str!("script/print.js"),
 );

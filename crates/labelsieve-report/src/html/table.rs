@@ -10,6 +10,8 @@ use crate::svg::scale::with_separators;
 
 /// Longer tables are folded.
 const MANY_ROWS: usize = 30;
+/// The headings of wider tables are turned on phones.
+const MANY_COLUMNS: usize = 4;
 
 /// A table; rows named like a class in `galleries` link to the gallery with that number.
 pub(super) fn html(table: &ResultTable, galleries: &HashMap<&str, usize>, tag: &str) -> String {
@@ -21,9 +23,10 @@ pub(super) fn html(table: &ResultTable, galleries: &HashMap<&str, usize>, tag: &
     if folded {
         let _ = writeln!(html, "<details><summary>Show {} rows</summary>", table.rows.len());
     }
+    let many = if table.columns.len() > MANY_COLUMNS { " many" } else { "" };
     let _ = writeln!(
         html,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"table-{id}-h\">\n<table class=\"sortable\">\n\
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}, table\">\n<table class=\"sortable{many}\">\n\
          <caption><span>{}</span></caption>\n<thead>{}</thead>",
         escape(&table.caption),
         head(&table.columns)

@@ -1,7 +1,7 @@
 // ---- one example as a card with its picture, or as a row without
 
 const picture = (item) => {
-  if (item.picture === undefined) return make("span", { class: "blank", "aria-hidden": "true" }, nameOf(item));
+  if (item.picture === undefined) return make("span", { class: "blank" }, nameOf(item));
   return make("img", { alt: "", decoding: "async", width: 96, height: 96 });
 };
 // A gallery may hold hundreds of pictures; each is decoded when it comes near itself.
@@ -13,9 +13,13 @@ const pictures = new IntersectionObserver((entries) => {
 
 const original = (item, text, attributes = {}) =>
   make("a", { href: item.address, target: "_blank", rel: "noopener noreferrer", class: "original", ...attributes }, text);
+// Screen readers hear what is seen, with the words that looks stand for.
+const heard = (text) => make("span", { class: "sr" }, text);
 const truthMark = (item) =>
-  make("span", { class: `mark ${item.truth === "relevant" ? "yes" : "no"}`, "aria-hidden": "true" }, item.truth === "relevant" ? "✓" : "✗");
-const decisionMark = (item) => make("span", { class: `decision ${item.decision}`, "aria-hidden": "true" }, item.decision);
+  make("span", { class: `mark ${item.truth === "relevant" ? "yes" : "no"}` }, item.truth === "relevant" ? "✓" : "✗", heard(` ${item.truth} `));
+const decisionMark = (item) => make("span", { class: `decision ${item.decision}` }, item.decision);
+const relevanceOf = (item) => make("b", {}, heard(" relevance "), item.relevance);
+const rankOf = (item) => make("span", { class: "rank" }, heard(" rank "), `#${grouped(item.rank)}`);
 const bar = (item) => {
   const fill = make("i");
   fill.style.width = `${100 * Number(item.relevance)}%`;
@@ -25,14 +29,12 @@ const bar = (item) => {
 const card = (item) => {
   const image = picture(item);
   if (item.picture !== undefined) { sourceOf.set(image, item.picture); pictures.observe(image); }
-  const button = make("button", { type: "button", class: `item thumb ${item.truth}`, "aria-label": labelOf(item) }, image);
+  const button = make("button", { type: "button", class: `item thumb ${item.truth}` }, image);
   if (item.truth) button.append(truthMark(item));
   if (item.decision) button.append(decisionMark(item));
-  if (item.relevance) {
-    const numbers = make("span", { class: "numbers", "aria-hidden": "true" }, make("b", {}, item.relevance), make("span", {}, `#${grouped(item.rank)}`));
-    button.append(bar(item), numbers);
-  }
-  if (item.caption && item.picture !== undefined) button.append(make("span", { class: "caption", "aria-hidden": "true" }, item.caption));
+  if (item.relevance) button.append(bar(item), make("span", { class: "numbers" }, relevanceOf(item), rankOf(item)));
+  else button.append(heard(" clean example "));
+  if (item.picture !== undefined) button.append(item.caption ? make("span", { class: "caption" }, item.caption) : heard(item.id));
   const entry = make("li", {}, button);
   // The keyboard's way to it is the dialog: a second stop on every card would be in the way.
   if (item.address) entry.append(original(item, "↗", { tabindex: "-1", "aria-label": `original of ${nameOf(item)}`, title: "open the original" }));
@@ -40,8 +42,7 @@ const card = (item) => {
 };
 
 const row = (item) => {
-  const button = make("button", { type: "button", class: "item row", "aria-label": labelOf(item) },
-    make("span", { class: "rank" }, `#${grouped(item.rank)}`), make("b", {}, item.relevance), bar(item));
+  const button = make("button", { type: "button", class: "item row" }, rankOf(item), relevanceOf(item), bar(item));
   const marks = make("span", { class: "marks" });
   if (item.truth) marks.append(truthMark(item));
   if (item.decision) marks.append(decisionMark(item));

@@ -36,6 +36,3 @@ const itemOf = (article, kind, at) => {
   };
 };
 const nameOf = (item) => item.caption || item.id;
-const labelOf = (item) =>
-  [item.rank && `rank ${item.rank}`, item.relevance ? `relevance ${item.relevance}` : "clean example", item.decision, item.truth, nameOf(item)]
-    .filter(Boolean).join(", ");

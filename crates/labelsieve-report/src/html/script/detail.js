@@ -43,8 +43,10 @@ const show = (place) => {
     button.addEventListener("click", () => { show(stepFrom(shown, by)); focusControl(name); });
     return button;
   };
-  const large = picture(item);
-  if (item.picture !== undefined) large.src = item.picture;
+  const image = picture(item);
+  if (item.picture !== undefined) image.src = item.picture;
+  if (item.picture !== undefined && item.address) image.alt = "open the original";
+  const large = item.address ? original(item, image, { class: "large" }) : make("span", { class: "large" }, image);
   const close = make("button", { type: "button" }, "Close");
   close.addEventListener("click", () => dialog.close());
   dialog.replaceChildren(

@@ -1,48 +1,79 @@
-//! What a person decided about a candidate.
+//! What a person said about a candidate.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a person decided about a candidate of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+use crate::error::Error;
+
+/// A person's decision on one candidate of a class. It changes what the candidate is to the models, never the pool: see
+/// [`ClassProblem::with_decisions`](crate::ClassProblem::with_decisions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// It belongs to the class.
+    /// It belongs to the class: as good as a clean example.
     Accept,
-    /// It does not belong to the class.
+    /// It does not.
     Reject,
-    /// The person looked and could not tell.
+    /// The person looked and could not tell: the models treat it as one that nobody has looked at.
     Unsure,
 }
 
 impl Decision {
-    /// The word for it in files.
-    pub const fn as_str(self) -> &'static str {
+    /// All of them.
+    pub const ALL: [Decision; 3] = [Decision::Accept, Decision::Reject, Decision::Unsure];
+
+    /// The word in files and on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Decision::Accept => "accept",
             Decision::Reject => "reject",
             Decision::Unsure => "unsure",
         }
     }
+
+    /// The relevance that it fixes, whatever a model says.
+    pub fn relevance(self) -> Option<f32> {
+        match self {
+            Decision::Accept => Some(1.0),
+            Decision::Reject => Some(0.0),
+            Decision::Unsure => None,
+        }
+    }
 }
 
 impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 impl FromStr for Decision {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(word: &str) -> Result<Decision, String> {
-        match word {
-            "accept" => Ok(Decision::Accept),
-            "reject" => Ok(Decision::Reject),
-            "unsure" => Ok(Decision::Unsure),
-            other => Err(format!("unknown decision `{other}`; expected accept, reject or unsure")),
+    fn from_str(text: &str) -> Result<Decision, Error> {
+        let refused = || Error::Setting {
+            name: "decision",
+            expected: "accept, reject or unsure",
+            found: text.to_owned(),
+        };
+        Decision::ALL.into_iter().find(|decision| decision.name() == text).ok_or_else(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_is_spelled_the_same_everywhere() {
+        for decision in Decision::ALL {
+            assert_eq!(decision.to_string().parse::<Decision>(), Ok(decision));
+            assert_eq!(serde_json::to_string(&decision).unwrap(), format!("\"{decision}\""));
         }
+        let error = "keep".parse::<Decision>().unwrap_err();
+        assert_eq!(error.to_string(), "decision: expected accept, reject or unsure, found keep");
     }
 }

@@ -26,6 +26,11 @@ pub struct Clean {
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
 
+    /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
+    /// rejected ones as known negatives
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+
     /// Output file, .parquet or .csv, with one row per example and class; - for CSV on stdout, which cannot be resumed
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
@@ -51,6 +56,9 @@ impl Clean {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         self.method.check_options(given)?;
         given.refuse_columns(self.pools.tables())?;
+        if self.dry_run {
+            given.refuse(&["decisions"], "--dry-run", "decisions change neither memory nor time")?;
+        }
         match self.candidates {
             Some(_) => given.refuse(
                 &["noisy_labels"],
@@ -73,7 +81,8 @@ impl Clean {
         }
         let output = self.output.clone().context("no output file")?;
         refuse_json_beside(self.json, &output)?;
-        let job = Job { files, method, device: self.device.device, seed: self.seed.seed, output };
+        let (device, seed, decisions) = (self.device.device, self.seed.seed, self.decisions.clone());
+        let job = Job { files, decisions, method, device, seed, output };
         let cleaned = job.run(printer)?;
         match self.json.json {
             true => printer.json("clean", &cleaned),
@@ -94,6 +103,9 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         "{} candidates of {} classes, mean relevance {:.2}{place}",
         cleaned.n_candidates, cleaned.n_classes, cleaned.mean_relevance,
     ));
+    if let Some(counts) = &cleaned.decisions {
+        counts.say(printer);
+    }
     cleaned.copies.say("features", printer);
     let none = &cleaned.without_candidates;
     if !none.is_empty() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel};
+use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::hint::user_error;
@@ -16,7 +16,8 @@ use crate::printer::Printer;
 #[derive(Args)]
 #[command(override_usage = "labelsieve evaluate [OPTIONS] --model <FILE> --test <FILE>\n       \
                             labelsieve evaluate [OPTIONS] --model <FILE> --images <SOURCE>...\n       \
-                            labelsieve evaluate [OPTIONS] --relevance <FILE> --truth <FILE>")]
+                            labelsieve evaluate [OPTIONS] --relevance <FILE> --truth <FILE>\n       \
+                            labelsieve evaluate [OPTIONS] --relevance <FILE> --decisions <FILE>")]
 pub struct Evaluate {
     /// Classifier from `labelsieve train`; with --images, a network from `labelsieve finetune` or `pretrain`
     #[arg(long, value_name = "FILE")]
@@ -45,6 +46,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", requires = "relevance")]
     truth: Option<PathBuf>,
 
+    /// Decisions as ground truth: accepted candidates are relevant, rejected ones are not
+    #[arg(long, value_name = "FILE", requires = "relevance", conflicts_with = "truth")]
+    decisions: Option<PathBuf>,
+
     #[command(flatten)]
     mixed: MixedArguments,
 
@@ -71,10 +76,12 @@ impl Evaluate {
             }
             Some(test) => {
                 given.refuse_columns([test.as_path()])?;
-                match self.truth.is_none() && self.baseline.is_none() {
-                    true => {
-                        given.refuse(&["relevance"], "evaluate --model", "give --truth or --baseline with it")
-                    }
+                match self.truth().is_none() && self.baseline.is_none() {
+                    true => given.refuse(
+                        &["relevance"],
+                        "evaluate --model",
+                        "give --truth, --decisions or --baseline with it",
+                    ),
                     false => Ok(()),
                 }
             }
@@ -98,7 +105,7 @@ impl Evaluate {
         let job = Job {
             model,
             relevance: self.relevance.clone(),
-            truth: self.truth.clone(),
+            truth: self.truth(),
             mixed: self.mixed.mixed(),
             device: self.device.device,
         };
@@ -113,6 +120,11 @@ impl Evaluate {
         Ok(())
     }
 
+    fn truth(&self) -> Option<Truth> {
+        let decisions = self.decisions.clone().map(Truth::Decisions);
+        self.truth.clone().map(Truth::File).or(decisions)
+    }
+
     /// Two different things can be measured; what belongs to neither is answered with both.
     fn check_request(&self) -> Result<()> {
         let has_examples = self.test.is_some() || !self.images.images.is_empty();
@@ -122,9 +134,9 @@ impl Evaluate {
                 "give --test FEATURES for a classifier of `labelsieve train`, or --images SOURCE… for a network of \
                  `labelsieve finetune` or `labelsieve pretrain`",
             )),
-            (None, Some(_)) if self.truth.is_none() => Err(user_error(
+            (None, Some(_)) if self.truth().is_none() => Err(user_error(
                 "--relevance needs ground truth to compare with",
-                "pass --truth FILE: Parquet or CSV with `id`, `class` and `relevant`",
+                "pass --truth FILE: Parquet or CSV with `id`, `class` and `relevant`; or --decisions FILE",
             )),
             (None, None) => Err(user_error(
                 "nothing to evaluate: give a classifier, or relevance",

@@ -26,6 +26,11 @@ pub struct FineTune {
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 
+    /// Decisions about candidates: accepted ones count as clean examples, rejected ones not at all [default: those that the
+    /// relevance file was made with]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+
     /// Images of all clean and noisy examples, matched by id: folders, .parquet, .tar
     #[arg(long, value_name = "SOURCE", num_args = 1.., required = true)]
     images: Vec<PathBuf>,
@@ -104,6 +109,7 @@ impl FineTune {
         let job = Job {
             network: self.network.clone(),
             relevance: self.relevance.clone(),
+            decisions: self.decisions.clone(),
             images: files(&self.images, None, &[]),
             base_images: base.map(|base| files(base, self.base_label_column.as_ref(), &self.base_filters)),
             softmax: self.softmax,
@@ -118,6 +124,9 @@ impl FineTune {
         let tuned = job.run(printer)?;
         if self.json.json {
             return printer.json("finetune", &tuned);
+        }
+        if let Some(counts) = &tuned.decisions {
+            counts.say(printer);
         }
         printer.note(&format!(
             "network with {} classes written to `{}`; use it with `labelsieve predict --model … --images …`",

@@ -21,6 +21,11 @@ pub struct Train {
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 
+    /// Decisions about candidates: accepted ones count as clean examples, rejected ones not at all [default: those that the
+    /// relevance file was made with]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+
     /// Kind of classifier; to train the whole network, use `labelsieve finetune`
     #[arg(long, value_enum, default_value = "prototype")]
     classifier: ClassifierName,
@@ -98,6 +103,7 @@ impl Train {
         let job = Job {
             files: self.pools.files(None),
             relevance: self.relevance.clone(),
+            decisions: self.decisions.clone(),
             classifier,
             base: self.base.clone(),
             scale: self.scale,
@@ -109,6 +115,9 @@ impl Train {
         let trained = job.run(printer)?;
         if self.json.json {
             return printer.json("train", &trained);
+        }
+        if let Some(counts) = &trained.decisions {
+            counts.say(printer);
         }
         let (n, dim) = (trained.n_classes, trained.dim);
         printer.note(&format!(

@@ -85,7 +85,7 @@ pub(super) fn write_table(path: &Path, rows: &[DecisionRow]) -> Result<()> {
         writer.write(vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
             dictionary_column(rows.iter().map(|row| row.class.as_str())),
-            dictionary_column(rows.iter().map(|row| row.decision.map_or(UNDECIDED, Decision::as_str))),
+            dictionary_column(rows.iter().map(|row| row.decision.map_or(UNDECIDED, Decision::name))),
             dictionary_column(rows.iter().map(|row| row.by.as_str())),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.at))),
         ])?;

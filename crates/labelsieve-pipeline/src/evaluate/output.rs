@@ -79,6 +79,9 @@ pub struct RelevanceReport {
     pub classes: BTreeMap<String, RelevanceAnalysis>,
     /// Candidates without a verdict.
     pub n_unknown: usize,
+    /// Candidates left out because the relevance was made with decisions about them, where decisions are the truth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_settled: Option<usize>,
 }
 
 /// How well a classifier does.

@@ -17,6 +17,7 @@ use self::novel_classes::{NovelClasses, Sources};
 use crate::curve;
 use crate::device::open_learners;
 use crate::error::{Error, Result};
+use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::images::ImageFiles;
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;
@@ -35,6 +36,9 @@ pub struct FineTune {
     /// Relevance of the candidates, with the clean examples in it.
     #[serde(serialize_with = "resume::debug")]
     pub relevance: PathBuf,
+    /// What people decided about candidates, if not what the relevance file says.
+    #[serde(serialize_with = "resume::debug")]
+    pub decisions: Option<PathBuf>,
     /// Images of all examples, clean and noisy, found by their ids.
     pub images: ImageFiles,
     /// Images of the network's base classes, to train them further as well (eq. 8).
@@ -80,6 +84,9 @@ pub struct FineTuned {
     pub n_base: usize,
     /// Examples that counted.
     pub n_examples: usize,
+    /// Candidates that people decided about, where decisions were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionCounts>,
     /// The curves of accuracy and of loss.
     #[serde(serialize_with = "path_text::each")]
     pub curves: [PathBuf; 2],
@@ -91,7 +98,9 @@ impl FineTune {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
         let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let decisions = self.decisions.as_deref().map(Decisions::files);
         let inputs = Files::default().reads([&self.network, &self.relevance]).reads_images(images);
+        let inputs = inputs.reads(decisions.into_iter().flatten());
         let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
         outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
         curve::check(&self.output)?;
@@ -102,7 +111,9 @@ impl FineTune {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = open_learners(self.device, monitor)?;
-        let novel = NovelClasses::load(&self.relevance, &sources, &opened, monitor)?;
+        let weights = (self.relevance.as_path(), self.decisions.as_deref());
+        let novel = NovelClasses::load(weights, &sources, &opened, monitor)?;
+        let decisions = novel.decisions;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),
             Some(_) => (all_names(&opened, &novel.names)?, opened.metadata.classes.len()),
@@ -155,7 +166,7 @@ impl FineTune {
         NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, Precision::F32)?;
         let curves = curve::write(&self.output, "fine-tuning", &done.epochs)?;
         checkpoint::forget(&self.output);
-        Ok(FineTuned { n_classes, n_base, n_examples, curves })
+        Ok(FineTuned { n_classes, n_base, n_examples, decisions, curves })
     }
 
     fn recipe(&self, opened: &OpenedNetwork) -> Recipe {
@@ -179,7 +190,10 @@ impl FineTune {
     }
 
     fn key(&self, recipe: &Recipe, sources: &Sources, device: &str) -> Result<Key> {
-        let key = Key::new("finetune", self, &["device", "output"])?;
+        let mut key = Key::new("finetune", self, &["device", "output", "decisions"])?;
+        if let Some(decisions) = &self.decisions {
+            key = key.with(&json!({ "decisions": Decisions::open(decisions)?.digest() }));
+        }
         let key = key.with(&json!({ "recipe": recipe })).on_device(device);
         let key = key.with_files(&[&self.network, &self.relevance])?.with_images(&sources.novel)?;
         sources.base.as_ref().map_or(Ok(key.clone()), |base| key.with_images(base))

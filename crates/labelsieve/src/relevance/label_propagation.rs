@@ -3,15 +3,16 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::watch::Watch;
 
-/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean examples and 0 for noisy ones.
+/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, −½ for rejected ones and 0 for the rest.
 ///
-/// The solution is never negative but has no upper bound: a noisy example wedged between many clean ones can pass 1.
-/// Relevance is the solution cut off at 1; nothing else is rescaled, so that the weight of the noisy examples beside
+/// Without rejected examples the solution is never negative, but it has no upper bound: a noisy example wedged between many clean ones can pass 1.
+/// Relevance is the solution cut off at 0 and 1; nothing else is rescaled, so that the weight of the noisy examples beside
 /// the clean ones is the paper's. Examples without reciprocal neighbours get 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -40,10 +41,10 @@ impl RelevanceModel for LabelPropagation {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
         let affinity = Affinity::reciprocal(&problem.neighbours(self.neighbours)?);
         let k = problem.clean.len();
-        let solution = solve(&affinity, k, self.alpha, problem.watch());
+        let solution = solve(&affinity, &label_seeds(problem), self.alpha, problem.watch());
         problem.watch().check()?;
         let relevance = Relevance::new(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
-        Ok(relevance.with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
+        Ok(problem.settle(relevance).with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
     }
 
     fn uses_graph(&self) -> bool {
@@ -51,9 +52,25 @@ impl RelevanceModel for LabelPropagation {
     }
 }
 
+/// The label of a rejected example.
+const REJECTED: f32 = -0.5;
+
+/// y: what each example starts with, clean rows first.
+#[doc(hidden)] // for our own crates
+pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
+    let seed = |i: usize| match problem.decision(i) {
+        Some(Decision::Accept) => 1.0,
+        Some(Decision::Reject) => REJECTED,
+        Some(Decision::Unsure) | None => 0.0,
+    };
+    let mut seeds = vec![1.0; problem.clean.len()];
+    seeds.extend((0..problem.noisy.features().len()).map(seed));
+    seeds
+}
+
 /// Conjugate gradients from r = y. The matrix is symmetric with eigenvalues in [1 − α, 1 + α], so the error shrinks
 /// by a fixed factor per iteration; 10⁻⁶ is reached within some 70 of them at α = 0.9.
-fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<f32> {
+fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f32> {
     const TOLERANCE: f64 = 1e-6;
     const MOST_ITERATIONS: usize = 1000;
     let n = affinity.len();
@@ -71,13 +88,13 @@ fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<
         });
     };
 
-    let mut r: Vec<f32> = (0..n).map(|i| if i < n_clean { 1.0 } else { 0.0 }).collect();
+    let mut r = seeds.to_vec();
     let mut image = vec![0f32; n];
     apply(&r, &mut image);
     let mut residual: Vec<f32> = r.iter().zip(&image).map(|(y, image)| y - image).collect();
     let mut direction = residual.clone();
     let mut square = dot_f64(&residual, &residual);
-    let goal = TOLERANCE * TOLERANCE * n_clean as f64;
+    let goal = TOLERANCE * TOLERANCE * dot_f64(seeds, seeds);
     for _ in 0..MOST_ITERATIONS {
         if square <= goal || watch.is_stopped() {
             break;

@@ -17,16 +17,22 @@ mod similarity;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check};
-use crate::model::RelevanceModel;
+use crate::model::{ClassProblem, RelevanceModel};
 
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
+#[doc(hidden)] // for our own crates
+pub use label_propagation::label_seeds;
 pub use linear::{Linear, MOST_OTHERS, others};
-pub use loss::cleaning_loss;
+#[doc(hidden)] // for our own crates
+pub use loss::loss_weights;
+pub use loss::{cleaning_loss, weighted_loss};
 pub use mlp::Mlp;
 pub use network::Training;
 pub use similarity::Similarity;
+#[doc(hidden)] // for our own crates
+pub use similarity::clean_direction;
 
 /// A relevance model by name, with its settings: what configuration files, the command line and benchmarks hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +104,12 @@ pub fn paper_lambda(n_clean: usize) -> f32 {
         .expect("k is at most the last of the table");
     let t = (k / k_0).ln() / (k_1 / k_0).ln();
     (lambda_0.ln() + t * (lambda_1 / lambda_0).ln()).exp() as f32
+}
+
+/// The λ of a class: the one asked for, else the paper's for the number of its clean examples.
+#[doc(hidden)] // for our own crates
+pub fn lambda_of(problem: &ClassProblem, asked_for: Option<f32>) -> f32 {
+    asked_for.unwrap_or_else(|| paper_lambda(problem.clean.len()))
 }
 
 fn check_lambda(lambda: Option<f32>) -> Result<()> {

@@ -62,7 +62,7 @@ impl Classes {
     ) -> Result<Classes> {
         let decided = match &decisions {
             Some(decisions) => Decided::of_file(&table, decisions)?,
-            None => Decided::nothing(table.ids.len()),
+            None => Decided::of_column(&table),
         };
         let truth = match truth {
             Some(truth) => join(&table, &truth)?,

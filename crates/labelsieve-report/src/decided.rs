@@ -22,9 +22,10 @@ pub(crate) struct DecisionCounts {
 }
 
 impl Decided {
-    /// Nothing about `n_rows` rows.
-    pub(crate) fn nothing(n_rows: usize) -> Decided {
-        Decided { by_row: vec![None; n_rows], n_foreign: 0 }
+    /// What the relevance file itself says.
+    pub(crate) fn of_column(table: &RelevanceTable) -> Decided {
+        let by_row = table.decisions.clone().unwrap_or_else(|| vec![None; table.ids.len()]);
+        Decided { by_row, n_foreign: 0 }
     }
 
     /// What a file of decisions says, by example and class. Clean examples are no candidates.
@@ -97,6 +98,7 @@ mod tests {
             classes: ["owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75],
             is_clean: vec![false, true, false],
+            decisions: None,
             metadata: Default::default(),
         }
     }
@@ -123,6 +125,14 @@ mod tests {
         assert_eq!([0, 1, 2].map(|row| decided.get(row)), [Some(Decision::Reject), None, None]);
         assert_eq!(decided.n_foreign, 2);
         assert_eq!(decided.count_all(), DecisionCounts { rejected: 1, ..DecisionCounts::default() });
+    }
+
+    #[test]
+    fn without_a_file_the_column_counts() {
+        let table = RelevanceTable { decisions: Some(vec![None, None, Some(Decision::Unsure)]), ..table() };
+        assert_eq!(Decided::of_column(&table).count_all().named(), [("accepted", 0), ("rejected", 0), ("unsure", 1)]);
+        let file = file(&[("a", "owl", Decision::Accept)]);
+        assert_eq!(Decided::of_file(&table, &file).unwrap().get(2), None, "the file alone, if there is one");
     }
 
     #[test]

@@ -130,7 +130,10 @@ mod tests {
     #[test]
     fn without_a_file_the_column_counts() {
         let table = RelevanceTable { decisions: Some(vec![None, None, Some(Decision::Unsure)]), ..table() };
-        assert_eq!(Decided::of_column(&table).count_all().named(), [("accepted", 0), ("rejected", 0), ("unsure", 1)]);
+        assert_eq!(
+            Decided::of_column(&table).count_all().named(),
+            [("accepted", 0), ("rejected", 0), ("unsure", 1)]
+        );
         let file = file(&[("a", "owl", Decision::Accept)]);
         assert_eq!(Decided::of_file(&table, &file).unwrap().get(2), None, "the file alone, if there is one");
     }

@@ -180,11 +180,19 @@ impl Report {
         }
         command =
             self.text_column.iter().fold(command, |command, column| command.option("--text-column", column));
-        let beside = match self.source.is_dir() {
-            true => self.source.join("decisions.parquet"),
-            false => self.source.with_file_name("decisions.parquet"),
+        let folder = match self.source.is_dir() {
+            true => self.source.as_path(),
+            false => self.source.parent().unwrap_or(Path::new("")),
         };
-        command.option("-o", self.decisions.as_ref().unwrap_or(&beside))
+        // A run directory of `demo` lies in the folder of the features.
+        let above = self.source.is_dir().then(|| folder.parent()).flatten();
+        if let Some(folder) = [folder].into_iter().chain(above).find(|folder| has_features(folder)) {
+            command = command.option("--clean", folder.join("clean.parquet"));
+            command = command.option("--noisy", folder.join("pool.parquet"));
+            let candidates = Some(folder.join("candidates.parquet")).filter(|path| path.is_file());
+            command = candidates.iter().fold(command, |command, path| command.option("--candidates", path));
+        }
+        command.option("-o", self.decisions.as_ref().unwrap_or(&folder.join("decisions.parquet")))
     }
 
     fn write(&self, contents: &Contents, output: &Path, printer: &Printer) -> Result<()> {
@@ -226,6 +234,11 @@ impl Report {
         ));
         Ok(())
     }
+}
+
+/// Whether a folder has the features that `labelsieve run` and `demo` keep beside their relevance.
+fn has_features(folder: &Path) -> bool {
+    ["clean.parquet", "pool.parquet"].iter().all(|name| folder.join(name).is_file())
 }
 
 fn per_class(text: &str) -> std::result::Result<usize, String> {

@@ -207,6 +207,13 @@ fn decisions_are_marked_and_counted_and_the_review_is_a_command_away() {
     let page = text(folder, "r.html");
     assert!(page.contains("\"d\":\"23\"") && page.contains("; 1 rejected; 1 unsure</p>"), "the file wins");
     assert!(page.contains("labelsieve review relevance.csv -o mine.csv</code>"));
+    for name in ["clean.parquet", "pool.parquet"] {
+        std::fs::write(folder.join(name), "").expect("disk space");
+    }
+    run(folder, line).ok();
+    let command =
+        "labelsieve review relevance.csv --clean clean.parquet --noisy pool.parquet -o decisions.parquet";
+    assert!(text(folder, "r.html").contains(command), "with the features that lie beside it");
     std::fs::write(folder.join("other.csv"), "id,class,decision\nx,owl,accept\n").expect("disk space");
     let message = ["`other.csv`: rows: expected candidates of `relevance.csv`"];
     refuses(folder, "report relevance.csv --decisions other.csv -o s.html", &message);

@@ -8,8 +8,8 @@ pub(super) fn html(command: &str) -> String {
          report was made:</p>\n\
          <div><pre tabindex=\"0\" role=\"region\" aria-labelledby=\"review-why\"><code id=\"review-command\">{}</code></pre>\
          <button type=\"button\" id=\"copy\" hidden>Copy</button></div>\n\
-         <p class=\"muted\">With the <code>--clean</code>, <code>--noisy</code> and <code>--candidates</code> of \
-         <code>labelsieve clean</code>, the relevance follows each decision.</p></div>\n",
+         <p class=\"muted\">The relevance follows each decision if the command names the features: <code>--clean</code>, \
+         <code>--noisy</code> and <code>--candidates</code> as in <code>labelsieve clean</code>.</p></div>\n",
         escape(command)
     )
 }

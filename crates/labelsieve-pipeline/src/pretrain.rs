@@ -21,6 +21,7 @@ use crate::path_text;
 use crate::resume;
 use crate::resume::checkpoint;
 use crate::resume::lock::OutputLock;
+use labelsieve_report::counted;
 
 /// Learns a backbone on base classes with a cosine classifier.
 #[derive(Clone, Debug, Serialize)]
@@ -155,9 +156,9 @@ impl Pretrain {
     fn load(&self, side: usize, monitor: &dyn Monitor) -> Result<(Dataset, Option<Dataset>)> {
         let images = decode_all(&self.images.open()?, None, side, self.images.on_damage, monitor)?;
         if images.classes().len() < 2 {
-            let (n, classes) = (images.len(), images.classes().len());
+            let (n, classes) = (counted(images.len(), "image"), counted(images.classes().len(), "class"));
             return Err(Error::input(
-                format!("{n} images of {classes} classes are too few to train on"),
+                format!("{n} of {classes} are too few to train on"),
                 "classes come from folder names or from --label-column; --where may exclude too much",
             ));
         }

@@ -1,4 +1,4 @@
-//! What a run found, for people: figures as SVG, and one HTML file with tables, figures and ranked galleries that needs
+//! What a run found, for people: figures as SVG, and one HTML file with ranked galleries, tables and figures that needs
 //! no network and no other file.
 //!
 //! ```no_run
@@ -14,13 +14,18 @@
 
 mod automatic;
 mod classes;
+mod decided;
 mod figures;
 mod html;
+mod links;
 mod pictures;
 mod report;
+mod settings;
 mod statistics;
 mod svg;
 mod thumbnails;
+mod wording;
 
 pub use pictures::Pictures;
 pub use report::{Progress, Report, Summary, is_own_figure, write, write_figure};
+pub use wording::counted;

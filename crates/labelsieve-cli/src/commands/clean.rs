@@ -7,6 +7,7 @@ use clap::Args;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::clean::{Clean as Job, Cleaned, estimate};
 use labelsieve_pipeline::inputs::left_out::listed;
+use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
@@ -100,8 +101,10 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         false => format!("; written to `{}`", output.display()),
     };
     printer.note(&format!(
-        "{} candidates of {} classes, mean relevance {:.2}{place}",
-        cleaned.n_candidates, cleaned.n_classes, cleaned.mean_relevance,
+        "{} of {}, mean relevance {:.2}{place}",
+        counted(cleaned.n_candidates, "candidate"),
+        counted(cleaned.n_classes, "class"),
+        cleaned.mean_relevance,
     ));
     if let Some(counts) = &cleaned.decisions {
         counts.say(printer);
@@ -110,6 +113,8 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
     let none = &cleaned.without_candidates;
     if !none.is_empty() {
         let names = listed(none.iter().map(|name| format!("`{name}`")), none.len());
-        printer.note(&format!("{} classes have no candidates, only clean examples: {names}", none.len()));
+        let have = if none.len() == 1 { "has" } else { "have" };
+        let classes = counted(none.len(), "class");
+        printer.note(&format!("{classes} {have} no candidates, only clean examples: {names}"));
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use labelsieve_data::Precision;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
+use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;
@@ -86,8 +87,8 @@ impl Embed {
             printer
                 .note(&format!("PCA of width {dim} keeps {share:.1} % of the variance; written to `{pca}`"));
         }
-        printer
-            .note(&format!("{n_images} images, {dim} features each, written to `{}`", self.output.display()));
+        let images = counted(n_images, "image");
+        printer.note(&format!("{images}, {dim} features each, written to `{}`", self.output.display()));
         if let Some(table) = &summary.ids_table {
             let table = table.display();
             printer

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
+use labelsieve_report::counted;
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::hint::user_error;
@@ -115,7 +116,7 @@ impl Evaluate {
         }
         report.lines().iter().try_for_each(|line| printer.data(line))?;
         if let Some(n) = report.relevance.map(|relevance| relevance.n_unknown).filter(|&n| n > 0) {
-            printer.note(&format!("skipped {n} candidates without ground truth"));
+            printer.note(&format!("skipped {} without ground truth", counted(n, "candidate")));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::finetune::{FineTune as Job, Softmax};
 use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments, on_damage};
 use crate::printer::Printer;
@@ -129,8 +130,8 @@ impl FineTune {
             counts.say(printer);
         }
         printer.note(&format!(
-            "network with {} classes written to `{}`; use it with `labelsieve predict --model … --images …`",
-            tuned.n_classes,
+            "network with {} written to `{}`; use it with `labelsieve predict --model … --images …`",
+            counted(tuned.n_classes, "class"),
             self.output.display()
         ));
         Ok(())

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::train::{Classifier, Train as Job};
+use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
@@ -119,9 +120,9 @@ impl Train {
         if let Some(counts) = &trained.decisions {
             counts.say(printer);
         }
-        let (n, dim) = (trained.n_classes, trained.dim);
+        let (classes, dim) = (counted(trained.n_classes, "class"), trained.dim);
         printer.note(&format!(
-            "classifier of {n} classes with {dim} features written to `{}`",
+            "classifier of {classes} with {dim} features written to `{}`",
             self.output.display()
         ));
         Ok(())

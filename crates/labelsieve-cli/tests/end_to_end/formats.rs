@@ -105,7 +105,7 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     writer.finish().expect("disk space");
 
     let clean = run(folder, "clean --clean C.npz --noisy web --candidates M.parquet -o R.parquet").ok();
-    assert!(clean.err.contains("warning: skipping 1 candidates"), "{clean:?}");
+    assert!(clean.err.contains("warning: skipping 1 candidate "), "{clean:?}");
     let table = relevance(folder, "R.parquet");
     let of = |id: &str| -> Vec<usize> { (0..table.ids.len()).filter(|&i| &table.ids[i] == id).collect() };
     let classes_of = |id: &str| of(id).iter().map(|&i| table.classes.get(i)).collect::<Vec<_>>();

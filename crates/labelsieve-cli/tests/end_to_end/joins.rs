@@ -431,7 +431,7 @@ fn classes_that_lose_candidates_are_named_with_counts_and_the_name_that_was_mean
     let done = run(folder, &format!("-q {line} --candidates M.parquet")).ok();
     let lines: Vec<&str> = done.err.lines().collect();
     let expected = [
-        "warning: skipping 1 candidates whose class has no clean example in `C.parquet`: \
+        "warning: skipping 1 candidate whose class has no clean example in `C.parquet`: \
          `T shirt` (1; did you mean `t-shirt`?)",
         "warning: skipping 2 candidates without features in `N.parquet` (e.g. `gone/1`): of `hats` (2)",
     ];

@@ -151,7 +151,7 @@ fn images_that_nothing_can_be_learned_from_are_refused() {
     std::fs::copy(folder.join("base/rows/000.png"), folder.join("single.png")).expect("disk space");
     std::fs::hard_link(folder.join("single.png"), folder.join("S.safetensors")).expect("disk space");
     for (options, parts) in [
-        ("--images one -o N.safetensors", &["3 images of 1 classes are too few to train on", "hint: "][..]),
+        ("--images one -o N.safetensors", &["3 images of 1 class are too few to train on", "hint: "][..]),
         ("--images empty -o N.safetensors", &["empty"]),
         ("--images nowhere -o N.safetensors", &["cannot open `nowhere`", "hint: "]),
         (

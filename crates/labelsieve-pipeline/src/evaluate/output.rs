@@ -6,6 +6,7 @@ use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
 use serde::Serialize;
 
 use crate::table::{layout, percent};
+use labelsieve_report::counted;
 
 /// Everything measured; what was not asked for is left out.
 #[derive(Serialize)]
@@ -118,7 +119,8 @@ impl Report {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(accuracy) = &self.accuracy {
-            lines.push(format!("{} test examples of {} classes", accuracy.n_test, accuracy.classes.len()));
+            let (examples, classes) = (counted(accuracy.n_test, "test example"), accuracy.classes.len());
+            lines.push(format!("{examples} of {}", counted(classes, "class")));
             let row = |name: &str, s: &Shares| vec![name.to_owned(), percent(s.top_1), percent(s.top_5)];
             let mut rows = vec![row("all", &Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 })];
             rows.extend(accuracy.novel.as_ref().map(|novel| row("new classes alone", novel)));

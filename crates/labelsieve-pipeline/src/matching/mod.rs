@@ -19,6 +19,7 @@ use self::candidates::{CandidateSink, NameSearch, PluralCount};
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, on_stdout};
+use labelsieve_report::counted;
 
 /// Finds the candidates of each class: examples whose texts contain one of its names.
 #[derive(Clone, Debug)]
@@ -160,15 +161,15 @@ impl Match {
             names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         };
         let hint = match (self.rule, statistics.n_candidates_plural) {
-            (_, Some(n)) if n > 0 => format!("--rule plural would find {n} candidates"),
+            (_, Some(n)) if n > 0 => format!("--rule plural would find {}", counted(n as usize, "candidate")),
             (MatchRule::AnyWord, _) => "search other columns with --text-column".to_owned(),
             (MatchRule::Plural, _) => "try --rule any-word, or other columns with --text-column".to_owned(),
             _ => "try --rule plural or any-word, or other columns with --text-column".to_owned(),
         };
         let columns = source.text_columns().join(", ");
         let message = format!(
-            "no candidates: {} rows read, but none contains {searched} in {columns}; `{output}` was not written",
-            summary.n_rows
+            "no candidates: {} read, but none contains {searched} in {columns}; `{output}` was not written",
+            counted(summary.n_rows as usize, "row")
         );
         Error::input(message, hint)
     }
@@ -214,7 +215,7 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
         0 => String::new(),
         n => format!(" ({n} videos or failed downloads skipped)"),
     };
-    monitor.note(&format!("{} rows read{skipped}{damaged}", summary.n_rows));
+    monitor.note(&format!("{} read{skipped}{damaged}", counted(summary.n_rows as usize, "row")));
 }
 
 /// Nothing read is no result.

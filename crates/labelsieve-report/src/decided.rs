@@ -1,0 +1,149 @@
+//! What people decided about the candidates of a relevance file.
+
+use std::collections::HashSet;
+
+use labelsieve::Decision;
+use labelsieve_data::{DataError, DecisionTable, RelevanceTable, Result};
+
+/// Decisions, one entry per row of the relevance table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decided {
+    by_row: Vec<Option<Decision>>,
+    /// Decisions about examples that are no candidates of the relevance file.
+    pub(crate) n_foreign: usize,
+}
+
+/// Candidates by what was decided about them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DecisionCounts {
+    pub(crate) accepted: usize,
+    pub(crate) rejected: usize,
+    pub(crate) unsure: usize,
+}
+
+impl Decided {
+    /// What the relevance file itself says.
+    pub(crate) fn of_column(table: &RelevanceTable) -> Decided {
+        let by_row = table.decisions.clone().unwrap_or_else(|| vec![None; table.ids.len()]);
+        Decided { by_row, n_foreign: 0 }
+    }
+
+    /// What a file of decisions says, by example and class. Clean examples are no candidates.
+    pub(crate) fn of_file(table: &RelevanceTable, decisions: &DecisionTable) -> Result<Decided> {
+        let latest = decisions.latest();
+        let mut used = HashSet::new();
+        let by_row: Vec<Option<Decision>> = (0..table.ids.len())
+            .map(|row| {
+                let key = (&table.ids[row], table.classes.get(row));
+                let decision = latest.get(&key).copied().filter(|_| !table.is_clean[row])?;
+                used.insert(key);
+                Some(decision)
+            })
+            .collect();
+        if used.is_empty() && !latest.is_empty() {
+            let expected =
+                format!("candidates of `{}`, with the same `id` and `class`", table.path.display());
+            return Err(DataError::malformed(&decisions.path, "rows", expected, "none"));
+        }
+        Ok(Decided { by_row, n_foreign: latest.len() - used.len() })
+    }
+
+    pub(crate) fn get(&self, row: usize) -> Option<Decision> {
+        self.by_row[row]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_row.iter().all(Option::is_none)
+    }
+
+    pub(crate) fn count(&self, rows: impl IntoIterator<Item = usize>) -> DecisionCounts {
+        let mut counts = DecisionCounts::default();
+        for decision in rows.into_iter().filter_map(|row| self.by_row[row]) {
+            *match decision {
+                Decision::Accept => &mut counts.accepted,
+                Decision::Reject => &mut counts.rejected,
+                Decision::Unsure => &mut counts.unsure,
+            } += 1;
+        }
+        counts
+    }
+
+    /// Of all rows.
+    pub(crate) fn count_all(&self) -> DecisionCounts {
+        self.count(0..self.by_row.len())
+    }
+}
+
+impl DecisionCounts {
+    /// Each with its name.
+    pub(crate) fn named(self) -> [(&'static str, usize); 3] {
+        [("accepted", self.accepted), ("rejected", self.rejected), ("unsure", self.unsure)]
+    }
+
+    pub(crate) fn total(self) -> usize {
+        self.accepted + self.rejected + self.unsure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve_data::DecisionRow;
+
+    use super::*;
+
+    fn table() -> RelevanceTable {
+        RelevanceTable {
+            path: "r.parquet".into(),
+            ids: ["a", "b", "a"].iter().collect(),
+            classes: ["owl", "owl", "cat"].iter().collect(),
+            relevance: vec![0.25, 1.0, 0.75],
+            is_clean: vec![false, true, false],
+            decisions: None,
+            metadata: Default::default(),
+        }
+    }
+
+    fn file(rows: &[(&str, &str, Decision)]) -> DecisionTable {
+        let row = |&(id, class, decision): &(&str, &str, Decision)| DecisionRow {
+            id: id.to_owned(),
+            class: class.to_owned(),
+            decision: Some(decision),
+            by: String::new(),
+            at: String::new(),
+        };
+        DecisionTable { path: "d.csv".into(), rows: rows.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn decisions_concern_candidates_of_their_own_class() {
+        let rows = [
+            ("a", "owl", Decision::Reject),
+            ("b", "owl", Decision::Accept), // clean
+            ("z", "owl", Decision::Accept),
+        ];
+        let decided = Decided::of_file(&table(), &file(&rows)).unwrap();
+        assert_eq!([0, 1, 2].map(|row| decided.get(row)), [Some(Decision::Reject), None, None]);
+        assert_eq!(decided.n_foreign, 2);
+        assert_eq!(decided.count_all(), DecisionCounts { rejected: 1, ..DecisionCounts::default() });
+    }
+
+    #[test]
+    fn without_a_file_the_column_counts() {
+        let table = RelevanceTable { decisions: Some(vec![None, None, Some(Decision::Unsure)]), ..table() };
+        assert_eq!(
+            Decided::of_column(&table).count_all().named(),
+            [("accepted", 0), ("rejected", 0), ("unsure", 1)]
+        );
+        let file = file(&[("a", "owl", Decision::Accept)]);
+        assert_eq!(Decided::of_file(&table, &file).unwrap().get(2), None, "the file alone, if there is one");
+    }
+
+    #[test]
+    fn decisions_about_other_candidates_are_refused() {
+        let error = Decided::of_file(&table(), &file(&[("z", "owl", Decision::Accept)])).unwrap_err();
+        let message =
+            "`d.csv`: rows: expected candidates of `r.parquet`, with the same `id` and `class`, found none";
+        assert_eq!(error.to_string(), message);
+        assert!(Decided::of_file(&table(), &file(&[])).unwrap().is_empty(), "none were made yet");
+    }
+}

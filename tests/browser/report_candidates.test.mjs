@@ -175,6 +175,7 @@ test("the report says how to review its candidates", () => on(hostile.path, asyn
 
 for (const [name, options] of [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 375, height: 800 }, isMobile: true, hasTouch: true }]]) {
   test(`nothing is in anybody's way: ${name}`, () => on(hostile.path, async (page) => {
+    await page.locator("article.class").first().evaluate((article) => article.scrollIntoView());
     await page.locator(".more").first().click();
     await page.locator(".row").first().waitFor();
     await screenshot(page, `gallery-${name}`);

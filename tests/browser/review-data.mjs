@@ -2,7 +2,7 @@
 
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { crc32, deflateSync } from "node:zlib";
+import { deflateSync } from "node:zlib";
 
 /** A part of a PNG file. */
 export const chunk = (name, data) => {
@@ -13,14 +13,15 @@ export const chunk = (name, data) => {
   out.writeUInt32BE(checksum(body), body.length + 4);
   return out;
 };
-const checksum = crc32 ?? ((bytes) => {
+/** CRC-32, which older versions of Node.js do not have. */
+const checksum = (bytes) => {
   let crc = 0xffffffff;
   for (const byte of bytes) {
     crc ^= byte;
     for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
   }
   return (crc ^ 0xffffffff) >>> 0;
-});
+};
 
 /** A PNG with a square of one colour on another. */
 export const png = (width, height, [r, g, b], share = 0.5) => {

@@ -268,6 +268,7 @@ const start = async () => {
   $("refresh").addEventListener("click", () => relist());
   $("caption").addEventListener("keydown", (event) => { if (event.key === "Enter") active().focusHere(); });
   $("all-classes").addEventListener("click", showAll);
+  $("skip").addEventListener("click", (event) => { event.preventDefault(); active().focusHere(); });
   $("open-help").addEventListener("click", showHelp);
   startKeys({
     dialog: () => (detail.isOpen ? "detail" : $("help").open ? "help" : undefined),

@@ -18,7 +18,12 @@ class Detail {
   /** `on.decide(name)`, `on.step(±1)`, `on.similar(row)`, `on.closed()`. */
   start(on) {
     this.on = on;
-    dialog.addEventListener("close", () => { this.#asked?.abort(); this.row = -1; on.closed(); });
+    dialog.addEventListener("close", () => {
+      if (dialog.open) return; // told late: somebody has opened the next picture already
+      this.#asked?.abort();
+      this.row = -1;
+      on.closed();
+    });
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     const again = ({ class: c, rows }) => {
       if (dialog.open && c === this.data.class && (!rows || rows.includes(this.row))) this.#ask();

@@ -4,9 +4,9 @@ use super::escape::escape;
 
 pub(super) fn html(command: &str) -> String {
     format!(
-        "<div class=\"review\"><p id=\"review-why\">To decide which of these candidates belong to their class, run where this \
+        "<div class=\"review\"><p>To decide which of these candidates belong to their class, run where this \
          report was made:</p>\n\
-         <div><pre tabindex=\"0\" role=\"region\" aria-labelledby=\"review-why\"><code id=\"review-command\">{}</code></pre>\
+         <div><pre><code id=\"review-command\">{}</code></pre>\
          <button type=\"button\" id=\"copy\" hidden>Copy</button></div>\n\
          <p class=\"muted\">The relevance follows each decision if the command names the features: <code>--clean</code>, \
          <code>--noisy</code> and <code>--candidates</code> as in <code>labelsieve clean</code>.</p></div>\n",

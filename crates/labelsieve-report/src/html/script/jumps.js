@@ -2,7 +2,7 @@
 
 let stillJumping = false;
 const jump = () => {
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   if (!target) return;
   const article = target.closest("article.class");
   if (article?.hidden) { search.value = ""; if (wanted) wanted.value = ""; filter(); }

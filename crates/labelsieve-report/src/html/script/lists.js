@@ -72,8 +72,10 @@ const foldedRows = (article, places, title) => {
     const isOpen = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!isOpen));
     button.textContent = `${isOpen ? "Show" : "Hide"} ${title}`;
-    if (isOpen) button.nextElementSibling.remove();
-    else button.after(rows(article, places));
+    if (isOpen) { button.nextElementSibling.remove(); return; }
+    const chunks = rows(article, places);
+    button.after(chunks);
+    reveal(chunks.firstElementChild); // at once, for a Tab that follows
   });
   return box;
 };

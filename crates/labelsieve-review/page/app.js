@@ -11,7 +11,7 @@ import { grid } from "./grid.js";
 import { showHelp } from "./help.js";
 import { startKeys } from "./keys.js";
 import { rowsOf } from "./order.js";
-import { addPoint, loadCurve, showKept, showLambda, startPanel } from "./panel.js";
+import { loadCurve, showCurve, showKept, showLambda, startPanel } from "./panel.js";
 import { active, place } from "./place.js";
 import { listen } from "./pointer.js";
 import { closeDrawers, showTools, startShell } from "./shell.js";
@@ -209,7 +209,7 @@ const followServer = () => follow({
     if (c !== place.class && !place.allAtOnce) { data.stale = true; data.next = null; return; }
     store.rescore(c).then(() => say("Relevance updated.")).catch((error) => complain(`No new relevance: ${error.message}. `));
   },
-  curve: addPoint,
+  curve: showCurve,
   lambda: ({ lambda }) => { store.session.lambda = lambda; showLambda(); },
   failed: ({ message }) => complain(`Scoring failed: ${message}. `),
   lost: () => {

@@ -55,14 +55,11 @@ const sendLambda = async (lambda) => {
 
 // ---- curve
 
-export const loadCurve = async () => {
-  ({ points } = await api.curve());
+export const showCurve = (curve) => {
+  ({ points } = curve);
   drawCurve($("curve"), points);
 };
-export const addPoint = (point) => {
-  points = [...points.filter((other) => other.n_decisions !== point.n_decisions), point].sort((a, b) => a.n_decisions - b.n_decisions);
-  drawCurve($("curve"), points);
-};
+export const loadCurve = async () => showCurve(await api.curve());
 
 // ---- keeping
 

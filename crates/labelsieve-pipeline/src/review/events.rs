@@ -26,8 +26,11 @@ pub enum Event {
         /// From the request to the result.
         seconds: f64,
     },
-    /// The curve has a new point.
-    Curve(CurvePoint),
+    /// The curve is new.
+    Curve {
+        /// All of it.
+        points: Vec<CurvePoint>,
+    },
     /// Somebody chose λ.
     Lambda {
         /// None: the default.
@@ -47,7 +50,7 @@ impl Event {
             Event::Decisions(_) => "decisions",
             Event::Scoring { .. } => "scoring",
             Event::Scores { .. } => "scores",
-            Event::Curve(_) => "curve",
+            Event::Curve { .. } => "curve",
             Event::Lambda { .. } => "lambda",
             Event::Failed { .. } => "failed",
         }

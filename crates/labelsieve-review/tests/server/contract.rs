@@ -187,16 +187,19 @@ fn the_curve_grows_with_the_decisions() {
     let running = fixture.serve();
     let mut events = running.client.events();
     running.client.decide(0, &[4], "accept");
-    let point = loop {
-        let point = events.next("curve");
-        if point["n_left_out"] == 9 {
-            break point;
+    let curve = loop {
+        let curve = events.next("curve");
+        if curve["points"].as_array().unwrap().last().unwrap()["n_left_out"] == 9 {
+            break curve;
         }
     };
-    assert_eq!(point["n_decisions"], 1);
-    assert!((0.0..=1.0).contains(&point["accuracy"].as_f64().unwrap()));
-    let curve = running.client.json("api/curve");
-    assert_eq!(curve["points"].as_array().unwrap().last(), Some(&point));
+    let points = curve["points"].as_array().unwrap();
+    assert_eq!(points.last().unwrap()["n_decisions"], 1);
+    for point in points {
+        assert_eq!(point["n_left_out"], 9, "all points are measured on the same examples");
+        assert!((0.0..=1.0).contains(&point["accuracy"].as_f64().unwrap()));
+    }
+    assert_eq!(running.client.json("api/curve"), curve);
 }
 
 #[test]

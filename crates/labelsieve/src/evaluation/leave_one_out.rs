@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::classifier::{WeightMatrix, WeightedClass};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::features::Features;
 use crate::kernels::dot;
 
@@ -50,6 +50,7 @@ pub fn leave_one_out(classes: &[CheckedClass]) -> Result<LeaveOneOut> {
 
 /// The share of clean examples that are recognised when noisy ones weigh `weight(relevance)`.
 fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> Result<f64> {
+    let dim = classes[0].learned.clean().dim();
     let of_zero = weight(0.0);
     let sum_of = |class: &CheckedClass| {
         let mut sum = class.learned.weighted_sum(&weight);
@@ -57,33 +58,32 @@ fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> R
         sum
     };
     let sums: Vec<Vec<f32>> = classes.par_iter().map(sum_of).collect();
-    let clean: Vec<&Features> = classes.iter().map(|class| class.learned.clean()).collect();
-    recognised_by_sums(&sums, &clean)
-}
-
-/// The share of clean examples that are recognised when each is left out of the prototype of its class, which is the
-/// direction of the class's sum: over its clean examples and, weighted, its noisy ones. Whoever keeps the sums has it
-/// anew, after a change in one class, without a look at the others' examples.
-pub fn recognised_by_sums(sums: &[Vec<f32>], clean: &[&Features]) -> Result<f64> {
-    if sums.len() != clean.len() {
-        return Err(Error::Length { what: "sums of classes", expected: clean.len(), found: sums.len() });
-    }
-    let dim = clean.first().map_or(1, |clean| clean.dim());
     let prototypes = WeightMatrix::new(Features::new(sums.concat(), dim)?, 1.0)?;
-    let right_of = |(c, clean): (usize, &&Features)| -> Result<usize> {
+    let right_of = |(c, class): (usize, &CheckedClass)| -> Result<usize> {
         let mut right = 0;
-        for row in clean.rows() {
-            let rest: Vec<f32> = sums[c].iter().zip(row).map(|(sum, v)| sum - v).collect();
-            let rest = Features::new(rest, dim)?;
-            let own = dot(rest.row(0), row);
+        for row in class.learned.clean().rows() {
             let others = prototypes.weights().rows().enumerate().filter(|(other, _)| *other != c);
-            right += usize::from(others.map(|(_, w)| dot(w, row)).all(|score| score < own));
+            right += usize::from(is_recognised(row, &sums[c], 1.0, others.map(|(_, prototype)| prototype))?);
         }
         Ok(right)
     };
-    let right: Vec<usize> = clean.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
-    let n: usize = clean.iter().map(|clean| clean.len()).sum();
+    let right: Vec<usize> = classes.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
+    let n: usize = classes.iter().map(|class| class.learned.n_clean()).sum();
     Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
+}
+
+/// Whether an example is recognised when it is left out of its class: is it closer to what remains of the class's `sum`,
+/// in which it has this weight, than to all `others`, which are prototypes of unit length?
+pub fn is_recognised<'a>(
+    row: &[f32],
+    sum: &[f32],
+    weight: f32,
+    mut others: impl Iterator<Item = &'a [f32]>,
+) -> Result<bool> {
+    let rest: Vec<f32> = sum.iter().zip(row).map(|(sum, v)| sum - weight * v).collect();
+    let rest = Features::new(rest, row.len())?;
+    let own = dot(rest.row(0), row);
+    Ok(others.all(|other| dot(other, row) < own))
 }
 
 #[cfg(test)]

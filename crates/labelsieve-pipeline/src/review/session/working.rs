@@ -6,7 +6,7 @@ use labelsieve::{Decision, Watch};
 
 use super::{Inner, lock};
 use crate::error::Result;
-use crate::review::curve::Sums;
+use crate::review::curve::{ClassNow, History};
 use crate::review::events::Event;
 use crate::review::queue::Request;
 use crate::review::ready::{Ready, Scorer};
@@ -25,23 +25,19 @@ pub(super) fn score(inner: &Inner) {
     }
 }
 
-/// Sums up classes whose relevance has changed, and adds a point to the curve when all are done.
+/// Sums up classes whose relevance has changed, and measures the curve again when all are done.
 pub(super) fn follow_curve(inner: &Inner) {
-    let mut sums: Vec<Option<Sums>> = inner.contents.classes.iter().map(|_| None).collect();
+    let mut history = History::new(inner.contents.classes.len());
     while let Some((class, more)) = inner.curve.next() {
-        let point = inner.sums(class).and_then(|new| {
-            sums[class] = Some(new);
-            if more || sums.iter().any(Option::is_none) {
-                return Ok(None);
-            }
-            let all: Vec<&Sums> = sums.iter().flatten().collect();
-            Sums::accuracy(&all, lock(&inner.decided).n_decisions())
+        let points = inner.class_now(class).and_then(|now| {
+            history.update(class, now);
+            if more { Ok(None) } else { history.points(lock(&inner.decided).n_decisions()) }
         });
-        match point {
+        match points {
             Ok(None) => (),
-            Ok(Some(point)) => {
-                inner.curve.add(point);
-                inner.listeners.tell(&Event::Curve(point));
+            Ok(Some(points)) => {
+                inner.curve.set(points.clone());
+                inner.listeners.tell(&Event::Curve { points });
             }
             Err(error) => {
                 inner.listeners.tell(&Event::Failed { message: format!("no curve: {error}") });
@@ -123,8 +119,8 @@ impl Inner {
         Ok(ready)
     }
 
-    /// The sums of a class for the curve, from memory or else from disk.
-    fn sums(&self, class: usize) -> Result<Sums> {
+    /// A class as the curve needs it, from memory or else from disk.
+    fn class_now(&self, class: usize) -> Result<ClassNow> {
         let Some(scorer) = &self.scorer else {
             return Err(crate::Error::Internal("no features to sum up".to_owned()));
         };
@@ -140,12 +136,12 @@ impl Inner {
         match self.ready.get(class) {
             Some(ready) => {
                 let (relevance, decisions) = by_place(&ready.row_of);
-                Sums::new(scorer.clean(class), ready.pool.features(), &relevance, &decisions)
+                ClassNow::new(scorer.clean(class), ready.pool.features(), relevance, &decisions)
             }
             None => {
                 let (features, row_of) = scorer.features(class, &self.contents)?;
                 let (relevance, decisions) = by_place(&row_of);
-                Sums::new(scorer.clean(class), &features, &relevance, &decisions)
+                ClassNow::new(scorer.clean(class), &features, relevance, &decisions)
             }
         }
     }

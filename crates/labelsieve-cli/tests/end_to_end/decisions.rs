@@ -138,7 +138,11 @@ fn files_of_garbage_are_refused_with_their_place() {
     let (folder, _) = named_folder();
     let folder = folder.path();
     for (name, contents, message) in [
-        ("a.csv", &b"id,class,decision\nn0,barn owl,yes\n"[..], "row 0: expected `accept`, `reject`, `unsure`"),
+        (
+            "a.csv",
+            &b"id,class,decision\nn0,barn owl,yes\n"[..],
+            "row 0: expected `accept`, `reject`, `unsure`",
+        ),
         ("b.csv", b"id,decision\nn0,accept\n", "expected a column `class`"),
         ("c.csv", b"", "an empty file"),
         ("d.parquet", b"PAR1garbagePAR1", "`d.parquet`"),
@@ -200,7 +204,8 @@ fn a_classifier_counts_accepted_candidates_as_clean_and_leaves_rejected_ones_out
     // Decisions that came after the scoring count too, and those that no longer hold are named.
     trained("--relevance plain.parquet --decisions d.csv -o later.safetensors");
     write_decisions(folder, "fewer.csv", &known, 8);
-    let done = run(folder, &format!("{train} --relevance R.parquet --decisions fewer.csv -o f.safetensors")).ok();
+    let done =
+        run(folder, &format!("{train} --relevance R.parquet --decisions fewer.csv -o f.safetensors")).ok();
     assert!(done.err.contains("were scored with decisions that no longer hold in `fewer.csv`"), "{done:?}");
 }
 
@@ -261,7 +266,10 @@ fn decisions_from_other_tools_are_added_to_those_that_are_there() {
     write(folder, "table.csv", b"file,label,verdict\na.jpg,owl,no\nd.jpg,cat,perhaps\n");
     let columns = "--id-column file --class-column label --decision-column verdict --reject no";
     let done = run(folder, &format!("decisions import table.csv {columns} -o d.parquet")).ok();
-    assert!(done.err.contains("1 entries were not understood: row 1 (`d.jpg` of `cat`): `perhaps`"), "{done:?}");
+    assert!(
+        done.err.contains("1 entries were not understood: row 1 (`d.jpg` of `cat`): `perhaps`"),
+        "{done:?}"
+    );
     let table = read_decisions(folder.join("d.parquet")).expect("decisions");
     assert_eq!(table.rows.len(), 3);
     let expected = [(("a.jpg", "owl"), Decision::Reject), (("b.jpg", "owl"), Decision::Reject)];

@@ -74,6 +74,14 @@ impl Review {
     }
 }
 
+/// No server outlives its test.
+impl Drop for Review {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn folder() -> tempfile::TempDir {
     let (folder, _) = task_folder();
     run(folder.path(), "clean --clean C.npz --noisy N.npz --device cpu -o R.parquet").ok();

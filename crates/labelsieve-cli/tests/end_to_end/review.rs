@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::common::{command, run, shell};
-use crate::examples::task_folder;
+use crate::examples::{clean_of, noisy_of, task_folder};
 use crate::json::check_answer_text;
 use crate::resume::signal;
 
@@ -74,6 +74,14 @@ impl Review {
     }
 }
 
+/// No server outlives its test.
+impl Drop for Review {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn folder() -> tempfile::TempDir {
     let (folder, _) = task_folder();
     run(folder.path(), "clean --clean C.npz --noisy N.npz --device cpu -o R.parquet").ok();
@@ -104,6 +112,33 @@ fn a_kill_after_a_decision_loses_nothing_and_the_review_goes_on() {
     assert_eq!((table.rows.len(), table.latest().len()), (4, 2));
     assert!(table.rows.iter().all(|row| row.by == "ann"));
     shell(folder, &clean.replace("labelsieve", "$LABELSIEVE")).ok();
+}
+
+#[test]
+fn the_folder_of_a_run_needs_nothing_else_and_keeps_the_decisions() {
+    let (folder, task) = task_folder();
+    let folder = folder.path();
+    let (run_folder, photos) = (folder.join("out"), folder.join("photos"));
+    std::fs::create_dir_all(&run_folder).expect("a folder");
+    std::fs::create_dir_all(&photos).expect("a folder");
+    clean_of(&task).parquet(run_folder.join("clean.parquet"), "c");
+    noisy_of(&task).parquet(run_folder.join("pool.parquet"), "n");
+    run(
+        folder,
+        "clean --clean out/clean.parquet --noisy out/pool.parquet --device cpu -o out/relevance.parquet",
+    )
+    .ok();
+    image::RgbImage::new(9, 9).save(photos.join("n0.png")).expect("a picture");
+    let sources = serde_json::json!({ "images": [photos], "texts": [] });
+    std::fs::write(run_folder.join("sources.json"), sources.to_string()).expect("a file");
+    let review = Review::start(command(folder, "review out --no-open --device cpu"));
+    let session = review.json("api/session");
+    assert_eq!((&session["can_score"], &session["has_pictures"]), (&true.into(), &true.into()));
+    assert_eq!((&session["title"], &session["output"]), (&"out".into(), &"out/decisions.parquet".into()));
+    assert_eq!(review.decide("0", "accept").0, 200);
+    assert_eq!(review.end("-TERM").0, Some(0));
+    let table = labelsieve_data::read_decisions(run_folder.join("decisions.parquet")).expect("decisions");
+    assert_eq!(table.rows.len(), 1);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use rayon::prelude::*;
+
 use crate::graph::{Neighbours, NoisyGraph, closest_clean};
 use crate::model::ClassProblem;
 
@@ -37,9 +39,9 @@ impl Coverage {
     }
 
     /// The best `count` of `rows`, one after the other; equal gains go to the lower row.
-    pub fn choose(mut self, rows: impl Iterator<Item = u32>, weights: &[f32], count: usize) -> Vec<u32> {
-        let mut heap: BinaryHeap<Bound> =
-            rows.map(|row| Bound { gain: self.gain(row as usize, weights), row, chosen_before: 0 }).collect();
+    pub fn choose(mut self, rows: &[u32], weights: &[f32], count: usize) -> Vec<u32> {
+        let first = |&row: &u32| Bound { gain: self.gain(row as usize, weights), row, chosen_before: 0 };
+        let mut heap = BinaryHeap::from(rows.par_iter().with_min_len(256).map(first).collect::<Vec<_>>());
         let mut chosen = Vec::with_capacity(count.min(heap.len()));
         while chosen.len() < count {
             let Some(best) = heap.pop() else { break };

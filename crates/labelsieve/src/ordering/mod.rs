@@ -126,7 +126,7 @@ impl Look<'_> {
 
     fn covering(&self, count: usize, weight: impl Fn(usize) -> f32) -> Vec<u32> {
         let weights: Vec<f32> = (0..self.relevance.len()).map(weight).collect();
-        Coverage::of(self.problem, self.graph).choose(self.open().into_iter(), &weights, count)
+        Coverage::of(self.problem, self.graph).choose(&self.open(), &weights, count)
     }
 }
 

@@ -9,7 +9,8 @@ use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::watch::Watch;
 
-/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, −½ for rejected ones and 0 for the rest.
+/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
+/// ([`label_seeds`]) and 0 for the rest.
 ///
 /// Without rejected examples the solution is never negative, but it has no upper bound: a noisy example wedged between many clean ones can pass 1.
 /// Relevance is the solution cut off at 0 and 1; nothing else is rescaled, so that the weight of the noisy examples beside
@@ -52,15 +53,24 @@ impl RelevanceModel for LabelPropagation {
     }
 }
 
-/// The label of a rejected example.
-const REJECTED: f32 = -0.5;
-
 /// y: what each example starts with, clean rows first.
+///
+/// ```text
+/// y = 1 for clean and accepted examples, −min(1, (k + a) / r) for rejected ones, 0 for the rest
+/// ```
+///
+/// k clean, a accepted, r rejected examples: however many are rejected, their labels add up to no more than the positive ones. On the
+/// icons, after 10 decisions per class at k = 1 and 5, top-1 % and AUC of the rest: 77.3 / .891 and 77.2 / .858 with 0 for the rejected,
+/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (all of a pool is cut off at 0), 81.2 / .930 and 80.1 / .935
+/// with half of this formula, 81.6 / .926 and 81.7 / .936 with it.
 #[doc(hidden)] // for our own crates
 pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
+    let count = |decision| problem.decided(decision).len();
+    let n_positive = problem.clean.len() + count(Decision::Accept);
+    let rejected = -(n_positive as f32 / count(Decision::Reject).max(1) as f32).min(1.0);
     let seed = |i: usize| match problem.decision(i) {
         Some(Decision::Accept) => 1.0,
-        Some(Decision::Reject) => REJECTED,
+        Some(Decision::Reject) => rejected,
         Some(Decision::Unsure) | None => 0.0,
     };
     let mut seeds = vec![1.0; problem.clean.len()];
@@ -114,4 +124,28 @@ fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f
 
 fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::model::NoisyPool;
+
+    #[test]
+    fn rejected_labels_add_up_to_no_more_than_the_positive_ones() {
+        use Decision::{Accept, Reject, Unsure};
+        let rows = Features::new(vec![1.0; 8], 1).unwrap();
+        let (clean, pool) = (rows.select(&[0]), NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7])));
+        let seeds = |decisions: [Option<Decision>; 7]| {
+            label_seeds(&ClassProblem::new(&clean, &pool).unwrap().with_decisions(&decisions).unwrap())
+        };
+        let r = Some(Reject);
+        assert_eq!(seeds([None; 7]), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(
+            seeds([Some(Accept), r, r, r, r, Some(Unsure), None]),
+            [1.0, 1.0, -0.5, -0.5, -0.5, -0.5, 0.0, 0.0]
+        );
+        assert_eq!(seeds([Some(Accept), r, None, None, None, None, None])[2], -1.0);
+    }
 }

@@ -60,7 +60,8 @@ impl RelevanceModel for Linear {
     }
 }
 
-/// The rejected examples' share of the weight of all negatives.
+/// The rejected examples' share of the weight of all negatives. On the icons, after 10 decisions per class at k = 1 and 5, AUC of the
+/// rest: .935 and .948 with 0.1, .947 and .958 with 0.5, .950 and .962 with 0.9; top-1 is level (80.3 to 80.8 %, 81.1 to 81.7 %).
 const REJECTED_SHARE: f32 = 0.5;
 
 /// How many examples of other classes [`others`] draws, at most.

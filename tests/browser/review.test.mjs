@@ -609,6 +609,25 @@ test("hostile captions, names and files are only text; what cannot be shown says
   assert.ok(csv.includes("<img src=x onerror=alert(1)>.png"));
 });
 
+/**
+ * Durations of the tasks of pages while `action` runs, in milliseconds: by the clock, and of the processor. Long tasks are
+ * those above 50 ms; where other programs keep the processor busy, the clock counts their time too.
+ */
+const tasksDuring = async (action) => {
+  const session = await browser.newBrowserCDPSession();
+  const events = [];
+  session.on("Tracing.dataCollected", ({ value }) => events.push(...value.filter(({ name }) => name === "RunTask" || name === "thread_name")));
+  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["disabled-by-default-devtools.timeline", "__metadata"] } });
+  const result = await action();
+  const complete = new Promise((resolve) => { session.once("Tracing.tracingComplete", resolve); });
+  await session.send("Tracing.end");
+  await complete;
+  const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
+  const pages = new Set(events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(threadOf));
+  const tasks = events.filter((event) => event.name === "RunTask" && pages.has(threadOf(event)));
+  return { result, n: tasks.length, clock: tasks.map(({ dur }) => dur / 1000), processor: tasks.map(({ tdur }) => tdur / 1000) };
+};
+
 test("100,000 candidates scroll without long tasks", async (t) => {
   const n = 100_000;
   const { relevance, pictures } = manyCandidates(folder, n);
@@ -617,11 +636,7 @@ test("100,000 candidates scroll without long tasks", async (t) => {
   assert.match(await page.locator("#shown").textContent(), /^100,000 candidates$/);
   await page.waitForTimeout(2000);
   const scroll = () => page.evaluate(async () => {
-    const long = [];
-    const observer = new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) long.push(Math.round(duration)); });
-    observer.observe({ entryTypes: ["longtask"] });
     const scroller = document.getElementById("grid");
-    scroller.scrollTop = 0;
     const started = performance.now();
     let frames = 0;
     await new Promise((done) => {
@@ -635,17 +650,14 @@ test("100,000 candidates scroll without long tasks", async (t) => {
       };
       requestAnimationFrame(step);
     });
-    await new Promise((resume) => setTimeout(resume, 200));
-    observer.disconnect();
-    return { frames: frames / 5, long, cards: document.querySelectorAll("#grid .card").length };
+    return { frames: frames / 5, cards: document.querySelectorAll("#grid .card").length };
   });
-  // Other programs may stop the browser for a moment, the page may not: the best of a few tries counts.
-  let measured = await scroll();
-  let tries = 1;
-  for (; tries < 4 && measured.long.length > 0; tries += 1) measured = await scroll();
-  t.diagnostic(`${measured.frames.toFixed(0)} frames per second, long tasks: ${measured.long.length > 0 ? `${measured.long.join(", ")} ms` : "none"}, ${measured.cards} cards in the document; try ${tries} of at most 4`);
-  assert.ok(measured.cards < 200, "cards are used again");
-  assert.deepEqual(measured.long, [], "no task above 50 ms");
+  const { result: { frames, cards }, n: nTasks, clock, processor } = await tasksDuring(scroll);
+  const longest = Math.max(...processor);
+  t.diagnostic(`${frames.toFixed(0)} frames per second; ${nTasks} tasks, the longest ${longest.toFixed(1)} ms of the processor; by the clock ${clock.filter((ms) => ms > 50).length} above 50 ms; ${cards} cards in the document`);
+  assert.ok(nTasks > 100, "tasks were seen");
+  assert.ok(cards < 200, "cards are used again");
+  assert.ok(longest < 50, `a task of ${longest} ms`);
   await page.locator("#grid .card img[src]").first().waitFor();
   await page.keyboard.press("End");
   await page.waitForFunction((n) => document.activeElement.getAttribute("aria-posinset") === String(n), n);

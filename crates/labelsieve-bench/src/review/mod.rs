@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use labelsieve::Method;
-use labelsieve::ordering::{LookOrder, NEAR_DUPLICATES};
+use labelsieve::ordering::LookOrder;
 use labelsieve::random::Stream;
 use labelsieve_cuda::Device;
 use labelsieve_pipeline::resume::lock::OutputLock;
@@ -105,12 +105,12 @@ struct Row {
 /// How often candidates that are so similar are both relevant or both not.
 #[derive(Serialize)]
 struct Pairs {
-    similarity: f32,
+    similarity: f64,
     n_pairs: usize,
     same_truth: Option<f64>,
 }
 
-const SIMILARITIES: [f32; 7] = [0.8, 0.85, 0.9, 0.93, 0.95, 0.98, 0.99];
+const SIMILARITIES: [f64; 7] = [0.8, 0.85, 0.9, 0.93, 0.95, 0.98, 0.99];
 
 impl Review {
     pub(crate) fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
@@ -131,7 +131,7 @@ impl Review {
             let stream = Stream::new(self.seed).branch(draw as u64);
             let session = Session::new(opened.engine(), &self.method, &set, most, stream)?;
             for (similarity, n, same) in &mut pairs {
-                let found = session.pairs(*similarity);
+                let found = session.pairs(*similarity as f32);
                 (*n, *same) = (*n + found.0, *same + found.1);
             }
             for (shots, reached) in self.shots.iter().zip(&mut reached) {
@@ -157,7 +157,7 @@ impl Review {
         if self.json {
             let found = json!({
                 "set": set.name, "method": self.method.name(), "draws": self.draws, "seed": self.seed,
-                "rows": rows, "near_duplicates": NEAR_DUPLICATES, "pairs": pairs,
+                "rows": rows, "pairs": pairs,
             });
             return output::json(out, "bench review", &found);
         }

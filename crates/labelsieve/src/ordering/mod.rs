@@ -68,7 +68,7 @@ impl LookOrder {
             ranked
         };
         let mut rows = match self {
-            LookOrder::Covering => return Ok(look.covering(count, |_| 1.0)),
+            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(open, count)),
             LookOrder::MostRelevant => by_relevance(open),
             LookOrder::NearMedian => from_the_middle(&by_relevance(open)),
             LookOrder::Random => {
@@ -122,11 +122,6 @@ impl Look<'_> {
         let is_open =
             |&row: &u32| self.groups[row as usize] == row && self.problem.decision(row as usize).is_none();
         (0..self.groups.len() as u32).filter(is_open).collect()
-    }
-
-    fn covering(&self, count: usize, weight: impl Fn(usize) -> f32) -> Vec<u32> {
-        let weights: Vec<f32> = (0..self.relevance.len()).map(weight).collect();
-        Coverage::of(self.problem, self.graph).choose(&self.open(), &weights, count)
     }
 }
 

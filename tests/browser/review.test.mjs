@@ -229,7 +229,11 @@ test("a decision shows as saved only after the server says so, and goes away whe
   const { row } = await focused(page);
   let release;
   const held = new Promise((resolve) => { release = resolve; });
-  await page.route("**/api/decisions", async (route) => { await held; await route.continue(); });
+  let answers = true; // one route for all of it: setting up another one takes a while
+  await page.route("**/api/decisions", async (route) => {
+    await held;
+    await (answers ? route.continue() : route.abort());
+  });
   await page.keyboard.press("a");
   const waiting = await cardOf(page, row);
   assert.deepEqual([waiting.saving, await page.locator("#status").textContent()], [true, "Saving…"]);
@@ -237,15 +241,14 @@ test("a decision shows as saved only after the server says so, and goes away whe
   release();
   await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Saved"));
   assert.equal((await cardOf(page, row)).saving, false);
-  await page.unroute("**/api/decisions");
 
   const next = await focused(page);
-  await page.route("**/api/decisions", (route) => route.abort());
+  answers = false;
   await page.keyboard.press("r");
   await page.locator("#banner", { hasText: "Not saved" }).waitFor();
   assert.equal((await cardOf(page, next.row)).mark, "", "rolled back");
   assert.match((await cardOf(page, next.row)).label, /undecided$/);
-  await page.unroute("**/api/decisions");
+  answers = true;
   await page.getByRole("button", { name: "Try again" }).click();
   await page.waitForFunction((row) => [...document.querySelectorAll("#grid .card")].find((card) => card.row === row).data.decision[row] === 2, next.row);
   assert.equal(await page.locator("#banner").isVisible(), false);
@@ -624,7 +627,7 @@ const tasksDuring = async (action) => {
   await complete;
   const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
   const pages = new Set(events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(threadOf));
-  const tasks = events.filter((event) => event.name === "RunTask" && pages.has(threadOf(event)));
+  const tasks = events.filter((event) => event.name === "RunTask" && pages.has(threadOf(event)) && event.tdur !== undefined);
   return { result, n: tasks.length, clock: tasks.map(({ dur }) => dur / 1000), processor: tasks.map(({ tdur }) => tdur / 1000) };
 };
 

@@ -17,7 +17,7 @@ const summary = (points) => {
   if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, on ${plural(last.n_left_out, "example")}.`;
   const change = 100 * (last.accuracy - first.accuracy);
   return `Left-out accuracy went from ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")} to ${percent(last.accuracy)} after `
-    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.${last.n_left_out > first.n_left_out ? " What you accept is checked as well, and is often harder." : ""}`;
+    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.${last.n_left_out > first.n_left_out ? " What you accept is checked as well." : ""}`;
 };
 
 export const drawCurve = (target, points) => {

@@ -109,7 +109,8 @@ pub fn paper_lambda(n_clean: usize) -> f32 {
 /// The λ of a class: the one asked for, else the paper's for the number of its clean examples, without the accepted ones: those are
 /// often near-copies of what is clean already, and a larger λ for them costs accuracy. Top-1 % after 0, 5, 10 and 20 decisions per class
 /// on the most relevant candidates of the icons: 72.4, 73.5, 72.9, 76.8 with this and 72.4, 71.5, 71.1, 72.1 with λ of all at k = 1;
-/// 80.4, 81.4, 81.0, 79.6 against 80.4, 80.6, 78.6, 76.4 at k = 5; on fashion at k = 1, 82.2, 84.0, 84.3 against 82.2, 70.4, 67.2 after 0, 5, 10. Where candidates are well chosen both are level.
+/// 80.4, 81.4, 81.0, 79.6 against 80.4, 80.6, 78.6, 76.4 at k = 5; on fashion at k = 1, 82.2, 84.0, 84.3 against 82.2, 70.4, 67.2 after 0,
+/// 5 and 10. On icons and `tiny`, where candidates are well chosen, both are level.
 #[doc(hidden)] // for our own crates
 pub fn lambda_of(problem: &ClassProblem, asked_for: Option<f32>) -> f32 {
     asked_for.unwrap_or_else(|| paper_lambda(problem.clean.len()))

@@ -3,8 +3,6 @@ use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage};
 
-use std::collections::HashMap;
-
 use super::*;
 
 fn png(value: u8) -> Vec<u8> {

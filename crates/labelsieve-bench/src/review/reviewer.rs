@@ -118,12 +118,7 @@ impl<'a> Session<'a> {
             let class = &self.classes[c];
             let before = decisions.clone();
             let problem = ClassProblem::new(&clean[c], &class.pool)?.with_decisions(&before)?;
-            let look = Look {
-                problem: &problem,
-                graph: &class.graph,
-                groups: &class.groups,
-                relevance: &relevance[c],
-            };
+            let look = Look { problem: &problem, groups: &class.groups, relevance: &relevance[c] };
             for row in order.first(&look, count, self.stream.branch(1).branch(c as u64))? {
                 let relevant = class.relevant[row as usize];
                 let decision = if relevant { Decision::Accept } else { Decision::Reject };

@@ -113,7 +113,8 @@ impl ClassNow {
         let accepted: Vec<usize> =
             (0..decisions.len()).filter(|&place| decisions[place] == Some(Decision::Accept)).collect();
         let examples = (0..clean.len() as u32).map(Example::Clean);
-        let examples = examples.chain(accepted.iter().map(|&place| Example::Accepted(place as u32))).collect();
+        let examples =
+            examples.chain(accepted.iter().map(|&place| Example::Accepted(place as u32))).collect();
         let prototype = Features::new(sum.clone(), clean.dim())?;
         Ok(ClassNow {
             learned: Arc::new(Learned { sum, prototype, relevance }),
@@ -170,7 +171,8 @@ impl Moment {
         let all: Vec<(usize, usize)> =
             classes.flat_map(|(c, class)| (0..class.examples.len()).map(move |i| (c, i))).collect();
         let key = |&(c, i): &(usize, usize)| (c, now[c].examples[i]);
-        let open: Vec<&(usize, usize)> = all.iter().filter(|at| !self.verdicts.contains_key(&key(at))).collect();
+        let open: Vec<&(usize, usize)> =
+            all.iter().filter(|at| !self.verdicts.contains_key(&key(at))).collect();
         let found: Vec<bool> =
             open.par_iter().map(|(c, i)| self.is_recognised(*c, now[*c], *i)).collect::<Result<_>>()?;
         self.verdicts.extend(open.into_iter().map(key).zip(found));
@@ -218,7 +220,8 @@ mod tests {
             let n = class.noisy.len();
             let accepted = |i: usize| (i < n_accepted).then_some(Decision::Accept);
             let decisions: Vec<Option<Decision>> = (0..n).map(accepted).collect();
-            let relevance = (0..n).map(|i| if i < n_accepted { 1.0 } else { (i % 10) as f32 / 10.0 }).collect();
+            let relevance =
+                (0..n).map(|i| if i < n_accepted { 1.0 } else { (i % 10) as f32 / 10.0 }).collect();
             let now = ClassNow::new(&class.clean, &class.noisy, relevance, &decisions).unwrap();
             history.update(c, now);
         }
@@ -257,7 +260,8 @@ mod tests {
         // Class north has one clean example north and one candidate east of relevance ½, class east one clean example
         // east. While nobody has accepted the candidate, north without it points north: east is closer, it is not recognised.
         let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
-        let north = |relevance, decision| ClassNow::new(&row(0.0, 1.0), &row(1.0, 0.1), vec![relevance], &[decision]);
+        let north =
+            |relevance, decision| ClassNow::new(&row(0.0, 1.0), &row(1.0, 0.1), vec![relevance], &[decision]);
         let east = ClassNow::new(&row(1.0, 0.0), &Features::empty(2), Vec::new(), &[]).unwrap();
         let mut history = History::new(2);
         history.update(1, east);

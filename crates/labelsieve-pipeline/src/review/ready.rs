@@ -162,10 +162,9 @@ impl Scorer {
     ) -> Result<Vec<u32>> {
         let decisions = ready.decisions(decisions);
         let problem = ClassProblem::new(self.clean(class), &ready.pool)?.with_decisions(&decisions)?;
-        let graph = ready.pool.graph(ready.n_neighbours);
         let relevance: Vec<f32> =
             ready.row_of.iter().map(|row| row.map_or(0.0, |row| relevance[row as usize])).collect();
-        let places = what_next(&problem, &graph, &ready.groups, &relevance, count)?;
+        let places = what_next(&problem, &ready.groups, &relevance, count)?;
         Ok(places.into_iter().filter_map(|place| ready.row_of[place as usize]).collect())
     }
 

@@ -46,22 +46,40 @@ impl<'a> Coverage<'a> {
         Coverage { noisy, rows, covered }
     }
 
-    /// The best `count` of `rows`, one after the other; equal gains go to the lower row.
-    pub fn choose(mut self, rows: Vec<u32>, count: usize) -> Vec<u32> {
-        let rows = drawn(rows, MOST_CHOSEN_FROM.max(count), self.noisy);
-        let first = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
-        let mut heap = BinaryHeap::from(rows.par_iter().with_min_len(16).map(first).collect::<Vec<_>>());
-        let mut chosen = Vec::with_capacity(count.min(heap.len()));
-        while chosen.len() < count {
-            let Some(best) = heap.pop() else { break };
-            if best.chosen_before == chosen.len() {
-                self.add(best.row);
-                chosen.push(best.row);
-            } else {
-                heap.push(Bound { gain: self.gain(best.row), chosen_before: chosen.len(), ..best });
+    /// The best `count` rows, one after the other, from each of `parts` in turn, `first` being the part to begin with; equal gains
+    /// go to the lower row.
+    pub fn choose(mut self, parts: Vec<Vec<u32>>, first: usize, count: usize) -> Vec<u32> {
+        let most = (MOST_CHOSEN_FROM / parts.len().max(1)).max(count);
+        let mut heaps: Vec<BinaryHeap<Bound>> = parts
+            .into_iter()
+            .map(|rows| {
+                let bound = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
+                let rows = drawn(rows, most, self.noisy);
+                BinaryHeap::from(rows.par_iter().with_min_len(16).map(bound).collect::<Vec<_>>())
+            })
+            .collect();
+        let mut chosen = Vec::new();
+        let mut turn = first;
+        while chosen.len() < count && heaps.iter().any(|heap| !heap.is_empty()) {
+            let n_parts = heaps.len();
+            if let Some(row) = self.best(&mut heaps[turn % n_parts], chosen.len()) {
+                self.add(row);
+                chosen.push(row);
             }
+            turn += 1;
         }
         chosen
+    }
+
+    /// Takes the row that adds most; bounds at the top of the heap are recomputed until one of them is true.
+    fn best(&self, heap: &mut BinaryHeap<Bound>, n_chosen: usize) -> Option<u32> {
+        loop {
+            let best = heap.pop()?;
+            if best.chosen_before == n_chosen {
+                return Some(best.row);
+            }
+            heap.push(Bound { gain: self.gain(best.row), chosen_before: n_chosen, ..best });
+        }
     }
 
     /// What choosing `row` would add.

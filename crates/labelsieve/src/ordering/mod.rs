@@ -1,7 +1,7 @@
 //! Which candidates should a person look at first?
 //!
 //! Confirming the top of the ranking teaches the model what it knows already; see `docs/review-measured.md` for what each order is
-//! worth. All orders are pure functions of the class, its graph, what was decided and the relevance so far.
+//! worth. All orders are pure functions of the class, what was decided and the relevance so far.
 
 mod coverage;
 mod near_duplicates;
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use self::coverage::Coverage;
 use crate::error::{Error, Result};
-use crate::graph::NoisyGraph;
 use crate::model::ClassProblem;
 use crate::random::{Stream, row_key};
 
@@ -25,6 +24,8 @@ pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
 pub enum LookOrder {
     /// Those that stand for most of the pool, by [`what_next`]
     Covering,
+    /// The same within the upper, the lower and the middle third of the ranking by relevance, in turn
+    CoveringThirds,
     /// The most relevant first
     MostRelevant,
     /// Those nearest to the median relevance first
@@ -37,8 +38,9 @@ pub enum LookOrder {
 
 impl LookOrder {
     /// All of them.
-    pub const ALL: [LookOrder; 5] = [
+    pub const ALL: [LookOrder; 6] = [
         LookOrder::Covering,
+        LookOrder::CoveringThirds,
         LookOrder::MostRelevant,
         LookOrder::NearMedian,
         LookOrder::Random,
@@ -49,6 +51,7 @@ impl LookOrder {
     pub fn name(self) -> &'static str {
         match self {
             LookOrder::Covering => "covering",
+            LookOrder::CoveringThirds => "covering-thirds",
             LookOrder::MostRelevant => "most-relevant",
             LookOrder::NearMedian => "near-median",
             LookOrder::Random => "random",
@@ -68,7 +71,11 @@ impl LookOrder {
             ranked
         };
         let mut rows = match self {
-            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(open, count)),
+            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(vec![open], 0, count)),
+            LookOrder::CoveringThirds => {
+                let n_decided = look.n_decided(); // a person who decides one after the other goes through the thirds in turn
+                return Ok(Coverage::of(look.problem).choose(thirds(&by_relevance(open)), n_decided, count));
+            }
             LookOrder::MostRelevant => by_relevance(open),
             LookOrder::NearMedian => from_the_middle(&by_relevance(open)),
             LookOrder::Random => {
@@ -95,8 +102,6 @@ impl fmt::Display for LookOrder {
 pub struct Look<'a> {
     /// The class, with what was decided.
     pub problem: &'a ClassProblem<'a>,
-    /// The neighbours of its candidates.
-    pub graph: &'a NoisyGraph,
     /// The first row of each candidate's near-duplicates, by [`near_duplicates`].
     pub groups: &'a [u32],
     /// The relevance of each candidate so far.
@@ -106,15 +111,17 @@ pub struct Look<'a> {
 impl Look<'_> {
     fn check(&self) -> Result<()> {
         let expected = self.problem.noisy.features().len();
-        let lengths = [
-            ("the graph of a pool", self.graph.neighbours().len()),
-            ("groups of near-duplicates", self.groups.len()),
-            ("relevance", self.relevance.len()),
-        ];
+        let lengths = [("groups of near-duplicates", self.groups.len()), ("relevance", self.relevance.len())];
         match lengths.into_iter().find(|(_, found)| *found != expected) {
             Some((what, found)) => Err(Error::Length { what, expected, found }),
             None => Ok(()),
         }
+    }
+
+    /// Decisions so far, one for each group of near-duplicates.
+    fn n_decided(&self) -> usize {
+        let is_first = |row: &usize| self.groups[*row] as usize == *row;
+        (0..self.groups.len()).filter(is_first).filter(|&row| self.problem.decision(row).is_some()).count()
     }
 
     /// Candidates that can be shown: nobody decided about them, and they are the first of their near-duplicates.
@@ -129,12 +136,18 @@ impl Look<'_> {
 /// [`LookOrder::Covering`].
 pub fn what_next(
     problem: &ClassProblem,
-    graph: &NoisyGraph,
     groups: &[u32],
     relevance: &[f32],
     count: usize,
 ) -> Result<Vec<u32>> {
-    LookOrder::Covering.first(&Look { problem, graph, groups, relevance }, count, Stream::new(0))
+    LookOrder::Covering.first(&Look { problem, groups, relevance }, count, Stream::new(0))
+}
+
+/// The upper, the lower and the middle third of the ranking.
+fn thirds(ranked: &[u32]) -> Vec<Vec<u32>> {
+    let (upper, rest) = ranked.split_at(ranked.len() / 3);
+    let (middle, lower) = rest.split_at(rest.len() / 2);
+    [upper, lower, middle].map(<[u32]>::to_vec).to_vec()
 }
 
 /// The middle of the ranking first, then its neighbours on both sides in turn.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
-use crate::graph::closest_clean;
+use crate::graph::{NoisyGraph, closest_clean};
 use crate::kernels::dot;
 use crate::model::NoisyPool;
 
@@ -17,7 +17,6 @@ fn on_the_circle(degrees: &[f32]) -> Features {
 struct Case {
     clean: Features,
     pool: NoisyPool,
-    graph: NoisyGraph,
     decisions: Vec<Option<Decision>>,
     groups: Vec<u32>,
     relevance: Vec<f32>,
@@ -32,7 +31,6 @@ impl Case {
             clean: on_the_circle(&[0.0]),
             groups: near_duplicates(&graph, 0.9999),
             pool: NoisyPool::new(noisy),
-            graph,
             decisions: vec![None; degrees.len()],
             relevance: degrees.iter().map(|degree| 1.0 - degree / 360.0).collect(),
         }
@@ -41,8 +39,7 @@ impl Case {
     fn first(&self, order: LookOrder, count: usize) -> Vec<u32> {
         let problem = ClassProblem::new(&self.clean, &self.pool).unwrap();
         let problem = problem.with_decisions(&self.decisions).unwrap();
-        let look =
-            Look { problem: &problem, graph: &self.graph, groups: &self.groups, relevance: &self.relevance };
+        let look = Look { problem: &problem, groups: &self.groups, relevance: &self.relevance };
         order.first(&look, count, Stream::new(1)).unwrap()
     }
 }
@@ -73,6 +70,19 @@ fn coverage_goes_to_the_middle_of_the_largest_group_that_nothing_covers() {
 }
 
 #[test]
+fn thirds_of_the_ranking_are_covered_in_turn() {
+    // Relevance falls with the angle: 10 to 30 degrees are the upper third, 110 to 130 the middle, 210 to 230 the lower.
+    let mut case = Case::new(&[10.0, 20.0, 30.0, 110.0, 120.0, 130.0, 210.0, 220.0, 230.0], 50);
+    let third = |row: &u32| row / 3;
+    let shown = case.first(LookOrder::CoveringThirds, 9);
+    assert_eq!(shown.iter().map(third).collect::<Vec<_>>(), [0, 2, 1, 0, 2, 1, 0, 2, 1]);
+    case.decisions[shown[0] as usize] = Some(Decision::Accept);
+    assert_eq!(third(&case.first(LookOrder::CoveringThirds, 1)[0]), 2, "the next third, whoever asks");
+    case.decisions = vec![Some(Decision::Reject); 9];
+    assert!(case.first(LookOrder::CoveringThirds, 3).is_empty());
+}
+
+#[test]
 fn decided_rows_and_second_copies_are_never_shown() {
     let mut case = Case::new(&[10.0, 10.0, 80.0, 80.0, 170.0], 50);
     case.decisions[4] = Some(Decision::Accept);
@@ -87,7 +97,7 @@ fn decided_rows_and_second_copies_are_never_shown() {
 fn lengths_that_do_not_fit_are_refused() {
     let case = Case::new(&[10.0, 20.0], 50);
     let problem = ClassProblem::new(&case.clean, &case.pool).unwrap();
-    let error = what_next(&problem, &case.graph, &case.groups, &[0.5], 1).unwrap_err();
+    let error = what_next(&problem, &case.groups, &[0.5], 1).unwrap_err();
     assert_eq!(error.to_string(), "relevance: expected 2 values, found 1");
 }
 

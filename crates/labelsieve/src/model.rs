@@ -68,11 +68,6 @@ impl<'a> ClassProblem<'a> {
         Ok(ClassProblem { decisions, ..self })
     }
 
-    /// Whether there are decisions at all.
-    pub fn has_decisions(&self) -> bool {
-        self.decisions.iter().any(Option::is_some)
-    }
-
     /// What was decided about noisy example `i`.
     pub fn decision(&self, i: usize) -> Option<Decision> {
         self.decisions.get(i).copied().flatten()

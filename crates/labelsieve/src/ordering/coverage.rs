@@ -10,10 +10,12 @@ use crate::kernels::dot;
 use crate::model::ClassProblem;
 use crate::random::{Stream, row_key};
 
-/// Rows of a pool that are to be covered, and rows that may be chosen, at most. Larger pools are drawn from: what covers a thousand rows
-/// of a pool covers the pool, and 2,000 × 1,000 similarities take a fraction of a second at any pool size.
+/// Rows of a pool that are to be covered, rows that may be chosen, and decided rows that cover, at most. Larger pools are drawn
+/// from: what covers a thousand rows of a pool covers the pool, and 2,000 × 1,000 similarities take a fraction of a second at any
+/// pool size.
 const MOST_COVERED: usize = 1000;
 const MOST_CHOSEN_FROM: usize = 2000;
+const MOST_SEEN: usize = 2000;
 
 /// How well the rows of a pool are covered by what a person has seen.
 ///
@@ -25,7 +27,7 @@ const MOST_CHOSEN_FROM: usize = 2000;
 /// earlier is a bound of what it has now, and the best row is found after recomputing a few at the top of a heap (Minoux 1978).
 ///
 /// The similarities are those of all pairs and not of neighbour lists: in pools much larger than a list is long, a row covers only what lists
-/// it, so that the densest corner takes one look after the other (fashion, k = 1: 80.5 % after five looks, and 85.9 % for random ones).
+/// it, so that the densest corner takes one look after the other (`docs/review-measured.md`).
 pub(super) struct Coverage<'a> {
     noisy: &'a Features,
     /// The rows to be covered, and how well each is.
@@ -38,48 +40,32 @@ impl<'a> Coverage<'a> {
     pub fn of(problem: &ClassProblem<'a>) -> Coverage<'a> {
         let noisy = problem.noisy.features();
         let rows = drawn((0..noisy.len() as u32).collect(), MOST_COVERED, noisy);
-        let decided = (0..noisy.len()).filter(|&row| problem.decision(row).is_some());
-        let seen: Vec<&[f32]> = problem.clean.rows().chain(decided.map(|row| noisy.row(row))).collect();
+        let decided = (0..noisy.len() as u32).filter(|&row| problem.decision(row as usize).is_some());
+        let decided = drawn(decided.collect(), MOST_SEEN, noisy);
+        let decided = decided.iter().map(|&row| noisy.row(row as usize));
+        let seen: Vec<&[f32]> = problem.clean.rows().chain(decided).collect();
         let best =
             |&row: &u32| seen.iter().map(|seen| dot(noisy.row(row as usize), seen)).fold(0.0, f32::max);
         let covered = rows.par_iter().with_min_len(16).map(best).collect();
         Coverage { noisy, rows, covered }
     }
 
-    /// The best `count` rows, one after the other, from each of `parts` in turn, `first` being the part to begin with; equal gains
-    /// go to the lower row.
-    pub fn choose(mut self, parts: Vec<Vec<u32>>, first: usize, count: usize) -> Vec<u32> {
-        let most = (MOST_CHOSEN_FROM / parts.len().max(1)).max(count);
-        let mut heaps: Vec<BinaryHeap<Bound>> = parts
-            .into_iter()
-            .map(|rows| {
-                let bound = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
-                let rows = drawn(rows, most, self.noisy);
-                BinaryHeap::from(rows.par_iter().with_min_len(16).map(bound).collect::<Vec<_>>())
-            })
-            .collect();
-        let mut chosen = Vec::new();
-        let mut turn = first;
-        while chosen.len() < count && heaps.iter().any(|heap| !heap.is_empty()) {
-            let n_parts = heaps.len();
-            if let Some(row) = self.best(&mut heaps[turn % n_parts], chosen.len()) {
-                self.add(row);
-                chosen.push(row);
+    /// The best `count` of `rows`, one after the other; equal gains go to the lower row.
+    pub fn choose(mut self, rows: Vec<u32>, count: usize) -> Vec<u32> {
+        let rows = drawn(rows, MOST_CHOSEN_FROM.max(count), self.noisy);
+        let first = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
+        let mut heap = BinaryHeap::from(rows.par_iter().with_min_len(16).map(first).collect::<Vec<_>>());
+        let mut chosen = Vec::with_capacity(count.min(heap.len()));
+        while chosen.len() < count {
+            let Some(best) = heap.pop() else { break };
+            if best.chosen_before == chosen.len() {
+                self.add(best.row);
+                chosen.push(best.row);
+            } else {
+                heap.push(Bound { gain: self.gain(best.row), chosen_before: chosen.len(), ..best });
             }
-            turn += 1;
         }
         chosen
-    }
-
-    /// Takes the row that adds most; bounds at the top of the heap are recomputed until one of them is true.
-    fn best(&self, heap: &mut BinaryHeap<Bound>, n_chosen: usize) -> Option<u32> {
-        loop {
-            let best = heap.pop()?;
-            if best.chosen_before == n_chosen {
-                return Some(best.row);
-            }
-            heap.push(Bound { gain: self.gain(best.row), chosen_before: n_chosen, ..best });
-        }
     }
 
     /// What choosing `row` would add.

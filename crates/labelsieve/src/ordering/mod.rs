@@ -22,10 +22,8 @@ pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum LookOrder {
-    /// Those that stand for most of the pool, by [`what_next`]
+    /// Those that stand for most of the pool: what to look at next
     Covering,
-    /// The same within the upper, the lower and the middle third of the ranking by relevance, in turn
-    CoveringThirds,
     /// The most relevant first
     MostRelevant,
     /// Those nearest to the median relevance first
@@ -38,9 +36,8 @@ pub enum LookOrder {
 
 impl LookOrder {
     /// All of them.
-    pub const ALL: [LookOrder; 6] = [
+    pub const ALL: [LookOrder; 5] = [
         LookOrder::Covering,
-        LookOrder::CoveringThirds,
         LookOrder::MostRelevant,
         LookOrder::NearMedian,
         LookOrder::Random,
@@ -51,7 +48,6 @@ impl LookOrder {
     pub fn name(self) -> &'static str {
         match self {
             LookOrder::Covering => "covering",
-            LookOrder::CoveringThirds => "covering-thirds",
             LookOrder::MostRelevant => "most-relevant",
             LookOrder::NearMedian => "near-median",
             LookOrder::Random => "random",
@@ -71,11 +67,7 @@ impl LookOrder {
             ranked
         };
         let mut rows = match self {
-            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(vec![open], 0, count)),
-            LookOrder::CoveringThirds => {
-                let n_decided = look.n_decided(); // a person who decides one after the other goes through the thirds in turn
-                return Ok(Coverage::of(look.problem).choose(thirds(&by_relevance(open)), n_decided, count));
-            }
+            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(open, count)),
             LookOrder::MostRelevant => by_relevance(open),
             LookOrder::NearMedian => from_the_middle(&by_relevance(open)),
             LookOrder::Random => {
@@ -118,12 +110,6 @@ impl Look<'_> {
         }
     }
 
-    /// Decisions so far, one for each group of near-duplicates.
-    fn n_decided(&self) -> usize {
-        let is_first = |row: &usize| self.groups[*row] as usize == *row;
-        (0..self.groups.len()).filter(is_first).filter(|&row| self.problem.decision(row).is_some()).count()
-    }
-
     /// Candidates that can be shown: nobody decided about them, and they are the first of their near-duplicates.
     fn open(&self) -> Vec<u32> {
         let is_open =
@@ -141,13 +127,6 @@ pub fn what_next(
     count: usize,
 ) -> Result<Vec<u32>> {
     LookOrder::Covering.first(&Look { problem, groups, relevance }, count, Stream::new(0))
-}
-
-/// The upper, the lower and the middle third of the ranking.
-fn thirds(ranked: &[u32]) -> Vec<Vec<u32>> {
-    let (upper, rest) = ranked.split_at(ranked.len() / 3);
-    let (middle, lower) = rest.split_at(rest.len() / 2);
-    [upper, lower, middle].map(<[u32]>::to_vec).to_vec()
 }
 
 /// The middle of the ranking first, then its neighbours on both sides in turn.

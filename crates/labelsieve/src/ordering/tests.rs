@@ -70,19 +70,6 @@ fn coverage_goes_to_the_middle_of_the_largest_group_that_nothing_covers() {
 }
 
 #[test]
-fn thirds_of_the_ranking_are_covered_in_turn() {
-    // Relevance falls with the angle: 10 to 30 degrees are the upper third, 110 to 130 the middle, 210 to 230 the lower.
-    let mut case = Case::new(&[10.0, 20.0, 30.0, 110.0, 120.0, 130.0, 210.0, 220.0, 230.0], 50);
-    let third = |row: &u32| row / 3;
-    let shown = case.first(LookOrder::CoveringThirds, 9);
-    assert_eq!(shown.iter().map(third).collect::<Vec<_>>(), [0, 2, 1, 0, 2, 1, 0, 2, 1]);
-    case.decisions[shown[0] as usize] = Some(Decision::Accept);
-    assert_eq!(third(&case.first(LookOrder::CoveringThirds, 1)[0]), 2, "the next third, whoever asks");
-    case.decisions = vec![Some(Decision::Reject); 9];
-    assert!(case.first(LookOrder::CoveringThirds, 3).is_empty());
-}
-
-#[test]
 fn decided_rows_and_second_copies_are_never_shown() {
     let mut case = Case::new(&[10.0, 10.0, 80.0, 80.0, 170.0], 50);
     case.decisions[4] = Some(Decision::Accept);

@@ -6,8 +6,8 @@ use labelsieve::evaluation::{accuracy, roc_auc};
 use labelsieve::graph::{NEIGHBOURS, NoisyGraph};
 use labelsieve::ordering::{Look, LookOrder, NEAR_DUPLICATES, near_duplicates};
 use labelsieve::random::Stream;
-use labelsieve::relevance::others;
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
+use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::{Progress, Result};
 use rayon::prelude::*;
 
@@ -133,17 +133,16 @@ impl<'a> Session<'a> {
     }
 
     fn score(&self, clean: &[Features], state: &State) -> Result<Vec<Vec<f32>>> {
-        let negatives: Vec<Features> = (0..clean.len())
-            .map(|c| match self.method {
-                Method::Linear(_) => others(clean, c, self.stream.branch(2).branch(c as u64)),
-                _ => Features::empty(clean[c].dim()),
+        let drawn: Vec<Drawn> = (0..clean.len())
+            .map(|c| {
+                let (negatives, seeds) = (self.stream.branch(2), self.stream.branch(3));
+                Drawn::new(self.method, clean, c, negatives.branch(c as u64), seeds.bits(c as u64))
             })
             .collect();
         let jobs = (0..clean.len())
             .map(|c| {
-                let problem = ClassProblem::new(&clean[c], &self.classes[c].pool)?;
-                let problem = problem.with_others(&negatives[c])?.with_decisions(&state.decisions[c])?;
-                Ok(Job { problem, seed: self.stream.branch(3).bits(c as u64) })
+                let job = drawn[c].job(&clean[c], &self.classes[c].pool)?;
+                Ok(Job { problem: job.problem.with_decisions(&state.decisions[c])?, ..job })
             })
             .collect::<Result<Vec<_>>>()?;
         let scored = self.engine.relevance(self.method, &jobs, &|_, _| ())?;

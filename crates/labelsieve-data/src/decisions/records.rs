@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::DecisionRow;
-use crate::{DataError, Result};
+use crate::{DataError, Result, counted};
 
 const OPENING: &[u8] = b"labelsieve decisions 1\n";
 const PREFIX_LEN: usize = 8;
@@ -80,7 +80,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
     }
     match is_damaged(rest) {
         true => {
-            let found = format!("damage; {} decisions before it are whole", contents.rows.len());
+            let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
             Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
         }
         false => Ok(contents),
@@ -155,7 +155,7 @@ mod tests {
         let at = bytes.windows(3).position(|window| window == b"\"b\"").unwrap();
         bytes[at + 1] = b'x';
         let error = read(Path::new("d.log"), &bytes).unwrap_err().to_string();
-        let expected = "expected a whole record, found damage; 0 decisions before it are whole";
+        let expected = "expected a whole record, found damage after 0 whole decisions";
         assert!(error.starts_with("`d.log`: byte ") && error.ends_with(expected), "{error}");
     }
 

@@ -44,6 +44,7 @@ mod texts;
 mod thumbnail_file;
 mod truth_file;
 mod unread;
+mod wording;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
@@ -52,8 +53,8 @@ pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedE
 pub use classifier_file::SavedClassifier;
 pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{
-    DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords, ImportOptions, ImportedDecisions,
-    import_decisions, read_decisions,
+    DecisionCounts, DecisionJoin, DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords,
+    ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, read_decisions,
 };
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
@@ -83,3 +84,4 @@ pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};
 pub use unread::Unread;
+pub use wording::{counted, noun_for};

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter};
+use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter, counted};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -203,7 +203,8 @@ impl Clean {
             }
             let z = result.relevance.len();
             let mean = result.relevance.iter().sum::<f32>() / z.max(1) as f32;
-            monitor.detail(&format!("{}: {z} candidates, mean relevance {mean:.2}", names[class]));
+            let candidates = counted(z, "candidate");
+            monitor.detail(&format!("{}: {candidates}, mean relevance {mean:.2}", names[class]));
             progress.inc(pool_sizes[class] as u64);
             finished.lock().unwrap_or_else(|poison| poison.into_inner()).insert(class, result);
             Ok(())
@@ -223,8 +224,8 @@ impl Decided {
         }
         if n_copies > 0 {
             monitor.warning(&format!(
-                "{n_copies} decisions are about candidates with the features of a clean example of their class, and \
-                 change nothing"
+                "ignoring {} about candidates with the features of a clean example of their class",
+                counted(n_copies, "decision")
             ));
         }
         DecisionCounts { n_unmatched: self.n_unmatched + n_copies, ..DecisionCounts::of(decided) }

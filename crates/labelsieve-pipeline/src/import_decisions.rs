@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use labelsieve_data::{
-    DataError, DecisionLog, DecisionRow, ImportOptions, ImportedDecisions, import_decisions,
+    DataError, DecisionCounts, DecisionLog, DecisionRow, DecisionTable, ImportOptions, ImportedDecisions,
+    counted, import_decisions,
 };
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::inputs::decisions::DecisionCounts;
 use crate::inputs::left_out::listed;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind};
@@ -28,7 +28,7 @@ pub struct ImportDecisions {
 /// What was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// Decisions that were added.
+    /// Decisions that were added, and withdrawals of earlier ones.
     pub n_new: usize,
     /// Decisions that the file had already.
     pub n_known: usize,
@@ -38,7 +38,7 @@ pub struct Imported {
     pub n_reject: usize,
     /// Neither.
     pub n_unsure: usize,
-    /// Examples that nobody has decided about.
+    /// Examples that nobody has decided about, and decisions that were withdrawn.
     pub n_undecided: usize,
     /// Answers that were cancelled or skipped.
     pub n_cancelled: usize,
@@ -60,13 +60,14 @@ impl ImportDecisions {
             let read = import_decisions(file, &self.options)?;
             let unclear = &read.not_understood;
             if !unclear.is_empty() {
-                let (shown, n) = (file.display(), unclear.len());
-                let places = listed(unclear.iter().cloned(), n);
-                monitor.warning(&format!("`{shown}`: {n} entries were not understood: {places}"));
+                let (shown, entries) = (file.display(), counted(unclear.len(), "entry"));
+                let places = listed(unclear.iter().cloned(), unclear.len());
+                monitor.warning(&format!("`{shown}`: {entries} not understood: {places}"));
             }
             found.extend(read);
         }
-        if found.rows.is_empty() {
+        let has_decisions = found.rows.iter().any(|row| row.decision.is_some());
+        if !has_decisions && (found.rows.is_empty() || !self.output.exists()) {
             return Err(self.nothing(&found));
         }
         if found.rows.iter().all(|row| !row.at.is_empty()) {
@@ -80,6 +81,7 @@ impl ImportDecisions {
             ),
             error => error.into(),
         })?;
+        drop_idle_withdrawals(&mut found.rows, &before);
         let known: HashSet<Key<'_>> = before.rows.iter().map(key).collect();
         let (new, old): (Vec<DecisionRow>, Vec<DecisionRow>) =
             found.rows.into_iter().partition(|row| !known.contains(&key(row)));
@@ -101,14 +103,22 @@ impl ImportDecisions {
         let files = listed(self.files.iter().map(|file| format!("`{}`", file.display())), self.files.len());
         Error::input(
             format!(
-                "no decisions in {files}: {} examples undecided, {} answers cancelled, {} entries not understood",
-                found.n_undecided,
-                found.n_cancelled,
-                found.not_understood.len()
+                "no decisions in {files}: {} undecided, {} cancelled, {} not understood",
+                counted(found.n_undecided, "example"),
+                counted(found.n_cancelled, "answer"),
+                counted(found.not_understood.len(), "entry")
             ),
             "--accept WORD and --reject WORD say what an answer means, --decision-column where it is",
         )
     }
+}
+
+/// Drops withdrawals for candidates that nobody ever decided about: some tools write `undecided` for all of these.
+fn drop_idle_withdrawals(rows: &mut Vec<DecisionRow>, before: &DecisionTable) {
+    let about = |row: &DecisionRow| (row.id.clone(), row.class.clone());
+    let all = before.rows.iter().chain(rows.iter());
+    let decided: HashSet<(String, String)> = all.filter(|row| row.decision.is_some()).map(about).collect();
+    rows.retain(|row| row.decision.is_some() || decided.contains(&about(row)));
 }
 
 /// All fields of a row.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_vision::images::{Crop, Dataset, View};
 use labelsieve_vision::training::{Examples, Preset, Rates, Recipe, Training};
 use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};
@@ -21,7 +21,6 @@ use crate::path_text;
 use crate::resume;
 use crate::resume::checkpoint;
 use crate::resume::lock::OutputLock;
-use labelsieve_report::counted;
 
 /// Learns a backbone on base classes with a cosine classifier.
 #[derive(Clone, Debug, Serialize)]
@@ -100,12 +99,12 @@ impl Pretrain {
         let (images, validation) = self.load(side, monitor)?;
         let examples = Examples::all(Arc::new(images));
         monitor.note(&format!(
-            "{} on {} images of {} classes, {side}×{side}, {} epochs of {} batches of {}, on {networks}",
+            "{} on {} of {}, {side}×{side}, {} of {} of {}, on {networks}",
             self.architecture,
-            examples.rows.len(),
-            examples.n_classes,
-            recipe.epochs,
-            recipe.batches(examples.rows.len()),
+            counted(examples.rows.len(), "image"),
+            counted(examples.n_classes, "class"),
+            counted(recipe.epochs, "epoch"),
+            counted(recipe.batches(examples.rows.len()), "batch"),
             recipe.batch,
         ));
         let training = Training {

@@ -42,6 +42,19 @@ def test_pictures_and_truth_are_taken_where_they_are(table, sample, tmp_path):
     assert full["figures"] > plain["figures"], "truth brings figures of its own"
 
 
+def test_decisions_are_marked_as_their_file_has_them(table, sample, tmp_path):
+    first, second = [i for i, is_clean in enumerate(sample.is_clean) if not is_clean][:2]
+    rows = [f"{table['id'][i]},{table['class'][i]},{word}" for i, word in [(first, "accept"), (second, "reject")]]
+    (tmp_path / "d.csv").write_text("\n".join(["id,class,decision", *rows, ""]))
+    held = labelsieve.report(table, tmp_path / "r.html", decisions=tmp_path / "d.csv")
+    assert held["decisions"] == 2
+    assert "<dt>rejected</dt><dd>1</dd>" in (tmp_path / "r.html").read_text()
+    assert labelsieve.report(table, tmp_path / "r.html")["decisions"] == 0
+    (tmp_path / "other.csv").write_text("id,class,decision\nnobody,nothing,accept\n")
+    with pytest.raises(ValueError, match="expected candidates of"):
+        labelsieve.report(table, tmp_path / "s.html", decisions=tmp_path / "other.csv")
+
+
 def test_what_is_no_run_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(FileNotFoundError, match="run.json"):
         labelsieve.report(tmp_path, tmp_path / "r.html")

@@ -1,9 +1,10 @@
 //! Tables and figures that follow from relevance and truth alone.
 
-use labelsieve_data::{Best, Cell, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow};
+use labelsieve_data::{
+    Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow,
+};
 
 use crate::classes::Classes;
-use crate::decided::DecisionCounts;
 
 /// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant where the truth is known,
 /// sizes of the pools where there are several.

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use labelsieve_data::{
-    ClassRelevance, DataError, DecisionTable, RelevanceReasons, RelevanceTable, Result, TruthTable,
-    read_relevance_reasons,
+    ClassRelevance, DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result,
+    TruthTable, read_relevance_reasons,
 };
 
-use crate::decided::{Decided, DecisionCounts};
+use crate::decided::Decided;
 use crate::statistics::{auc, mean};
 
 /// A class, with rows of the relevance table.

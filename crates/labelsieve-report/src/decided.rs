@@ -1,51 +1,34 @@
 //! What people decided about the candidates of a relevance file.
 
-use std::collections::HashSet;
-
 use labelsieve::Decision;
-use labelsieve_data::{DataError, DecisionTable, RelevanceTable, Result};
+use labelsieve_data::{DataError, DecisionCounts, DecisionJoin, DecisionTable, RelevanceTable, Result};
 
 /// Decisions, one entry per row of the relevance table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decided {
     by_row: Vec<Option<Decision>>,
-    /// Decisions about examples that are no candidates of the relevance file.
-    pub(crate) n_foreign: usize,
-}
-
-/// Candidates by what was decided about them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DecisionCounts {
-    pub(crate) accepted: usize,
-    pub(crate) rejected: usize,
-    pub(crate) unsure: usize,
+    /// Decisions about examples that are no candidates of the relevance file, as id and class.
+    pub(crate) foreign: Vec<(String, String)>,
 }
 
 impl Decided {
     /// What the relevance file itself says.
     pub(crate) fn of_column(table: &RelevanceTable) -> Decided {
         let by_row = table.decisions.clone().unwrap_or_else(|| vec![None; table.ids.len()]);
-        Decided { by_row, n_foreign: 0 }
+        Decided { by_row, foreign: Vec::new() }
     }
 
     /// What a file of decisions says, by example and class. Clean examples are no candidates.
     pub(crate) fn of_file(table: &RelevanceTable, decisions: &DecisionTable) -> Result<Decided> {
-        let latest = decisions.latest();
-        let mut used = HashSet::new();
-        let by_row: Vec<Option<Decision>> = (0..table.ids.len())
-            .map(|row| {
-                let key = (&table.ids[row], table.classes.get(row));
-                let decision = latest.get(&key).copied().filter(|_| !table.is_clean[row])?;
-                used.insert(key);
-                Some(decision)
-            })
-            .collect();
-        if used.is_empty() && !latest.is_empty() {
+        let mut join = DecisionJoin::new(decisions);
+        let by_row = join.of_relevance(table);
+        if !join.is_empty() && !join.has_matches() {
             let expected =
                 format!("candidates of `{}`, with the same `id` and `class`", table.path.display());
             return Err(DataError::malformed(&decisions.path, "rows", expected, "none"));
         }
-        Ok(Decided { by_row, n_foreign: latest.len() - used.len() })
+        let foreign = join.unmatched().into_iter().map(|(id, class)| (id.to_owned(), class.to_owned()));
+        Ok(Decided { by_row, foreign: foreign.collect() })
     }
 
     pub(crate) fn get(&self, row: usize) -> Option<Decision> {
@@ -57,31 +40,12 @@ impl Decided {
     }
 
     pub(crate) fn count(&self, rows: impl IntoIterator<Item = usize>) -> DecisionCounts {
-        let mut counts = DecisionCounts::default();
-        for decision in rows.into_iter().filter_map(|row| self.by_row[row]) {
-            *match decision {
-                Decision::Accept => &mut counts.accepted,
-                Decision::Reject => &mut counts.rejected,
-                Decision::Unsure => &mut counts.unsure,
-            } += 1;
-        }
-        counts
+        DecisionCounts::of(rows.into_iter().map(|row| self.by_row[row]))
     }
 
     /// Of all rows.
     pub(crate) fn count_all(&self) -> DecisionCounts {
         self.count(0..self.by_row.len())
-    }
-}
-
-impl DecisionCounts {
-    /// Each with its name.
-    pub(crate) fn named(self) -> [(&'static str, usize); 3] {
-        [("accepted", self.accepted), ("rejected", self.rejected), ("unsure", self.unsure)]
-    }
-
-    pub(crate) fn total(self) -> usize {
-        self.accepted + self.rejected + self.unsure
     }
 }
 
@@ -123,8 +87,11 @@ mod tests {
         ];
         let decided = Decided::of_file(&table(), &file(&rows)).unwrap();
         assert_eq!([0, 1, 2].map(|row| decided.get(row)), [Some(Decision::Reject), None, None]);
-        assert_eq!(decided.n_foreign, 2);
-        assert_eq!(decided.count_all(), DecisionCounts { rejected: 1, ..DecisionCounts::default() });
+        assert_eq!(
+            decided.foreign,
+            [("b", "owl"), ("z", "owl")].map(|(id, class)| (id.to_owned(), class.to_owned()))
+        );
+        assert_eq!(decided.count_all(), DecisionCounts { n_reject: 1, ..DecisionCounts::default() });
     }
 
     #[test]

@@ -24,8 +24,6 @@ mod settings;
 mod statistics;
 mod svg;
 mod thumbnails;
-mod wording;
 
 pub use pictures::Pictures;
 pub use report::{Progress, Report, Summary, is_own_figure, write, write_figure};
-pub use wording::counted;

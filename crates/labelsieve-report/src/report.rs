@@ -64,8 +64,8 @@ pub struct Summary {
     pub links: usize,
     /// Candidates that people decided about.
     pub decisions: usize,
-    /// Decisions about examples that are no candidates here.
-    pub foreign_decisions: usize,
+    /// Decisions about examples that are no candidates here, as id and class.
+    pub foreign_decisions: Vec<(String, String)>,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
     /// Examples shown without a picture because none was found; empty if no source of pictures was given.
@@ -200,7 +200,7 @@ impl Report {
             }
             summary.classes = sources.classes.classes.len();
             summary.decisions = sources.classes.decided.count_all().total();
-            summary.foreign_decisions = sources.classes.decided.n_foreign;
+            summary.foreign_decisions = sources.classes.decided.foreign.clone();
         }
         written(page.write_end(&mut file))?;
         file.commit()?;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::clean::{Clean as Job, Cleaned, estimate};
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
-use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
@@ -107,7 +108,7 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         cleaned.mean_relevance,
     ));
     if let Some(counts) = &cleaned.decisions {
-        counts.say(printer);
+        decisions::say(counts, printer);
     }
     cleaned.copies.say("features", printer);
     let none = &cleaned.without_candidates;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use labelsieve::Decision;
-use labelsieve_data::{DecisionSource, DecisionWords, ImportOptions, read_decisions};
+use labelsieve_data::{
+    DecisionCounts, DecisionSource, DecisionWords, ImportOptions, counted, read_decisions,
+};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::import_decisions::ImportDecisions;
-use labelsieve_pipeline::inputs::decisions::DecisionCounts;
 use labelsieve_pipeline::table::layout;
 use serde_json::json;
 
@@ -112,16 +113,16 @@ impl Import {
             return printer.json("decisions import", &imported);
         }
         printer.note(&format!(
-            "{} accepted, {} rejected, {} unsure; {} undecided, {} answers cancelled",
+            "{} accepted, {} rejected, {} unsure; {} undecided, {} cancelled",
             imported.n_accept,
             imported.n_reject,
             imported.n_unsure,
             imported.n_undecided,
-            imported.n_cancelled
+            counted(imported.n_cancelled, "answer")
         ));
         printer.note(&format!(
-            "{} new decisions added to `{}`, {} were there already",
-            imported.n_new,
+            "{} added to `{}`, {} already there",
+            counted(imported.n_new, "new decision"),
             self.output.display(),
             imported.n_known
         ));

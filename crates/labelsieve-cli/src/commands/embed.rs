@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::Precision;
+use labelsieve_data::{Precision, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
-use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;

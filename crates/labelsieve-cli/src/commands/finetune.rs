@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::finetune::{FineTune as Job, Softmax};
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments, on_damage};
 use crate::printer::Printer;
@@ -127,7 +128,7 @@ impl FineTune {
             return printer.json("finetune", &tuned);
         }
         if let Some(counts) = &tuned.decisions {
-            counts.say(printer);
+            decisions::say(counts, printer);
         }
         printer.note(&format!(
             "network with {} written to `{}`; use it with `labelsieve predict --model … --images …`",

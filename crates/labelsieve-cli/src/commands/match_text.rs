@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve::matching::{MatchRule, TextEncoding};
+use labelsieve_data::counted;
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match as Job};
-use labelsieve_report::counted;
 
 use crate::arguments::{JsonArguments, MixedArguments};
 use crate::options::Given;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::RunDirectory;
+use labelsieve_data::{RunDirectory, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
-use labelsieve_report::{Pictures, Progress, Report as Contents, Summary, counted};
+use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
 use serde_json::json;
 
 use crate::arguments::JsonArguments;
@@ -205,10 +205,7 @@ impl Report {
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
         if bytes > LARGE_PAGE {
-            printer.warning(&format!(
-                "the page has {:.0} MB, which takes a browser long to open",
-                bytes as f64 / 1e6
-            ));
+            printer.warning(&format!("the page is {:.0} MB and slow to open", bytes as f64 / 1e6));
             printer.hint("choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows");
         }
         if self.json.json {
@@ -277,9 +274,10 @@ fn warn(summary: &Summary, printer: &Printer) {
         printer.warning(&format!("{n} {have} no picture{clean}: {}", some(named)));
         printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
     }
-    if summary.foreign_decisions > 0 {
-        let decisions = counted(summary.foreign_decisions, "decision");
-        printer.warning(&format!("{decisions} about examples that are no candidates here"));
+    if !summary.foreign_decisions.is_empty() {
+        let named = summary.foreign_decisions.iter().map(|(id, class)| format!("`{id}` of `{class}`"));
+        let decisions = counted(named.len(), "decision");
+        printer.warning(&format!("{decisions} about examples that are no candidates here: {}", some(named)));
     }
     if !summary.ambiguous.is_empty() {
         let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::train::{Classifier, Train as Job};
-use labelsieve_report::counted;
 
 use crate::arguments::{DeviceArguments, JsonArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
@@ -118,7 +119,7 @@ impl Train {
             return printer.json("train", &trained);
         }
         if let Some(counts) = &trained.decisions {
-            counts.say(printer);
+            decisions::say(counts, printer);
         }
         let (classes, dim) = (counted(trained.n_classes, "class"), trained.dim);
         printer.note(&format!(

@@ -1,12 +1,12 @@
-//! What people decided: from files of decisions to relevance, classifiers and evaluations, and in from other tools.
+//! What people decided: from files of decisions to relevance, classifiers and evaluations.
 
 use std::path::Path;
 
 use labelsieve::Decision;
-use labelsieve_data::{DecisionLog, DecisionRow, RelevanceTable, read_decisions, read_relevance};
+use labelsieve_data::{DecisionLog, RelevanceTable, read_decisions, read_relevance};
 use serde_json::json;
 
-use crate::common::{bytes, listing, refuses, run};
+use crate::common::{bytes, refuses, run};
 use crate::embed::write;
 use crate::examples::{class_name, clean_of, noisy_of, task_folder};
 use crate::json::check_answer;
@@ -124,7 +124,8 @@ fn decisions_about_nothing_are_named_and_a_file_of_them_is_refused() {
         assert!(done.err.contains(part), "{done:?}");
     }
     write(folder, "none.csv", b"id,class,decision\nn0,Barn_Owl,accept\n");
-    let parts = ["none of the 1 decisions in `none.csv`", "hint: did you mean the class `barn owl`?"];
+    let parts =
+        ["no decision in `none.csv` is about a candidate", "hint: did you mean the class `barn owl`?"];
     refuses(folder, &format!("{CLEAN} --decisions none.csv -o S.parquet"), &parts);
     write(folder, "empty.csv", b"id,class,decision\n");
     let done = run(folder, &format!("{CLEAN} --decisions empty.csv -o S.parquet")).ok();
@@ -206,7 +207,7 @@ fn a_classifier_counts_accepted_candidates_as_clean_and_leaves_rejected_ones_out
     write_decisions(folder, "fewer.csv", &known, 8);
     let done =
         run(folder, &format!("{train} --relevance R.parquet --decisions fewer.csv -o f.safetensors")).ok();
-    assert!(done.err.contains("were scored with decisions that no longer hold in `fewer.csv`"), "{done:?}");
+    assert!(done.err.contains("candidates that no longer hold in `fewer.csv`"), "{done:?}");
 }
 
 #[test]
@@ -235,82 +236,26 @@ fn decisions_are_a_truth_but_not_for_what_was_made_with_them() {
     assert_eq!(n(&rest.json()) as usize, known.iter().step_by(3).count() - n_some);
     assert!(rest.err.contains(&format!("leaving out {n_some} candidates")), "{rest:?}");
     let line = "evaluate --relevance R.parquet --decisions some.csv";
-    run(folder, line).fails_with(&["`R.parquet` was made with all decisions in `some.csv`", "hint: "]);
-    let line = "evaluate --relevance R.parquet --decisions some.csv --truth some.csv";
-    run(folder, line).fails_with(&["cannot be used with"]);
-}
-
-#[test]
-fn decisions_from_other_tools_are_added_to_those_that_are_there() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let answer = |choice: &str, at: &str| {
-        json!({ "result": [{ "from_name": "class", "type": "choices", "value": { "choices": [choice] } }],
-                "completed_by": 3, "updated_at": at, "was_cancelled": false })
-    };
-    let tasks = json!([
-        { "id": 1, "data": { "id": "a.jpg", "class": "owl", "image": "x" },
-          "annotations": [answer("None of these", "2026-01-01T10:00:00Z"), answer("owl", "2026-01-02T10:00:00Z")] },
-        { "id": 2, "data": { "id": "b.jpg", "class": "owl", "image": "x" },
-          "annotations": [answer("cat", "2026-01-01T11:00:00Z")] },
-        { "id": 3, "data": { "id": "c.jpg", "class": "cat", "image": "x" }, "annotations": [] },
-    ]);
-    write(folder, "export.json", tasks.to_string().as_bytes());
-    let done = run(folder, "decisions import export.json -o d.parquet --json").ok();
-    check_answer(&done, "decisions import");
-    let answer = done.json();
-    assert_eq!((&answer["n_new"], &answer["n_undecided"]), (&json!(2), &json!(1)));
-    assert_eq!(listing(folder), ["d.parquet", "export.json"]);
-    let again = run(folder, "decisions import export.json -o d.parquet --json").ok().json();
-    assert_eq!((&again["n_new"], &again["n_known"]), (&json!(0), &json!(2)));
-    write(folder, "table.csv", b"file,label,verdict\na.jpg,owl,no\nd.jpg,cat,perhaps\n");
-    let columns = "--id-column file --class-column label --decision-column verdict --reject no";
-    let done = run(folder, &format!("decisions import table.csv {columns} -o d.parquet")).ok();
+    run(folder, line)
+        .fails_with(&["`R.parquet` was made with decisions about all candidates in `some.csv`", "hint: "]);
+    let mut truth = String::from("id,class,relevant\n");
+    for (id, class, is_relevant) in &known {
+        truth += &format!("{id},{class},{is_relevant}\n");
+    }
+    write(folder, "t.csv", truth.as_bytes());
+    let plain = evaluate("--relevance plain.parquet --truth t.csv").json();
+    assert!(plain["relevance"].get("n_settled").is_none(), "{plain}");
+    let rest = evaluate("--relevance R.parquet --truth t.csv");
+    assert_eq!(rest.json()["relevance"]["n_settled"], n_some);
+    assert_eq!(n(&rest.json()) as usize, known.len() - n_some);
+    let mut more = bytes(folder, "d.csv");
+    more.extend(b"nobody,barn owl,accept\n");
+    write(folder, "more.csv", &more);
+    let done = evaluate("--relevance plain.parquet --decisions more.csv");
     assert!(
-        done.err.contains("1 entries were not understood: row 1 (`d.jpg` of `cat`): `perhaps`"),
+        done.err.contains("ignoring 1 decision in `more.csv`") && done.err.contains("`nobody`"),
         "{done:?}"
     );
-    let table = read_decisions(folder.join("d.parquet")).expect("decisions");
-    assert_eq!(table.rows.len(), 3);
-    let expected = [(("a.jpg", "owl"), Decision::Reject), (("b.jpg", "owl"), Decision::Reject)];
-    assert_eq!(table.latest().into_iter().collect::<Vec<_>>(), expected, "the last one wins");
-    let shown = run(folder, "decisions show d.parquet --json").ok();
-    check_answer(&shown, "decisions show");
-    assert_eq!(shown.json()["classes"][0]["n_reject"], 2);
-    let lines = run(folder, "decisions show d.parquet").ok().out;
-    assert!(lines.contains("class  accept  reject  unsure") && lines.contains("owl"), "{lines}");
-}
-
-#[test]
-fn imports_of_nothing_fail_and_leave_the_decisions_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let row = DecisionRow {
-        id: "a".into(),
-        class: "owl".into(),
-        decision: Some(Decision::Accept),
-        by: String::new(),
-        at: String::new(),
-    };
-    let (log, _) = DecisionLog::open(folder.join("d.csv")).expect("a log");
-    log.append(&[row]).expect("disk space");
-    write(folder, "t.csv", b"id,class,decision\na,owl,accept\n");
-    let in_use = "decisions import t.csv -o d.csv";
-    run(folder, in_use).fails_with(&["another process is using `d.csv`", "hint: end the review"]);
-    log.close().expect("disk space");
-    let before = bytes(folder, "d.csv");
-    for (contents, message) in [
-        (&b"[]"[..], "unknown format"),
-        (b"{\"samples\": []}", "no decisions in `x.json`: 0 examples undecided"),
-        (b"{\"samples\": [{\"tags\": [\"accept\"]}]}", "1 entries not understood"),
-        (b"garbage", "`x.json` is not a readable JSON file"),
-    ] {
-        write(folder, "x.json", contents);
-        refuses(folder, "decisions import x.json -o d.csv", &[message]);
-    }
-    write(folder, "t.csv", b"id,class,verdict\na,owl,accept\n");
-    refuses(folder, "decisions import t.csv -o d.csv", &["(--decision-column names another)"]);
-    refuses(folder, "decisions import d.csv -o d.csv", &["would replace the input"]);
-    refuses(folder, "decisions import t.csv -o d.json", &["the extension must be .parquet, .csv or .tsv"]);
-    assert_eq!(bytes(folder, "d.csv"), before);
+    let line = "evaluate --relevance R.parquet --decisions some.csv --truth some.csv";
+    run(folder, line).fails_with(&["cannot be used with"]);
 }

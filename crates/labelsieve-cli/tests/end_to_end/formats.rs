@@ -135,8 +135,7 @@ fn candidates_that_are_nowhere_among_the_features_are_refused() {
     writer.write(&[candidate(0, 0, "owl")]).expect("disk space");
     writer.finish().expect("disk space");
     let line = "clean --clean C.npz --noisy N.npz --candidates M.parquet -o R.parquet";
-    let message =
-        ["none of the 1 candidates in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];
+    let message = ["no candidate in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];
     crate::common::refuses(folder, line, &message);
 }
 

@@ -462,13 +462,10 @@ fn a_run_without_any_candidate_left_fails_and_names_the_file_that_says_who_is_on
         &[("n1", "boots")],
         &["`C.parquet` and `M.parquet` have no class in common: one has `caps`, the other `boots`", "hint: "],
     );
-    check(
-        &[("x", "caps")],
-        &["none of the 1 candidates in `M.parquet` has features in `N.parquet`: e.g. `x`"],
-    );
+    check(&[("x", "caps")], &["no candidate in `M.parquet` has features in `N.parquet`: e.g. `x`"]);
     check(
         &[("x", "caps"), ("n1", "boots")],
-        &["none of the 2 candidates in `M.parquet` is left: 1 are of classes without", "1 have no features"],
+        &["no candidate in `M.parquet` is left: 1 of classes without", "1 without features"],
     );
     check(&[], &["`M.parquet` contains no candidates", "hint: "]);
 }

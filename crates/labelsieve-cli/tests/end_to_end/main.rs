@@ -14,6 +14,7 @@ mod bench_paper;
 mod bench_photos;
 mod bench_review;
 mod decisions;
+mod decisions_import;
 mod demo_folder;
 mod embed;
 mod errors;

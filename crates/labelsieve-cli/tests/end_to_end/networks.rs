@@ -272,7 +272,7 @@ fn images_must_be_those_of_the_relevance_file() {
     std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it exists");
     let done = run(folder, &line("clean pool")).ok();
     assert!(done.err.contains("warning: skipped `plain/301.png`: "), "{done:?}");
-    assert!(done.err.contains("warning: 2 candidates have no readable image"), "{done:?}");
+    assert!(done.err.contains("warning: 2 candidates without a readable image"), "{done:?}");
 }
 
 #[test]

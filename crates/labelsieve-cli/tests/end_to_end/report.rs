@@ -203,7 +203,10 @@ fn decisions_are_marked_and_counted_and_the_review_is_a_command_away() {
     let decisions = "id,class,decision\nb,owl,reject\nc,owl,unsure\nx,owl,accept\n";
     std::fs::write(folder.join("mine.csv"), decisions).expect("disk space");
     let done = run(folder, &format!("{line} --decisions mine.csv")).ok();
-    assert!(done.err.contains("warning: 1 decision about examples that are no candidates here"), "{done:?}");
+    assert!(
+        done.err.contains("warning: 1 decision about examples that are no candidates here: `x` of `owl`"),
+        "{done:?}"
+    );
     let page = text(folder, "r.html");
     assert!(page.contains("\"d\":\"23\"") && page.contains("; 1 rejected; 1 unsure</p>"), "the file wins");
     assert!(page.contains("labelsieve review relevance.csv -o mine.csv</code>"));

@@ -11,9 +11,9 @@ use crate::locked_file::open_locked;
 use crate::{DataError, Result, TableFormat};
 
 /// Adds decisions to a table. Rows go to the end of `FILE.log` first, which is quick and safe, and into the table when the
-/// log is folded or closed. No other process can add to the same table meanwhile.
+/// log is closed. No other process can add to the same table meanwhile.
 ///
-/// Dropped, it folds what it can and deletes the log if that worked; [`DecisionLog::close`] also says why not.
+/// Dropped, it closes as well as it can; [`DecisionLog::close`] also says why not.
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
@@ -102,11 +102,7 @@ impl DecisionLog {
 
     /// Writes the table again, atomically, with all rows, and empties the log. A kill at any moment loses and doubles
     /// nothing. Rows that somebody else added to the table meanwhile are kept.
-    pub fn fold(&self) -> Result<()> {
-        self.fold_locked(&mut self.lock())
-    }
-
-    fn fold_locked(&self, tail: &mut Tail) -> Result<()> {
+    fn fold(&self, tail: &mut Tail) -> Result<()> {
         if tail.unfolded.rows.is_empty() {
             return Ok(());
         }
@@ -125,7 +121,7 @@ impl DecisionLog {
         Ok(())
     }
 
-    /// Folds, and deletes the log. After an error the log is still there, and whoever reads the table reads it too.
+    /// Moves all rows into the table, and deletes the log. After an error the log is still there, and whoever reads the table reads it too.
     pub fn close(self) -> Result<()> {
         self.finish()
     }
@@ -136,7 +132,7 @@ impl DecisionLog {
             State::Closed => return Ok(()),
             State::Opening if !tail.unfolded.rows.is_empty() => return Ok(()),
             State::Opening => (),
-            State::Open => self.fold_locked(&mut tail)?,
+            State::Open => self.fold(&mut tail)?,
         }
         tail.state = State::Closed;
         std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path))

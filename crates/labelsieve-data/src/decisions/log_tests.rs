@@ -47,7 +47,7 @@ fn decisions_survive_a_kill_and_go_into_the_table_when_the_log_is_closed() {
         log.append(&second).unwrap();
         let all = [first, second].concat();
         assert_eq!(read_decisions(&path).unwrap().rows, all);
-        log.fold().unwrap();
+        log.fold(&mut log.lock()).unwrap();
         assert_eq!(read_table(&path).unwrap(), all);
         log.append(&[row("e", Decision::Accept)]).unwrap();
         log.close().unwrap();
@@ -115,10 +115,10 @@ fn a_kill_between_writing_the_table_and_emptying_the_log_doubles_nothing() {
     let (log, _) = DecisionLog::open(&path).unwrap();
     // The same decision twice in a row, so that equal rows alone do not tell.
     log.append(&[row("a", Decision::Accept), row("a", Decision::Accept)]).unwrap();
-    log.fold().unwrap();
+    log.fold(&mut log.lock()).unwrap();
     log.append(&[row("a", Decision::Accept)]).unwrap();
     let bytes = std::fs::read(&log.log_path).unwrap();
-    log.fold().unwrap();
+    log.fold(&mut log.lock()).unwrap();
     let log_path = log.log_path.clone();
     drop(log);
     std::fs::write(&log_path, bytes).unwrap();
@@ -212,7 +212,7 @@ fn many_threads_may_append() {
                 }
             });
         }
-        log.fold().unwrap();
+        log.fold(&mut log.lock()).unwrap();
     });
     drop(log);
     assert_eq!(read_decisions(&path).unwrap().latest().len(), 40);

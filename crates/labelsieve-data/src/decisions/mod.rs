@@ -1,8 +1,11 @@
 //! What people decided about candidates: a table that grows at its end, and the log of a review that is under way.
 
+mod counts;
 mod import;
+mod join;
 mod log;
 mod records;
+mod spelling;
 mod table_file;
 
 use std::collections::BTreeMap;
@@ -11,12 +14,12 @@ use std::path::PathBuf;
 use labelsieve::Decision;
 use serde::{Deserialize, Serialize};
 
+pub use counts::DecisionCounts;
 pub use import::{DecisionSource, DecisionWords, ImportOptions, ImportedDecisions, import_decisions};
+pub use join::DecisionJoin;
 pub use log::DecisionLog;
+pub use spelling::{decision_code, decision_word};
 pub use table_file::read_decisions;
-
-/// The word for a decision that was withdrawn.
-pub(crate) const UNDECIDED: &str = "undecided";
 
 /// One decision about one candidate of one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::DecisionRow;
-use crate::{DataError, Result};
+use crate::{DataError, Result, counted};
 
 const OPENING: &[u8] = b"labelsieve decisions 1\n";
 const PREFIX_LEN: usize = 8;
@@ -80,7 +80,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
     }
     match is_damaged(rest) {
         true => {
-            let found = format!("damage; {} decisions before it are whole", contents.rows.len());
+            let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
             Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
         }
         false => Ok(contents),
@@ -96,10 +96,13 @@ fn whole_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether the record at the start of `bytes`, which is not whole, has anything but zeros after it: a write that was cut
-/// short is the last, and a power loss may leave zeros in its place.
+/// short is the last, and a power loss may leave zeros in its place. Its length may be what is damaged, so whole records
+/// are looked for everywhere.
 fn is_damaged(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length) as usize);
-    bytes.get(PREFIX_LEN + length..).is_some_and(|after| after.iter().any(|&byte| byte != 0))
+    let has_more = bytes.get(PREFIX_LEN + length..).is_some_and(|after| after.iter().any(|&byte| byte != 0));
+    // The four bytes of a length in the middle of JSON text are beyond any end of file, so few checksums are computed.
+    has_more || (1..bytes.len()).any(|at| whole_record(&bytes[at..]).is_some())
 }
 
 fn checksum(length: [u8; 4], payload: &[u8]) -> u32 {
@@ -152,8 +155,20 @@ mod tests {
         let at = bytes.windows(3).position(|window| window == b"\"b\"").unwrap();
         bytes[at + 1] = b'x';
         let error = read(Path::new("d.log"), &bytes).unwrap_err().to_string();
-        let expected = "expected a whole record, found damage; 0 decisions before it are whole";
+        let expected = "expected a whole record, found damage after 0 whole decisions";
         assert!(error.starts_with("`d.log`: byte ") && error.ends_with(expected), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_length_before_whole_records_is_an_error_too() {
+        let whole = two_records();
+        let second = start(Path::new("d.log"), 3).unwrap().len();
+        for length in [u32::MAX, 1 << 20, (whole.len() - second) as u32, 1] {
+            let mut bytes = whole.clone();
+            bytes[second..second + 4].copy_from_slice(&length.to_le_bytes());
+            let error = read(Path::new("d.log"), &bytes).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`d.log`: byte {second}: ")), "{length}: {error}");
+        }
     }
 
     #[test]

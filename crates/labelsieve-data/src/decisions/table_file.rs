@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema};
-use labelsieve::Decision;
 
 use super::log::Unfolded;
-use super::{DecisionRow, DecisionTable, UNDECIDED};
+use super::spelling::{decision_word, parse};
+use super::{DecisionRow, DecisionTable};
 use crate::parquet_columns::Column;
 use crate::parquet_write::{dictionary_column, dictionary_type};
 use crate::table_read::{Kind, TableFile};
@@ -85,7 +85,7 @@ pub(super) fn write_table(path: &Path, rows: &[DecisionRow]) -> Result<()> {
         writer.write(vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
             dictionary_column(rows.iter().map(|row| row.class.as_str())),
-            dictionary_column(rows.iter().map(|row| row.decision.map_or(UNDECIDED, Decision::name))),
+            dictionary_column(rows.iter().map(|row| decision_word(row.decision))),
             dictionary_column(rows.iter().map(|row| row.by.as_str())),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.at))),
         ])?;
@@ -102,14 +102,6 @@ pub(super) fn check_columns(path: &Path) -> Result<()> {
             Err(DataError::malformed(path, "columns", expected, format!("`{other}`")))
         }
         None => Ok(()),
-    }
-}
-
-/// Nothing for another word; `Some(None)` for a withdrawn decision.
-fn parse(word: &str) -> Option<Option<Decision>> {
-    match word.trim().to_ascii_lowercase().as_str() {
-        "" | UNDECIDED => Some(None),
-        word => word.parse().ok().map(Some),
     }
 }
 

@@ -1,3 +1,5 @@
+use labelsieve::Decision;
+
 use super::*;
 
 fn read(name: &str, text: impl AsRef<[u8]>) -> Result<Vec<DecisionRow>> {

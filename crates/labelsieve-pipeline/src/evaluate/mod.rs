@@ -2,23 +2,24 @@
 
 mod images;
 mod output;
+mod relevance;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
-use labelsieve::evaluation::{self, Accuracy, GroupGain, RelevanceAnalysis, accuracy};
-use labelsieve::{Decision, Features};
+use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{
-    ExampleTable, RelevanceTable, SavedClassifier, read_decisions, read_relevance, read_truth,
-};
+use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance};
 
 pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
+pub use relevance::Truth;
 
 use self::images::measure_images;
 use self::output::{Measured, accuracy_report};
+use self::relevance::analyse;
 use crate::error::{Error, Result};
 use crate::inputs::classifier::load_classifier;
 use crate::inputs::images::ImageFiles;
@@ -39,15 +40,6 @@ pub struct Evaluate {
     pub mixed: MixedNetworks,
     /// Where networks run.
     pub device: Device,
-}
-
-/// What relevance is compared with.
-#[derive(Clone, Debug)]
-pub enum Truth {
-    /// A file that says of each candidate whether it is relevant.
-    File(PathBuf),
-    /// Decisions of people: accepted candidates are relevant, rejected ones are not.
-    Decisions(PathBuf),
 }
 
 /// A classifier to be measured.
@@ -210,89 +202,4 @@ fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Me
         })
         .unzip();
     evaluation::gain_by_pool_size(&pool_sizes, &gains)
-}
-
-/// Whether each candidate, by id and class, is relevant.
-type Verdicts = HashMap<(String, String), bool>;
-
-impl Truth {
-    fn path(&self) -> &Path {
-        match self {
-            Truth::File(path) | Truth::Decisions(path) => path,
-        }
-    }
-
-    fn read(&self) -> Result<Verdicts> {
-        Ok(match self {
-            Truth::File(path) => {
-                let truth = read_truth(path)?;
-                let key = |i| (truth.ids[i].to_owned(), truth.classes.get(i).to_owned());
-                (0..truth.ids.len()).map(|i| (key(i), truth.relevant[i])).collect()
-            }
-            Truth::Decisions(path) => {
-                let table = read_decisions(path)?;
-                let decided =
-                    table.latest().into_iter().filter(|(_, decision)| *decision != Decision::Unsure);
-                let key = |(id, class): (&str, &str)| (id.to_owned(), class.to_owned());
-                decided.map(|(about, decision)| (key(about), decision == Decision::Accept)).collect()
-            }
-        })
-    }
-}
-
-fn analyse(relevance: &RelevanceTable, truth: &Truth, monitor: &dyn Monitor) -> Result<RelevanceReport> {
-    let known = truth.read()?;
-    // What a person said before the scoring is what the relevance says: agreeing with it proves nothing.
-    let is_settled = |i: usize| {
-        let decision = relevance.decisions.as_ref().and_then(|decisions| decisions[i]);
-        matches!(truth, Truth::Decisions(_)) && decision.and_then(Decision::relevance).is_some()
-    };
-    let mut classes: BTreeMap<String, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
-    let (mut all, mut n_unknown, mut n_settled) = ((Vec::new(), Vec::new()), 0, 0);
-    for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
-        let class = relevance.classes.get(i);
-        let Some(&relevant) = known.get(&(relevance.ids[i].to_owned(), class.to_owned())) else {
-            n_unknown += 1;
-            continue;
-        };
-        if is_settled(i) {
-            n_settled += 1;
-            continue;
-        }
-        let of_class = classes.entry(class.to_owned()).or_default();
-        for (scores, flags) in [of_class, &mut all] {
-            scores.push(relevance.relevance[i]);
-            flags.push(relevant);
-        }
-    }
-    if n_settled > 0 {
-        monitor.warning(&format!(
-            "leaving out {n_settled} candidates that `{}` was made with decisions about: their relevance is what the \
-             person said",
-            relevance.path.display()
-        ));
-    }
-    if all.0.is_empty() && n_settled > 0 {
-        return Err(Error::input(
-            format!(
-                "`{}` was made with all decisions in `{}`",
-                relevance.path.display(),
-                truth.path().display()
-            ),
-            "compare relevance from `labelsieve clean` without --decisions, or with decisions about other candidates",
-        ));
-    }
-    if all.0.is_empty() {
-        return Err(Error::input(
-            format!(
-                "`{}` and `{}` have no candidate in common",
-                relevance.path.display(),
-                truth.path().display()
-            ),
-            "`id` and `class` must match in both files",
-        ));
-    }
-    let classes = classes.into_iter().map(|(name, (r, t))| (name, RelevanceAnalysis::new(&r, &t))).collect();
-    let n_settled = matches!(truth, Truth::Decisions(_)).then_some(n_settled);
-    Ok(RelevanceReport { all: RelevanceAnalysis::new(&all.0, &all.1), classes, n_unknown, n_settled })
 }

@@ -6,7 +6,7 @@ use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
 use serde::Serialize;
 
 use crate::table::{layout, percent};
-use labelsieve_report::counted;
+use labelsieve_data::counted;
 
 /// Everything measured; what was not asked for is left out.
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ pub struct RelevanceReport {
     pub classes: BTreeMap<String, RelevanceAnalysis>,
     /// Candidates without a verdict.
     pub n_unknown: usize,
-    /// Candidates left out because the relevance was made with decisions about them, where decisions are the truth.
+    /// Candidates left out because the relevance was made with decisions about them, where any were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_settled: Option<usize>,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
 use labelsieve_vision::{ScaleRule, weights};
 use serde::Serialize;
@@ -111,8 +111,9 @@ impl FineTune {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = open_learners(self.device, monitor)?;
-        let weights = (self.relevance.as_path(), self.decisions.as_deref());
-        let novel = NovelClasses::load(weights, &sources, &opened, monitor)?;
+        // Read once: a review may add to the file meanwhile, and the key must be that of what was learned from.
+        let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let novel = NovelClasses::load((&self.relevance, given.as_ref()), &sources, &opened, monitor)?;
         let decisions = novel.decisions;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),
@@ -134,9 +135,10 @@ impl FineTune {
         check_classes(&examples, &names)?;
         let n_examples = examples.rows.len();
         monitor.note(&format!(
-            "fine-tuning on {n_examples} examples of {} classes with relevance >= {LEAST_RELEVANCE}, {} epochs, on {networks}",
-            names.len(),
-            recipe.epochs,
+            "fine-tuning on {} of {} with relevance >= {LEAST_RELEVANCE}, {}, on {networks}",
+            counted(n_examples, "example"),
+            counted(names.len(), "class"),
+            counted(recipe.epochs, "epoch"),
         ));
         let training = Training {
             learners: networks.learners(),
@@ -147,7 +149,7 @@ impl FineTune {
             scale: ScaleRule::Fixed,
             seed: self.seed,
         };
-        let fingerprint = self.key(&recipe, &sources, networks.kind())?.text(monitor);
+        let fingerprint = self.key((&recipe, given.as_ref()), &sources, networks.kind())?.text(monitor);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
         let metadata = NetworkMetadata {
             recipe: json!({
@@ -189,10 +191,15 @@ impl FineTune {
         Ok(Sources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
     }
 
-    fn key(&self, recipe: &Recipe, sources: &Sources, device: &str) -> Result<Key> {
+    fn key(
+        &self,
+        (recipe, decisions): (&Recipe, Option<&Decisions>),
+        sources: &Sources,
+        device: &str,
+    ) -> Result<Key> {
         let mut key = Key::new("finetune", self, &["device", "output", "decisions"])?;
-        if let Some(decisions) = &self.decisions {
-            key = key.with(&json!({ "decisions": Decisions::open(decisions)?.digest() }));
+        if let Some(decisions) = decisions {
+            key = key.with(&json!({ "decisions": decisions.digest() }));
         }
         let key = key.with(&json!({ "recipe": recipe })).on_device(device);
         let key = key.with_files(&[&self.network, &self.relevance])?.with_images(&sources.novel)?;

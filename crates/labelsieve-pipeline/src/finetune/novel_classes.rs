@@ -7,14 +7,14 @@ use std::sync::Arc;
 use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve::{Decision, Features};
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{RelevanceTable, read_relevance};
+use labelsieve_data::{RelevanceTable, counted, read_relevance};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::Copies;
-use crate::inputs::decisions::{DecisionCounts, in_force};
+use crate::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::inputs::network::OpenedNetwork;
 use crate::monitor::Monitor;
@@ -55,7 +55,7 @@ const NOVEL: &str = "";
 impl NovelClasses {
     /// Decodes the images that the relevance file names, and those of the base classes.
     pub fn load(
-        (relevance, decisions): (&Path, Option<&Path>),
+        (relevance, decisions): (&Path, Option<&Decisions>),
         sources: &Sources,
         opened: &OpenedNetwork,
         monitor: &dyn Monitor,
@@ -221,7 +221,7 @@ fn examples(
         }
     }
     if missing > 0 {
-        monitor.warning(&format!("{missing} candidates have no readable image or no class"));
+        monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
     }
     Ok((examples, by_id))
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use labelsieve_data::counted;
+
 use crate::monitor::Monitor;
 use crate::near_name::nearest;
-use labelsieve_report::counted;
 
 /// Classes that are named in a message; the rest is counted.
 const MOST_NAMED: usize = 10;

@@ -10,7 +10,7 @@ use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, NameWarnin
 use labelsieve_data::text::{
     DamagedFile, ForeignEncoding, OnBadRow, ScanSummary, TextColumns, TextSource, read_class_file, scan,
 };
-use labelsieve_data::{AtomicFile, CandidateWriter, DataError, is_stream};
+use labelsieve_data::{AtomicFile, CandidateWriter, DataError, counted, is_stream};
 use serde::Serialize;
 
 pub use leaks::{LeakCheck, LeakFate};
@@ -19,7 +19,6 @@ use self::candidates::{CandidateSink, NameSearch, PluralCount};
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, on_stdout};
-use labelsieve_report::counted;
 
 /// Finds the candidates of each class: examples whose texts contain one of its names.
 #[derive(Clone, Debug)]
@@ -147,9 +146,8 @@ impl Match {
     ) -> Error {
         let output = self.output.display();
         if n_leaks > 0 {
-            let message = format!(
-                "all {n_leaks} candidates are copies of guarded examples; `{output}` was not written"
-            );
+            let message =
+                format!("all candidates are copies of guarded examples; `{output}` was not written");
             return Error::input(message, "drop --drop-leaks to flag them instead");
         }
         let names: Vec<&str> =

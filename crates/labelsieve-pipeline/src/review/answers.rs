@@ -1,6 +1,7 @@
 //! What a session answers, as a page gets it.
 
 use labelsieve::Decision;
+use labelsieve_data::decision_word;
 use serde::{Serialize, Serializer};
 
 /// A session as a whole.
@@ -258,19 +259,6 @@ impl<T: Serialize> Serialize for Shared<T> {
     }
 }
 
-/// The code of a decision in arrays.
-pub fn code(decision: Option<Decision>) -> u8 {
-    match decision {
-        None => 0,
-        Some(Decision::Accept) => 1,
-        Some(Decision::Reject) => 2,
-        Some(Decision::Unsure) => 3,
-    }
-}
-
 fn decision_name<S: Serializer>(decision: &Option<Decision>, serializer: S) -> Result<S::Ok, S::Error> {
-    match decision {
-        Some(decision) => decision.serialize(serializer),
-        None => serializer.serialize_str("undecided"),
-    }
+    serializer.serialize_str(decision_word(*decision))
 }

@@ -8,7 +8,7 @@ use labelsieve_data::{ExampleTable, RelevanceTable, read_relevance};
 
 use crate::error::{Error, Result};
 use crate::inputs::copies::{Copies, comparable_ids, identical_rows};
-use crate::inputs::decisions::{DecisionCounts, in_force};
+use crate::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::{Origin, common_network};
 use crate::inputs::tables::{RowsById, labels_of, load, rows_by_class, rows_by_id};
@@ -48,10 +48,10 @@ struct WeightedRows {
 /// Rows in memory at a time that are only summed up.
 const BLOCK: usize = 8192;
 
-/// Reads all examples; `decisions` is a file of them, `others` are further files that must be of the same network.
+/// Reads all examples; `others` are further files that must be of the same network.
 pub fn read(
     files: &PoolFiles,
-    (path, decisions): (&Path, Option<&Path>),
+    (path, decisions): (&Path, Option<&Decisions>),
     others: Vec<Origin>,
     monitor: &dyn Monitor,
 ) -> Result<Examples> {

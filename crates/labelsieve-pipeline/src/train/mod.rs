@@ -98,7 +98,8 @@ impl Train {
             self.attention_path().zip(attention.as_ref().map(|(_, network)| network.as_ref())),
         ];
         let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
-        let weights = (self.relevance.as_path(), self.decisions.as_deref());
+        let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let weights = (self.relevance.as_path(), given.as_ref());
         let Examples { classes, network, decisions } =
             examples::read(&self.files, weights, others.collect(), monitor)?;
         let dim = classes[0].clean.dim();

@@ -36,7 +36,8 @@ def without_clean(decisions: list[Optional[str]], is_clean: npt.NDArray[np.bool_
     """Decisions about candidates alone: clean examples need none."""
     n = sum(decision is not None and bool(flag) for decision, flag in zip(decisions, is_clean))
     if n:
-        warnings.warn(f"{n} decisions are about clean examples, and change nothing", UserWarning, stacklevel=stacklevel)
+        noun = "decision" if n == 1 else "decisions"
+        warnings.warn(f"ignoring {n} {noun} about clean examples", UserWarning, stacklevel=stacklevel)
     return [None if flag else decision for decision, flag in zip(decisions, is_clean)]
 
 

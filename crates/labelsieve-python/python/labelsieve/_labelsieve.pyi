@@ -156,6 +156,7 @@ def report(
     path: _Path,
     output: _Path,
     truth: Optional[_Path],
+    decisions: Optional[_Path],
     images: Optional[_Path],
     title: Optional[str],
     per_class: int,

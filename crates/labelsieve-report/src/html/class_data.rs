@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use labelsieve::Decision;
-use labelsieve_data::RelevanceReasons;
+use labelsieve_data::{RelevanceReasons, decision_code};
 use serde::Serialize;
 
 use super::originals::{Address, Originals};
@@ -97,7 +96,8 @@ impl<'a> Sources<'a> {
             ranked.t.clear();
         }
         if self.classes.decided.count(rows()).total() > 0 {
-            ranked.d = rows().map(|row| digit(self.classes.decided.get(row))).collect();
+            ranked.d =
+                rows().map(|row| char::from(b'0' + decision_code(self.classes.decided.get(row)))).collect();
         }
         let reasons = |row: usize| &self.reasons[row];
         let place =
@@ -146,15 +146,6 @@ impl ClassData<'_> {
             pictures: lists.iter().map(|list| list.p.len()).sum(),
             links: lists.iter().map(|list| list.to.iter().flatten().count()).sum(),
         }
-    }
-}
-
-fn digit(decision: Option<Decision>) -> char {
-    match decision {
-        None => '0',
-        Some(Decision::Accept) => '1',
-        Some(Decision::Reject) => '2',
-        Some(Decision::Unsure) => '3',
     }
 }
 

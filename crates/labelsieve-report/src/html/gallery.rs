@@ -2,13 +2,14 @@
 
 use std::io::{Result, Write};
 
+use labelsieve_data::noun_for;
+
 use super::class_data::{Counts, Sources};
 use super::escape::{escape, json_for_script};
 use super::review;
 use crate::classes::{Class, ClassNumbers, Classes};
 use crate::figures::class_histogram;
 use crate::svg::scale::with_separators;
-use crate::wording::noun_for;
 
 /// Closes what [`heading`] opened.
 pub(super) const END: &str =

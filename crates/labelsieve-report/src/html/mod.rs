@@ -14,14 +14,13 @@ use std::io::{Result, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use labelsieve_data::{Figure, ResultTable, RunInfo};
+use labelsieve_data::{Figure, ResultTable, RunInfo, noun_for};
 use sha2::{Digest, Sha256};
 
 use crate::classes::Classes;
 use crate::statistics::{auc, mean};
 use crate::svg::scale::with_separators;
 use crate::svg::style;
-use crate::wording::noun_for;
 use escape::escape;
 
 pub(crate) use class_data::{Counts, Sources};

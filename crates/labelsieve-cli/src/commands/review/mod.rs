@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_data::images::PictureSources;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
@@ -213,8 +214,9 @@ impl Review {
             );
         }
         printer.note(&format!(
-            "{n_candidates} candidates of {} classes; {} decided so far, in `{}`",
-            overview.classes.len(),
+            "{} of {}; {} decided so far, in `{}`",
+            counted(n_candidates, "candidate"),
+            counted(overview.classes.len(), "class"),
             overview.n_decisions,
             overview.output
         ));
@@ -242,7 +244,7 @@ fn close(session: Arc<Session>) -> Result<Closed> {
 
 fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
     let output = job.output.display();
-    printer.note(&format!("{} decisions in `{output}`", closed.n_decisions));
+    printer.note(&format!("{} in `{output}`", counted(closed.n_decisions, "decision")));
     if closed.n_decisions == 0 {
         return;
     }

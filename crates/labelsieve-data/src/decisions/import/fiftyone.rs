@@ -96,15 +96,15 @@ impl Import<'_> {
         let own = field(self.decision).and_then(decision_text);
         let said = tags_of(fields).into_iter().chain(own.as_deref()).chain(tags.iter().copied());
         match self.options.words.of_tags(said) {
-            Said::Undecided => found.n_undecided += 1,
+            Said::Nothing => found.n_undecided += 1,
             Said::Unknown => {
                 found
                     .not_understood
                     .push(format!("{place} (`{id}` of `{class}`): tags contradict each other"));
             }
-            Said::Decided(decision) => {
+            said @ (Said::Withdrawn | Said::Decided(_)) => {
                 let (by, at) = (String::new(), String::new());
-                found.rows.push(DecisionRow { id, class, decision: Some(decision), by, at });
+                found.push(DecisionRow { id, class, decision: said.decision(), by, at });
             }
         }
     }

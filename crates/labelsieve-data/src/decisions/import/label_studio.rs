@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Resul
             continue;
         };
         let said = match choice(latest, options.decision.as_deref()) {
-            Choice::Nothing => Said::Undecided,
+            Choice::Nothing => Said::Nothing,
             Choice::Several => Said::Unknown,
             Choice::One(word) if word == class => Said::Decided(Decision::Accept),
             Choice::One(word) => match options.words.meaning(word) {
@@ -56,15 +56,15 @@ pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Resul
             },
         };
         match said {
-            Said::Undecided => found.n_undecided += 1,
+            Said::Nothing => found.n_undecided += 1,
             Said::Unknown => {
                 let answer = latest.get("result").map(Value::to_string).unwrap_or_default();
                 let answer: String = answer.chars().take(80).collect();
                 found.not_understood.push(format!("task {position} (`{id}` of `{class}`): {answer}"));
             }
-            Said::Decided(decision) => {
-                let decision = Some(decision);
-                found.rows.push(DecisionRow { id, class, decision, by: author(latest), at: moment(latest) });
+            Said::Withdrawn | Said::Decided(_) => {
+                let decision = said.decision();
+                found.push(DecisionRow { id, class, decision, by: author(latest), at: moment(latest) });
             }
         }
     }

@@ -46,9 +46,9 @@ pub struct ImportOptions {
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedDecisions {
-    /// The decisions, earliest first.
+    /// The decisions, and those that were withdrawn, earliest first.
     pub rows: Vec<DecisionRow>,
-    /// Examples that nobody has decided about.
+    /// Examples that nobody has decided about, and decisions that were withdrawn.
     pub n_undecided: usize,
     /// Answers that their author took back or skipped.
     pub n_cancelled: usize,
@@ -57,6 +57,11 @@ pub struct ImportedDecisions {
 }
 
 impl ImportedDecisions {
+    fn push(&mut self, row: DecisionRow) {
+        self.n_undecided += usize::from(row.decision.is_none());
+        self.rows.push(row);
+    }
+
     /// Adds what another file says.
     pub fn extend(&mut self, other: ImportedDecisions) {
         self.rows.extend(other.rows);

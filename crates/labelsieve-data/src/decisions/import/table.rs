@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
             let said = match options.words.meaning(&word) {
                 // Tags come in one cell, with commas between them.
                 Said::Unknown => match options.words.of_tags(word.split(',')) {
-                    Said::Undecided => Said::Unknown,
+                    Said::Nothing => Said::Unknown,
                     said => said,
                 },
                 said => said,
@@ -51,14 +51,14 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                         .not_understood
                         .push(format!("row {}: no id or no class", columns[0].first_row + row));
                 }
-                Said::Undecided => found.n_undecided += 1,
+                Said::Nothing => found.n_undecided += 1,
                 Said::Unknown => {
                     let place = columns[0].first_row + row;
                     found.not_understood.push(format!("row {place} (`{id}` of `{class}`): `{word}`"));
                 }
-                Said::Decided(decision) => {
+                Said::Withdrawn | Said::Decided(_) => {
                     let (by, at) = (note("by"), normalised(&note("at")));
-                    found.rows.push(DecisionRow { id, class, decision: Some(decision), by, at });
+                    found.push(DecisionRow { id, class, decision: said.decision(), by, at });
                 }
             }
         });

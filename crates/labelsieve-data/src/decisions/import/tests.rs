@@ -127,6 +127,16 @@ fn a_table_may_call_its_columns_and_its_answers_what_it_likes() {
 }
 
 #[test]
+fn a_decision_that_a_table_withdraws_is_withdrawn_and_an_empty_cell_withdraws_nothing() {
+    let text = "id,class,decision\na,owl,accept\nb,owl,reject\na,owl,Undecided\nb,owl,\n";
+    let found = import("d.csv", text, &ImportOptions::default()).unwrap();
+    assert_eq!(found.n_undecided, 2);
+    let table = crate::DecisionTable { path: "d.csv".into(), rows: found.rows };
+    let latest: Vec<_> = table.latest().into_iter().collect();
+    assert_eq!(latest, [(("b", "owl"), Decision::Reject)]);
+}
+
+#[test]
 fn what_no_tool_writes_is_refused() {
     for (text, expected) in [
         ("[1, 2]", "unknown format; expected JSON from Label Studio or FiftyOne"),

@@ -2,7 +2,7 @@
 
 use labelsieve::Decision;
 
-use crate::decisions::UNDECIDED;
+use crate::decisions::spelling::UNDECIDED;
 
 /// Which words mean what, in any case. Besides those given here, `accept`, `accepted`, `reject`, `rejected` and `unsure` are
 /// understood.
@@ -20,9 +20,20 @@ pub struct DecisionWords {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Decided(Decision),
-    /// Nothing was decided, or a decision was withdrawn.
-    Undecided,
+    /// Nothing was decided.
+    Nothing,
+    /// An earlier decision no longer holds.
+    Withdrawn,
     Unknown,
+}
+
+impl Said {
+    pub(super) fn decision(self) -> Option<Decision> {
+        match self {
+            Said::Decided(decision) => Some(decision),
+            Said::Nothing | Said::Withdrawn | Said::Unknown => None,
+        }
+    }
 }
 
 impl DecisionWords {
@@ -37,14 +48,15 @@ impl DecisionWords {
             () if is_one_of(&self.unsure, &["unsure"]) => Said::Decided(Decision::Unsure),
             () if is_one_of(&[], &["accept", "accepted"]) => Said::Decided(Decision::Accept),
             () if is_one_of(&[], &["reject", "rejected"]) => Said::Decided(Decision::Reject),
-            () if word.is_empty() || word == UNDECIDED => Said::Undecided,
+            () if word == UNDECIDED => Said::Withdrawn,
+            () if word.is_empty() => Said::Nothing,
             () => Said::Unknown,
         }
     }
 
     /// What several tags say, of which most mean something else. Tags that contradict each other say nothing.
     pub(super) fn of_tags<'a>(&self, tags: impl Iterator<Item = &'a str>) -> Said {
-        let mut found = Said::Undecided;
+        let mut found = Said::Nothing;
         for tag in tags {
             match (self.meaning(tag), found) {
                 (Said::Decided(new), Said::Decided(old)) if new != old => return Said::Unknown,

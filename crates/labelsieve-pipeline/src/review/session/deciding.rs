@@ -1,10 +1,10 @@
 //! Decisions: first on disk, then in force.
 
 use labelsieve::Decision;
-use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, read_decisions};
+use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions};
 
 use super::{Inner, Session, lock};
-use crate::review::answers::{Changed, code};
+use crate::review::answers::Changed;
 use crate::review::at;
 use crate::review::contents::{Class, Contents};
 use crate::review::decided::{Action, Change, Decided};
@@ -51,9 +51,8 @@ impl Session {
         // What is written goes through the log, so the file and its log have everything.
         let _nobody_writes = lock(&self.inner.writing);
         let table = read_decisions(&self.inner.review.output)?;
-        let word = |decision: Option<Decision>| decision.map_or("undecided", Decision::name);
         let rows = table.rows.iter();
-        let rows = rows.map(|row| [&*row.id, &*row.class, word(row.decision), &*row.by, &*row.at]);
+        let rows = rows.map(|row| [&*row.id, &*row.class, decision_word(row.decision), &*row.by, &*row.at]);
         Ok(csv_bytes(["id", "class", "decision", "by", "at"], rows)?)
     }
 }
@@ -84,7 +83,7 @@ impl Inner {
         log.append(&rows).map_err(|error| Refused::NotSaved(error.into()))?;
 
         let changes: Vec<(usize, u8)> =
-            action.changes.iter().map(|change| (change.row, code(change.after))).collect();
+            action.changes.iter().map(|change| (change.row, decision_code(change.after))).collect();
         let is_new = !changes.is_empty();
         let changed = {
             let mut decided = lock(&self.decided);

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use labelsieve::Decision;
+use labelsieve_data::decision_code;
 
 use super::{Session, lock};
 use crate::review::answers::{
-    BestClean, ClassView, CleanView, NeighbourView, OrderView, RowView, ScoresView, Shared, code,
+    BestClean, ClassView, CleanView, NeighbourView, OrderView, RowView, ScoresView, Shared,
 };
 use crate::review::order;
 use crate::review::queue::Urgency;
@@ -37,7 +38,7 @@ impl Session {
         inner.check_class(class)?;
         self.look_and_wait(class);
         let of = &inner.contents.classes[class];
-        let decision = lock(&inner.decided).of(class).iter().copied().map(code).collect();
+        let decision = lock(&inner.decided).of(class).iter().copied().map(decision_code).collect();
         let scores = &lock(&inner.scores)[class];
         Ok(ClassView {
             class,
@@ -198,7 +199,7 @@ impl Session {
                     id: inner.contents.id(example),
                     similarity,
                     relevance: relevance[row],
-                    decision: code(decisions[row]),
+                    decision: decision_code(decisions[row]),
                     is_clean: false,
                 })
             }

@@ -62,7 +62,12 @@ impl Client {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.send("GET", &format!("{}{path}", self.base), &[("Host", &self.host())], b"")
+        self.ask("GET", path)
+    }
+
+    /// A request without a body.
+    pub fn ask(&self, method: &str, path: &str) -> Answer {
+        self.send(method, &format!("{}{path}", self.base), &[("Host", &self.host())], b"")
     }
 
     #[track_caller]
@@ -135,4 +140,23 @@ fn parse(bytes: &[u8]) -> Answer {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
     Answer { status, headers, body: bytes[end + 4..].to_vec() }
+}
+
+/// The number of a class by its name.
+pub fn number(client: &Client, name: &str) -> usize {
+    let session = client.json("api/session");
+    let classes = session["classes"].as_array().unwrap();
+    classes.iter().position(|class| class["name"] == name).expect("a class of this name")
+}
+
+/// The row of a candidate by its id.
+pub fn row(class: &Value, id: &str) -> usize {
+    class["id"].as_array().unwrap().iter().position(|known| known == id).expect("a candidate of this id")
+}
+
+/// The relevance of a class as the page has it.
+pub fn relevance(client: &Client, class: usize) -> Vec<f32> {
+    let scores = client.json(&format!("api/classes/{class}/scores"));
+    let relevance = scores["relevance"].as_array().unwrap().iter();
+    relevance.map(|value| value.as_f64().unwrap() as f32).collect()
 }

@@ -39,8 +39,18 @@ pub(super) fn clean(
         ("--label-column", &columns.label),
         ("--id-column", &columns.id),
     ];
-    for (name, column) in columns.into_iter().filter_map(|(name, column)| Some((name, column.as_ref()?))) {
-        option(name, column.as_ref());
+    // A column that only the pictures have is none of `clean`, which refuses options without effect.
+    let can_name = |column: &str| {
+        let tables = [&files.clean.path, &files.noisy.path];
+        tables.into_iter().any(|path| match path.extension().and_then(OsStr::to_str) {
+            _ if path.is_dir() => column != "--embedding-column",
+            ending => !matches!(ending, Some("npz" | "npy")),
+        })
+    };
+    for (name, column) in columns.into_iter().filter(|(name, _)| can_name(name)) {
+        if let Some(column) = column {
+            option(name, column.as_ref());
+        }
     }
     if files.mixed == MixedNetworks::Accept {
         words.push("--allow-mixed".to_owned());
@@ -130,6 +140,22 @@ mod tests {
         assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
         let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
         assert!(with(&mixed, &Method::gcn(), 0).unwrap().contains(" --allow-mixed --decisions"));
+    }
+
+    #[test]
+    fn columns_are_named_where_there_are_some() {
+        let command = |clean: &str, noisy: &str| {
+            let mut files = PoolFiles {
+                clean: Table::new(clean),
+                noisy: Table::new(noisy),
+                candidates: None,
+                mixed: MixedNetworks::Refuse,
+            };
+            files.noisy.columns.id = Some("uid".to_owned());
+            super::clean(&files, &Method::gcn(), 0, Path::new("d.csv"), Path::new("r.parquet")).unwrap()
+        };
+        assert!(command("c.npz", "n.parquet").contains(" --id-column uid --decisions"));
+        assert!(!command("c.npz", "n.npy").contains("--id-column"));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// For an event, on a machine that has other things to do.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// One client of one server.
 #[derive(Clone)]
@@ -113,10 +116,12 @@ impl Client {
 pub struct Events(BufReader<TcpStream>);
 
 impl Events {
-    /// The data of the next event of this name; others are passed over.
+    /// The data of the next event of this name; others are passed over. Fails when none comes in time: the lines that keep a
+    /// stream alive never let a read time out.
     pub fn next(&mut self, name: &str) -> Value {
-        let mut current = String::new();
+        let (begun, mut current) = (Instant::now(), String::new());
         loop {
+            assert!(begun.elapsed() < LONGEST_WAIT, "no event `{name}` in time");
             let mut line = String::new();
             assert!(self.0.read_line(&mut line).expect("an event in time") > 0, "the stream ended");
             if let Some(event) = line.trim_end().strip_prefix("event: ") {

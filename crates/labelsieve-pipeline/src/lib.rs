@@ -26,6 +26,7 @@ pub mod pretrain;
 pub mod resume;
 pub mod review;
 pub mod scoring;
+pub mod shell_word;
 pub mod table;
 pub mod train;
 pub mod train_attention;

@@ -57,27 +57,14 @@ impl Token {
 #[derive(Clone)]
 pub struct Guard {
     token: Token,
-    hosts: Vec<String>,
+    address: SocketAddr,
 }
 
 impl Guard {
     /// For a server that listens on `address`. One that listens on all addresses answers to any of them, as long as they
     /// are numbers: names could be anybody's.
     pub fn new(token: Token, address: SocketAddr) -> Guard {
-        let mut hosts = vec![address.to_string()];
-        if address.ip().is_loopback() {
-            hosts.push(format!("localhost:{}", address.port()));
-        }
-        if address.ip().is_unspecified() {
-            hosts = vec![format!("localhost:{}", address.port()), format!("*:{}", address.port())];
-        }
-        if address.port() == 80 {
-            // Browsers leave the usual port out.
-            let bare: Vec<String> =
-                hosts.iter().filter_map(|host| host.strip_suffix(":80")).map(str::to_owned).collect();
-            hosts.extend(bare.into_iter().filter(|host| host != "*"));
-        }
-        Guard { token, hosts }
+        Guard { token, address }
     }
 
     /// The path below the token, or the answer to a request that is not let in.
@@ -89,13 +76,13 @@ impl Guard {
         if !self.token.matches(token) || !path.contains('/') {
             return Err(answer::error(
                 StatusCode::NOT_FOUND,
-                "there is nothing here",
+                "not found",
                 Some("open the address that `labelsieve review` printed"),
             ));
         }
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         if !host.is_some_and(|host| self.is_ours(host)) {
-            return refuse("this server does not go by that name");
+            return refuse("unexpected Host header");
         }
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         let is = |name: &str, value: &str| headers.get(name).is_some_and(|given| given == value);
@@ -116,13 +103,18 @@ impl Guard {
 
     /// Whether a `Host` is an address of this server.
     fn is_ours(&self, host: &str) -> bool {
-        self.hosts.iter().any(|known| match known.strip_prefix("*:") {
-            None => known.eq_ignore_ascii_case(host),
-            Some(port) => host.rsplit_once(':').is_some_and(|(name, given)| {
-                let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-                given == port && name.parse::<IpAddr>().is_ok()
-            }),
-        })
+        // Browsers leave the usual port out; the colons of `[::1]` are no sign of one.
+        let with_port = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+        let (name, port) = with_port.unwrap_or((host, "80"));
+        if port != self.address.port().to_string() {
+            return false;
+        }
+        let own = self.address.ip();
+        if name.eq_ignore_ascii_case("localhost") {
+            return own.is_loopback() || own.is_unspecified();
+        }
+        let number = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        number.parse::<IpAddr>().is_ok_and(|given| given == own || own.is_unspecified())
     }
 }
 
@@ -235,5 +227,23 @@ mod tests {
             (200, 200, 200)
         );
         assert_eq!((get("evil.example:7000"), get("192.0.2.7:7001"), get("192.0.2.7")), (403, 403, 403));
+    }
+
+    #[test]
+    fn the_usual_port_may_be_left_out() {
+        for (address, ours) in [
+            ("127.0.0.1:80", ["127.0.0.1", "localhost", "127.0.0.1:80"]),
+            ("[::1]:80", ["[::1]", "localhost", "[::1]:80"]),
+            ("0.0.0.0:80", ["192.0.2.7", "[2001:db8::1]", "localhost"]),
+        ] {
+            let (guard, token) = guard(address);
+            let get = |host: &str| status(&guard, Method::GET, &format!("/{token}/"), &[("host", host)]);
+            for host in ours {
+                assert_eq!(get(host), 200, "{address}: {host}");
+            }
+            for host in ["evil.example", "127.0.0.1:7000", ""] {
+                assert_eq!(get(host), 403, "{address}: {host}");
+            }
+        }
     }
 }

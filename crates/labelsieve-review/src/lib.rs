@@ -3,7 +3,7 @@
 //! It speaks HTTP and computes nothing: every question goes to a [`Session`] of `labelsieve-pipeline`.
 //!
 //! ```text
-//! browser ──► listen.rs: 127.0.0.1, a port ──► guard.rs: token, Host, Origin, headers ──► routes.rs ──► Session
+//! browser ──► server.rs: 127.0.0.1, a port ──► guard.rs: token, Host, Origin, headers ──► routes.rs ──► Session
 //!                                                                                 └─► page.rs: embedded files
 //! ```
 //!

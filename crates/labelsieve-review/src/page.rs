@@ -56,7 +56,7 @@ pub(crate) fn file(name: &str) -> Response {
             response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media_type));
             response
         }
-        None => answer::error(StatusCode::NOT_FOUND, "there is nothing here", None),
+        None => answer::error(StatusCode::NOT_FOUND, "not found", None),
     }
 }
 

@@ -61,7 +61,10 @@ impl From<Word> for Option<Decision> {
 }
 
 /// Answers a request. What reads, decodes or waits does so on a thread of its own, so that no request holds up another.
-pub(crate) async fn answer(session: Arc<Session>, request: Request) -> Response {
+pub(crate) async fn answer(session: Arc<Session>, mut request: Request) -> Response {
+    if request.method == Method::HEAD {
+        request.method = Method::GET; // the body is left out when the answer is sent
+    }
     if request.method == Method::GET && request.path == "api/events" {
         return Sse::new(Events::of(&session)).keep_alive(KeepAlive::default()).into_response();
     }
@@ -107,11 +110,10 @@ fn blocking(session: &Session, request: &Request) -> Response {
         }),
         ("POST", ["api", "undo"]) => session.undo().map(|changed| answer::json(&changed)),
         ("POST", ["api", "redo"]) => session.redo().map(|changed| answer::json(&changed)),
-        ("POST", ["api", "lambda"]) => body(&request.body).and_then(|Choose { lambda }| {
-            session.set_lambda(lambda)?;
-            Ok(answer::json(&json!({ "lambda": lambda })))
-        }),
-        _ => Err(Refused::NotFound("there is nothing here".to_owned())),
+        ("POST", ["api", "lambda"]) => {
+            body(&request.body).and_then(|Choose { lambda }| Ok(answer::json(&session.set_lambda(lambda)?)))
+        }
+        _ => Err(Refused::NotFound("not found".to_owned())),
     };
     answered.unwrap_or_else(|refused| answer::refused(&refused))
 }

@@ -229,6 +229,12 @@ fn nonsense_is_refused_before_anything_is_served() {
         &["review without --images does not use --image-column"],
     );
     fails("review R.parquet -o D.parquet --label-column x", &["does not use --label-column"]);
+    for folder in ["review . -o D.parquet", "review --demo -o D.parquet"] {
+        for option in ["--label-column x", "--embedding-column x", "--allow-mixed"] {
+            let unused = format!("does not use {}", option.split(' ').next().expect("a name"));
+            fails(&format!("{folder} {option}"), &[&unused, "hint: the folder's own features"]);
+        }
+    }
     fails("review R.parquet -o D.parquet --host nowhere", &["--host"]);
     let swapped = "review R.parquet -o D.parquet --clean T.npz --noisy T.npz";
     fails(swapped, &["has no features in `T.npz`", "hint: give the same --clean"]);

@@ -13,8 +13,6 @@ pub struct Overview {
     pub output: String,
     /// Who decides.
     pub by: String,
-    /// Of this program.
-    pub version: &'static str,
     /// How relevance is scored.
     pub method: &'static str,
     /// λ that somebody chose in this session.
@@ -29,8 +27,6 @@ pub struct Overview {
     pub has_pictures: bool,
     /// Whether any example has a caption.
     pub has_captions: bool,
-    /// Random seed.
-    pub seed: u64,
     /// Where the last decision was made.
     pub last: Option<Place>,
     /// Candidates with a decision.
@@ -39,7 +35,8 @@ pub struct Overview {
     pub n_undo: usize,
     /// How often one can redo.
     pub n_redo: usize,
-    /// The command that makes the relevance of this session permanent.
+    /// The command that makes the relevance of this session permanent; none without features, or where no options of the
+    /// command stand for the settings.
     pub command: Option<String>,
     /// All classes.
     pub classes: Vec<ClassSummary>,
@@ -236,6 +233,15 @@ pub struct Changed {
     pub n_undo: usize,
     /// How often one can redo.
     pub n_redo: usize,
+}
+
+/// λ, once somebody chose it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chosen {
+    /// None: the default.
+    pub lambda: Option<f32>,
+    /// The command that makes the relevance permanent, with this λ.
+    pub command: Option<String>,
 }
 
 /// A point of the curve: does another decision still help?

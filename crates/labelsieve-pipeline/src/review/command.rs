@@ -5,17 +5,24 @@ use std::path::Path;
 
 use labelsieve::Method;
 use labelsieve::graph::NEIGHBOURS;
+use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp};
 
 use crate::inputs::pools::PoolFiles;
+use crate::inputs::same_network::MixedNetworks;
+use crate::shell_word::shell_word;
 
-/// `labelsieve clean` with the decisions, as a shell reads it.
+/// `labelsieve clean` with the decisions, as a shell reads it; none for settings that it has no options for, which relevance
+/// files written from Python may have.
 pub(super) fn clean(
     files: &PoolFiles,
     method: &Method,
     seed: u64,
     decisions: &Path,
     relevance: &Path,
-) -> String {
+) -> Option<String> {
+    if !has_options(method) {
+        return None;
+    }
     let mut words = vec!["labelsieve".to_owned(), "clean".to_owned()];
     let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
     option("--clean", files.clean.path.as_os_str());
@@ -32,9 +39,23 @@ pub(super) fn clean(
         ("--label-column", &columns.label),
         ("--id-column", &columns.id),
     ];
-    for (name, column) in columns.into_iter().filter_map(|(name, column)| Some((name, column.as_ref()?))) {
-        option(name, column.as_ref());
+    // A column that only the pictures have is none of `clean`, which refuses options without effect.
+    let can_name = |column: &str| {
+        let tables = [&files.clean.path, &files.noisy.path];
+        tables.into_iter().any(|path| match path.extension().and_then(OsStr::to_str) {
+            _ if path.is_dir() => column != "--embedding-column",
+            ending => !matches!(ending, Some("npz" | "npy")),
+        })
+    };
+    for (name, column) in columns.into_iter().filter(|(name, _)| can_name(name)) {
+        if let Some(column) = column {
+            option(name, column.as_ref());
+        }
     }
+    if files.mixed == MixedNetworks::Accept {
+        words.push("--allow-mixed".to_owned());
+    }
+    let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
     if method.name() != "gcn" {
         option("--method", method.name().as_ref());
     }
@@ -52,7 +73,26 @@ pub(super) fn clean(
     }
     option("--decisions", decisions.as_os_str());
     option("-o", reviewed(relevance).as_os_str());
-    words.join(" ")
+    Some(words.join(" "))
+}
+
+/// Whether `labelsieve clean` has options for all settings of a method that differ from its defaults.
+fn has_options(method: &Method) -> bool {
+    *method
+        == match method {
+            Method::Gcn(Gcn { lambda, neighbours, .. }) => {
+                Method::Gcn(Gcn { lambda: *lambda, neighbours: *neighbours, ..Gcn::default() })
+            }
+            Method::Mlp(Mlp { lambda, .. }) => Method::Mlp(Mlp { lambda: *lambda, ..Mlp::default() }),
+            Method::LabelPropagation(LabelPropagation { neighbours, .. }) => {
+                Method::LabelPropagation(LabelPropagation {
+                    neighbours: *neighbours,
+                    ..LabelPropagation::default()
+                })
+            }
+            Method::Linear(_) => Method::Linear(Linear::default()),
+            Method::Similarity(_) | Method::Beta(_) => return true,
+        }
 }
 
 /// λ, where a method has one and it was chosen.
@@ -70,22 +110,11 @@ fn reviewed(relevance: &Path) -> std::path::PathBuf {
     relevance.with_file_name(format!("{stem}-reviewed.parquet"))
 }
 
-/// One word of a shell.
-fn shell_word(text: &OsStr) -> String {
-    let text = text.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::{Gcn, Mlp};
+    use labelsieve::relevance::Training;
 
     use super::*;
-    use crate::inputs::same_network::MixedNetworks;
     use crate::inputs::tables::Table;
 
     #[test]
@@ -96,9 +125,10 @@ mod tests {
             candidates: None,
             mixed: MixedNetworks::Refuse,
         };
-        let command = |method: &Method, seed| {
-            clean(&files, method, seed, Path::new("d.parquet"), Path::new("out/relevance.parquet"))
+        let with = |files: &PoolFiles, method: &Method, seed| {
+            clean(files, method, seed, Path::new("d.parquet"), Path::new("out/relevance.parquet"))
         };
+        let command = |method: &Method, seed| with(&files, method, seed).unwrap();
         assert_eq!(
             command(&Method::gcn(), 0),
             "labelsieve clean --clean c.npz --noisy 'my pool.parquet' --decisions d.parquet -o \
@@ -108,5 +138,42 @@ mod tests {
         assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
         let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
         assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
+        let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
+        assert!(with(&mixed, &Method::gcn(), 0).unwrap().contains(" --allow-mixed --decisions"));
+    }
+
+    #[test]
+    fn columns_are_named_where_there_are_some() {
+        let command = |clean: &str, noisy: &str| {
+            let mut files = PoolFiles {
+                clean: Table::new(clean),
+                noisy: Table::new(noisy),
+                candidates: None,
+                mixed: MixedNetworks::Refuse,
+            };
+            files.noisy.columns.id = Some("uid".to_owned());
+            super::clean(&files, &Method::gcn(), 0, Path::new("d.csv"), Path::new("r.parquet")).unwrap()
+        };
+        assert!(command("c.npz", "n.parquet").contains(" --id-column uid --decisions"));
+        assert!(!command("c.npz", "n.npy").contains("--id-column"));
+    }
+
+    #[test]
+    fn settings_without_an_option_give_no_command() {
+        let files = PoolFiles {
+            clean: Table::new("c.npz"),
+            noisy: Table::new("n.npz"),
+            candidates: None,
+            mixed: MixedNetworks::Refuse,
+        };
+        let short = Training { iterations: 7, ..Training::default() };
+        for method in [
+            Method::Gcn(Gcn { training: short, ..Gcn::default() }),
+            Method::Mlp(Mlp { training: short, ..Mlp::default() }),
+            Method::LabelPropagation(LabelPropagation { alpha: 0.1, ..LabelPropagation::default() }),
+            Method::Linear(Linear { decay: 0.5, ..Linear::default() }),
+        ] {
+            assert_eq!(clean(&files, &method, 0, Path::new("d.csv"), Path::new("r.parquet")), None);
+        }
     }
 }

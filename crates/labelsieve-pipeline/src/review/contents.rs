@@ -99,8 +99,7 @@ impl Contents {
         if missing > 0 && !pictures.images.is_empty() {
             let first = names.iter().enumerate().find(|(example, _)| !files.has(*example));
             let first = first.map_or("", |(_, id)| *id);
-            monitor
-                .warning(&format!("{missing} of {} examples have no picture, e.g. `{first}`", names.len()));
+            monitor.warning(&format!("no picture for {missing} of {} examples, e.g. `{first}`", names.len()));
             monitor.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
         }
         let mut by_id: Vec<u32> = (0..names.len() as u32).collect();

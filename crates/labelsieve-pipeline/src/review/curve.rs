@@ -47,7 +47,7 @@ impl Curve {
     }
 
     /// Relevance or decisions of a class have changed.
-    pub(super) fn is_stale(&self, class: usize) {
+    pub(super) fn mark_stale(&self, class: usize) {
         self.lock().stale.insert(class);
         self.changed.notify_all();
     }

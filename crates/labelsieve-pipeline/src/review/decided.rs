@@ -38,7 +38,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    fn is_one(&self) -> bool {
+    fn alters(&self) -> bool {
         self.before != self.after
     }
 }
@@ -123,7 +123,7 @@ impl Decided {
     /// The action that gives `rows` this decision; those that have it already are no part of it.
     pub(super) fn action(&self, class: usize, rows: &[usize], after: Option<Decision>) -> Action {
         let change = |&row: &usize| Change { row, before: self.of(class)[row], after };
-        Action { class, changes: rows.iter().map(change).filter(Change::is_one).collect() }
+        Action { class, changes: rows.iter().map(change).filter(Change::alters).collect() }
     }
 
     /// The action that undoes the last one.
@@ -154,7 +154,7 @@ impl Decided {
         if let Some(first) = action.changes.first() {
             self.last = Some(Place { class: action.class, row: first.row }); // the one that was pointed at
         }
-        action.changes.retain(Change::is_one); // a file may say the same twice
+        action.changes.retain(Change::alters); // a file may say the same twice
         if !action.changes.is_empty() {
             self.actions.note(action);
         }

@@ -35,6 +35,8 @@ pub enum Event {
     Lambda {
         /// None: the default.
         lambda: Option<f32>,
+        /// The command that makes the relevance permanent, with this λ.
+        command: Option<String>,
     },
     /// Work in the background failed.
     Failed {
@@ -57,19 +59,58 @@ impl Event {
     }
 }
 
-/// Gets every event; false when it wants no more.
-pub type Listener = Box<dyn Fn(&Event) -> bool + Send>;
+/// Gets every event.
+pub trait Listener: Send {
+    /// Something changed.
+    fn tell(&self, event: &Event);
+    /// Whether it is still interested; else it is dropped.
+    fn is_open(&self) -> bool;
+}
 
 /// All listeners.
 #[derive(Default)]
-pub(super) struct Listeners(Mutex<Vec<Listener>>);
+pub(super) struct Listeners(Mutex<Vec<Box<dyn Listener>>>);
 
 impl Listeners {
-    pub(super) fn add(&self, listener: Listener) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+    /// Also drops those that have gone: in a session in which nothing happens, nobody else would.
+    pub(super) fn add(&self, listener: Box<dyn Listener>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|listener| listener.is_open());
+        all.push(listener);
     }
 
     pub(super) fn tell(&self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| listener(event));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
+            listener.tell(event);
+            listener.is_open()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    struct Tab(Arc<AtomicBool>);
+
+    impl Listener for Tab {
+        fn tell(&self, _: &Event) {}
+
+        fn is_open(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn listeners_that_have_gone_are_dropped_when_others_come() {
+        let (listeners, gone) = (Listeners::default(), Arc::new(AtomicBool::new(true)));
+        listeners.add(Box::new(Tab(gone.clone())));
+        gone.store(false, Ordering::Relaxed);
+        listeners.add(Box::new(Tab(Arc::new(AtomicBool::new(true)))));
+        assert_eq!(listeners.0.lock().unwrap().len(), 1);
+        assert_eq!(Arc::strong_count(&gone), 1);
     }
 }

@@ -5,7 +5,6 @@
 //! count (`session/deciding.rs`); classes are scored in the background, by the code that `clean` uses (`session/working.rs`).
 
 mod answers;
-mod at;
 mod command;
 mod contents;
 mod curve;
@@ -27,8 +26,8 @@ use labelsieve_data::images::PictureSources;
 use labelsieve_data::{DecisionLog, TableFormat};
 
 pub use answers::{
-    BestClean, Changed, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView, OrderView,
-    Overview, Past, Place, RowView, ScoresView, Shared,
+    BestClean, Changed, Chosen, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView,
+    OrderView, Overview, Past, Place, RowView, ScoresView, Shared,
 };
 pub use events::{Event, Listener};
 pub use labelsieve_vision::images::BrowserImage;
@@ -83,6 +82,19 @@ impl Review {
     /// Reads what there is and takes the file of decisions for this process.
     pub fn open(&self, monitor: &dyn Monitor) -> Result<Session> {
         self.check()?;
+        let is_new = !self.output.exists();
+        // First: whoever cannot decide here should know before everything is read.
+        let (log, table) = DecisionLog::open(&self.output)?;
+        let opened = self.read(monitor);
+        if opened.is_err() && is_new && table.rows.is_empty() {
+            let _ = std::fs::remove_file(&self.output); // nothing is to be left of what did not begin
+        }
+        let (contents, scorer) = opened?;
+        Session::start(self, contents, scorer, log, table)
+    }
+
+    /// What is looked at, and what scores it.
+    fn read(&self, monitor: &dyn Monitor) -> Result<(Contents, Option<Scorer>)> {
         let contents = Contents::open(&self.relevance, &self.pictures, monitor)?;
         let scorer = match &self.files {
             None => None,
@@ -97,7 +109,6 @@ impl Review {
                 Some(Scorer::open(files, &contents, device, monitor)?)
             }
         };
-        let (log, table) = DecisionLog::open(&self.output)?;
-        Session::start(self, contents, scorer, log, table)
+        Ok((contents, scorer))
     }
 }

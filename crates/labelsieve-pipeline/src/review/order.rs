@@ -5,7 +5,7 @@ use labelsieve::graph::closest_clean;
 
 /// Undecided candidates so that any number of the first ones is spread evenly over the ranking: the top, then the middle,
 /// then the quarters, and so on. Confirming the top alone teaches nothing new.
-pub(super) fn evenly(ranked: &[u32]) -> Vec<u32> {
+pub(super) fn coarse_to_fine(ranked: &[u32]) -> Vec<u32> {
     let n = ranked.len();
     if n < 2 {
         return ranked.to_vec();
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn any_beginning_is_spread_over_the_ranking() {
         let ranking: Vec<u32> = (0..8).collect();
-        assert_eq!(evenly(&ranking), [0, 4, 2, 6, 1, 5, 3, 7]);
-        assert_eq!(evenly(&[7, 5, 3]), [7, 3, 5]);
-        assert_eq!((evenly(&[]), evenly(&[4])), (vec![], vec![4]));
+        assert_eq!(coarse_to_fine(&ranking), [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(coarse_to_fine(&[7, 5, 3]), [7, 3, 5]);
+        assert_eq!((coarse_to_fine(&[]), coarse_to_fine(&[4])), (vec![], vec![4]));
         for n in 1..70 {
-            let mut all = evenly(&(0..n).collect::<Vec<u32>>());
+            let mut all = coarse_to_fine(&(0..n).collect::<Vec<u32>>());
             all.sort_unstable();
             assert_eq!(all, (0..n).collect::<Vec<u32>>(), "each once");
         }

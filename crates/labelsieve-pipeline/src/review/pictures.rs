@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use labelsieve_data::DataError;
 use labelsieve_vision::images::BrowserImage;
 
 use super::contents::Contents;
@@ -20,7 +21,7 @@ pub enum Picture {
     Image(Arc<BrowserImage>),
     /// Nothing: no source has a picture of it.
     None,
-    /// A file that is no image or is damaged, and why.
+    /// Something that is no image, is damaged or is too large, and why.
     Undecodable(String),
 }
 
@@ -58,11 +59,16 @@ fn read(
     example: usize,
     make: impl FnOnce(Vec<u8>) -> std::result::Result<BrowserImage, labelsieve_vision::images::DecodeError>,
 ) -> Result<Picture> {
-    Ok(match contents.pictures.read(example)? {
-        None => Picture::None,
-        Some(bytes) => match make(bytes) {
+    match contents.pictures.read(example) {
+        Ok(None) => Ok(Picture::None),
+        Ok(Some(bytes)) => Ok(match make(bytes) {
             Ok(image) => Picture::Image(Arc::new(image)),
             Err(error) => Picture::Undecodable(error.to_string()),
-        },
-    })
+        }),
+        // It is what the file holds: asking again gives the same. All else may be over in a moment.
+        Err(error @ (DataError::Malformed { .. } | DataError::Undecodable { .. })) => {
+            Ok(Picture::Undecodable(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

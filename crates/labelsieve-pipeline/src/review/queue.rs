@@ -82,7 +82,7 @@ impl Queue {
     }
 
     /// The class is ready; from here on, new decisions of it stop the work on it.
-    pub(super) fn depends_on_decisions(&self) {
+    pub(super) fn stop_on_decisions(&self) {
         if let Some(running) = &mut self.lock().running {
             running.depends_on_decisions = true;
         }
@@ -90,7 +90,7 @@ impl Queue {
     }
 
     /// The work on the last request is over.
-    pub(super) fn finished(&self) {
+    pub(super) fn finish(&self) {
         self.lock().running = None;
         self.changed.notify_all();
     }
@@ -137,7 +137,7 @@ mod tests {
         }
         for expected in [1, 3, 2] {
             assert_eq!(next(&queue).0, expected);
-            queue.finished();
+            queue.finish();
         }
         queue.close();
         assert!(queue.next().is_none());
@@ -151,16 +151,16 @@ mod tests {
         queue.ask(2, Urgency::Look);
         queue.ask(1, Urgency::Decision); // its graph is being made, which it needs anyway
         assert!(!watch.is_stopped());
-        queue.depends_on_decisions();
+        queue.stop_on_decisions();
         queue.ask(1, Urgency::Decision);
         assert!(watch.is_stopped());
-        queue.finished();
+        queue.finish();
 
         let (class, watch) = next(&queue);
         assert_eq!(class, 1);
         queue.ask(7, Urgency::Decision);
         assert!(watch.is_stopped());
-        queue.finished();
+        queue.finish();
         let order: Vec<usize> = (0..3).map(|_| next(&queue).0).collect();
         assert_eq!(order, [7, 1, 2], "what was stopped is not forgotten");
     }

@@ -27,6 +27,15 @@ pub(super) struct Scorer {
     seed: u64,
 }
 
+/// The candidates of a class without copies of its clean examples.
+pub(super) struct Candidates {
+    pub(super) features: Features,
+    /// The row of each in the review, if the relevance file has it.
+    pub(super) row_of: Vec<Option<u32>>,
+    /// Which were left out, as [`Scored::copies`].
+    copies: Vec<usize>,
+}
+
 /// A class in memory. What a person decides changes nothing of it.
 pub(super) struct Ready {
     /// The candidates that `clean` scores, in its order, with their graph.
@@ -54,10 +63,11 @@ impl Scorer {
         monitor: &dyn Monitor,
     ) -> Result<Scorer> {
         let pools = Pools::open(files, monitor)?;
+        let by_name: HashMap<&str, usize> =
+            pools.classes.iter().enumerate().map(|(number, rows)| (rows.name.as_str(), number)).collect();
         let mut numbers = Vec::with_capacity(contents.classes.len());
         for class in &contents.classes {
-            let number = pools.classes.iter().position(|rows| rows.name == class.name);
-            let number = number.ok_or_else(|| {
+            let number = by_name.get(class.name.as_str()).copied().ok_or_else(|| {
                 Error::input(
                     format!(
                         "class `{}` has no clean examples in `{}`",
@@ -81,8 +91,8 @@ impl Scorer {
         &self.clean[self.numbers[class]]
     }
 
-    /// The number of an example among the clean ones of a class, as the review counts examples.
-    pub(super) fn clean_id(&self, class: usize, position: usize) -> String {
+    /// The id of one of the clean examples of a class.
+    pub(super) fn id_of_clean(&self, class: usize, position: usize) -> String {
         let rows = &self.pools.classes[self.numbers[class]];
         self.pools.clean.ids.get(rows.clean[position]).into_owned()
     }
@@ -95,11 +105,8 @@ impl Scorer {
         method: &Method,
         watch: &Watch,
     ) -> Result<Ready> {
-        let (number, of) = (self.numbers[class], &contents.classes[class]);
-        let rows = &self.pools.classes[number];
-        let noisy = load(&self.pools.noisy, &rows.noisy)?;
-        let copies = identical_rows(&self.clean[number], &noisy);
-        let noisy = without(noisy, &copies);
+        let Candidates { features: noisy, row_of, copies } = self.candidates(class, contents)?;
+        let clean = self.clean(class);
         let count = method.neighbours().unwrap_or(NEIGHBOURS);
         let graph = match &self.device {
             // The one that can be stopped; all devices find the same graph.
@@ -108,15 +115,8 @@ impl Scorer {
             }
             device => device.engine().noisy_graph(&noisy, count)?,
         };
-        let neighbours = graph.insert(&self.clean[number], &noisy);
-        let row_of: Vec<Option<u32>> = rows
-            .noisy
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| copies.binary_search(place).is_err())
-            .map(|(_, &row)| of.row_of_id(contents, &self.pools.noisy.ids.get(row)))
-            .collect();
-        let mut place_of = vec![None; of.candidates.len()];
+        let neighbours = graph.insert(clean, &noisy);
+        let mut place_of = vec![None; contents.classes[class].candidates.len()];
         for (place, row) in row_of.iter().enumerate() {
             if let Some(row) = row {
                 place_of[*row as usize] = Some(place as u32);
@@ -168,12 +168,17 @@ impl Scorer {
         Ok(places.into_iter().filter_map(|place| ready.row_of[place as usize]).collect())
     }
 
-    /// Features of a class's rows that are not in memory, and the row of each; for sums that need them once.
-    pub(super) fn features(&self, class: usize, contents: &Contents) -> Result<(Features, Vec<Option<u32>>)> {
+    /// Reads the candidates of a class that `clean` scores, in its order. Whoever counts places counts these.
+    pub(super) fn candidates(&self, class: usize, contents: &Contents) -> Result<Candidates> {
         let (rows, of) = (&self.pools.classes[self.numbers[class]], &contents.classes[class]);
-        let row_of = |&row: &usize| of.row_of_id(contents, &self.pools.noisy.ids.get(row));
-        let row_of: Vec<Option<u32>> = rows.noisy.iter().map(row_of).collect();
-        Ok((load(&self.pools.noisy, &rows.noisy)?, row_of))
+        let features = load(&self.pools.noisy, &rows.noisy)?;
+        let copies = identical_rows(self.clean(class), &features);
+        let places = rows.noisy.iter().enumerate();
+        let row_of = places
+            .filter(|(place, _)| copies.binary_search(place).is_err())
+            .map(|(_, &row)| of.row_of_id(contents, &self.pools.noisy.ids.get(row)))
+            .collect();
+        Ok(Candidates { features: without(features, &copies), row_of, copies })
     }
 }
 
@@ -233,3 +238,7 @@ fn check_candidates(pools: &Pools, rows: &ClassRows, class: &Class, contents: &C
         )),
     }
 }
+
+#[cfg(test)]
+#[path = "ready_tests.rs"]
+mod tests;

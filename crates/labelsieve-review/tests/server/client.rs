@@ -2,9 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// For an event, on a machine that has other things to do.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// One client of one server.
 #[derive(Clone)]
@@ -62,7 +65,12 @@ impl Client {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.send("GET", &format!("{}{path}", self.base), &[("Host", &self.host())], b"")
+        self.ask("GET", path)
+    }
+
+    /// A request without a body.
+    pub fn ask(&self, method: &str, path: &str) -> Answer {
+        self.send(method, &format!("{}{path}", self.base), &[("Host", &self.host())], b"")
     }
 
     #[track_caller]
@@ -108,10 +116,12 @@ impl Client {
 pub struct Events(BufReader<TcpStream>);
 
 impl Events {
-    /// The data of the next event of this name; others are passed over.
+    /// The data of the next event of this name; others are passed over. Fails when none comes in time: the lines that keep a
+    /// stream alive never let a read time out.
     pub fn next(&mut self, name: &str) -> Value {
-        let mut current = String::new();
+        let (begun, mut current) = (Instant::now(), String::new());
         loop {
+            assert!(begun.elapsed() < LONGEST_WAIT, "no event `{name}` in time");
             let mut line = String::new();
             assert!(self.0.read_line(&mut line).expect("an event in time") > 0, "the stream ended");
             if let Some(event) = line.trim_end().strip_prefix("event: ") {
@@ -135,4 +145,23 @@ fn parse(bytes: &[u8]) -> Answer {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
     Answer { status, headers, body: bytes[end + 4..].to_vec() }
+}
+
+/// The number of a class by its name.
+pub fn number(client: &Client, name: &str) -> usize {
+    let session = client.json("api/session");
+    let classes = session["classes"].as_array().unwrap();
+    classes.iter().position(|class| class["name"] == name).expect("a class of this name")
+}
+
+/// The row of a candidate by its id.
+pub fn row(class: &Value, id: &str) -> usize {
+    class["id"].as_array().unwrap().iter().position(|known| known == id).expect("a candidate of this id")
+}
+
+/// The relevance of a class as the page has it.
+pub fn relevance(client: &Client, class: usize) -> Vec<f32> {
+    let scores = client.json(&format!("api/classes/{class}/scores"));
+    let relevance = scores["relevance"].as_array().unwrap().iter();
+    relevance.map(|value| value.as_f64().unwrap() as f32).collect()
 }

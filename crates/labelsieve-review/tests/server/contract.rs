@@ -1,23 +1,11 @@
 //! Every question of the page, and questions that make no sense.
 
-use serde_json::{Value, json};
-
-use crate::client::Client;
-use crate::fixture::{CLASSES, Fixture, HOSTILE, N_CANDIDATES, serve};
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::review::Review;
+use serde_json::{Value, json};
 
-/// The number of a class by its name.
-fn number(client: &Client, name: &str) -> usize {
-    let session = client.json("api/session");
-    let classes = session["classes"].as_array().unwrap();
-    classes.iter().position(|class| class["name"] == name).expect("a class of this name")
-}
-
-/// The row of a candidate by its id.
-fn row(class: &Value, id: &str) -> usize {
-    class["id"].as_array().unwrap().iter().position(|known| known == id).expect("a candidate of this id")
-}
+use crate::client::{number, row};
+use crate::fixture::{CLASSES, Fixture, HOSTILE, N_CANDIDATES, serve};
 
 #[test]
 fn the_session_the_classes_and_their_rows_say_what_the_contract_promises() {
@@ -33,7 +21,6 @@ fn the_session_the_classes_and_their_rows_say_what_the_contract_promises() {
         ("can_score", json!(true)),
         ("has_pictures", json!(true)),
         ("has_captions", json!(true)),
-        ("seed", json!(3)),
         ("last", Value::Null),
         ("n_decisions", json!(0)),
         ("n_undo", json!(0)),
@@ -82,127 +69,6 @@ fn the_session_the_classes_and_their_rows_say_what_the_contract_promises() {
 }
 
 #[test]
-fn decisions_are_made_undone_redone_and_downloaded() {
-    let fixture = Fixture::new();
-    let running = fixture.serve();
-    let client = &running.client;
-    let owl = number(client, "owl");
-    let changed = client.decide(owl, &[2, 5, 2], "accept");
-    assert_eq!((&changed["saved"], &changed["changes"]), (&json!(true), &json!([[2, 1], [5, 1]])));
-    assert_eq!(changed["counts"], json!({ "n_accept": 2, "n_reject": 0, "n_unsure": 0 }));
-    assert_eq!(
-        (&changed["n_decisions"], &changed["n_undo"], &changed["n_redo"]),
-        (&json!(2), &json!(1), &json!(0))
-    );
-    let at = changed["at"].as_str().unwrap();
-    assert!(at.len() == 27 && at.ends_with('Z'), "{at}");
-    client.decide(owl, &[9], "reject");
-    client.decide(owl, &[10], "unsure");
-    assert_eq!(client.decide(owl, &[10], "unsure")["changes"], json!([]), "it is so already");
-
-    let undone = client.post("api/undo", "").json();
-    assert_eq!((&undone["class"], &undone["changes"]), (&json!(owl), &json!([[10, 0]])));
-    assert_eq!((&undone["n_undo"], &undone["n_redo"]), (&json!(2), &json!(1)));
-    let redone = client.post("api/redo", "").json();
-    assert_eq!(redone["changes"], json!([[10, 3]]));
-    assert_eq!(client.post("api/redo", "").is_error(409), "nothing to redo");
-    client.decide(owl, &[9], "undecided");
-    for _ in 0..3 {
-        client.post("api/undo", "");
-    }
-    let class = client.json(&format!("api/classes/{owl}"));
-    let decided: Vec<&Value> =
-        class["decision"].as_array().unwrap().iter().filter(|code| **code != 0).collect();
-    assert_eq!(decided, [&json!(1), &json!(1)], "the first action is left");
-
-    let row = client.json(&format!("api/classes/{owl}/rows/9"));
-    let words: Vec<&str> =
-        row["history"].as_array().unwrap().iter().map(|past| past["decision"].as_str().unwrap()).collect();
-    assert_eq!(words, ["reject", "undecided", "reject", "undecided"]);
-    let csv = client.get("api/decisions.csv");
-    assert_eq!(csv.header("content-type"), Some("text/csv; charset=utf-8"));
-    let text = String::from_utf8(csv.body).unwrap();
-    assert!(text.starts_with("id,class,decision,by,at\nowl 2,owl,accept,ann,2"), "{text}");
-    assert_eq!(text.lines().count(), 1 + 2 + 1 + 1 + 1 + 1 + 1 + 3);
-    assert_eq!(client.json("api/session")["last"], json!({ "class": owl, "row": 9 }));
-    assert_eq!(client.post("api/undo", "").status, 200);
-    assert_eq!(client.post("api/undo", "").is_error(409), "nothing to undo");
-}
-
-#[test]
-fn a_restart_finds_decisions_undo_and_redo_as_they_were() {
-    let fixture = Fixture::new();
-    let (before, owl) = {
-        let running = fixture.serve();
-        let client = &running.client;
-        let owl = number(client, "owl");
-        client.decide(owl, &[1, 2], "accept");
-        client.decide(number(client, "cat"), &[3], "reject");
-        client.decide(owl, &[4], "reject");
-        client.post("api/undo", "");
-        (client.json("api/session"), owl)
-    };
-    let running = fixture.serve();
-    let client = &running.client;
-    let after = client.json("api/session");
-    for field in ["n_decisions", "n_undo", "n_redo", "last"] {
-        assert_eq!(after[field], before[field], "{field}");
-    }
-    for (a, b) in after["classes"].as_array().unwrap().iter().zip(before["classes"].as_array().unwrap()) {
-        assert_eq!((&a["n_accept"], &a["n_reject"]), (&b["n_accept"], &b["n_reject"]));
-    }
-    assert_eq!(client.post("api/redo", "").json()["changes"], json!([[4, 2]]));
-    for expected in [json!([[4, 0]]), json!([[3, 0]]), json!([[1, 0], [2, 0]])] {
-        assert_eq!(client.post("api/undo", "").json()["changes"], expected);
-    }
-    assert_eq!(client.json("api/session")["classes"][owl]["n_accept"], 0);
-}
-
-#[test]
-fn two_clients_see_each_others_decisions() {
-    let fixture = Fixture::new();
-    let running = fixture.serve();
-    let (mine, theirs) = (running.client.clone(), running.client.clone());
-    let (mut first, mut second) = (mine.events(), theirs.events());
-    let answered = mine.decide(1, &[4], "accept");
-    assert_eq!(first.next("decisions"), answered);
-    assert_eq!(second.next("decisions"), answered);
-    assert_eq!(second.next("scoring"), json!({ "class": 1 }));
-    let scores = second.next("scores");
-    assert_eq!(scores["class"], 1);
-    assert!(scores["seconds"].as_f64().unwrap() > 0.0);
-    let fetched = theirs.json("api/classes/1/scores");
-    assert_eq!((&fetched["relevance"][4], &fetched["revision"]), (&json!(1.0), &scores["revision"]));
-    let undone = theirs.post("api/undo", "").json();
-    assert_eq!(first.next("decisions"), undone);
-    assert_eq!(mine.post("api/lambda", r#"{"lambda": 2.5}"#).json(), json!({ "lambda": 2.5 }));
-    assert_eq!(second.next("lambda"), json!({ "lambda": 2.5 }));
-    assert_eq!(second.next("scores")["class"], 1, "the class that was looked at last follows");
-    assert_eq!(theirs.json("api/session")["lambda"], 2.5);
-}
-
-#[test]
-fn the_curve_grows_with_the_decisions() {
-    let fixture = Fixture::new();
-    let running = fixture.serve();
-    let mut events = running.client.events();
-    running.client.decide(0, &[4], "accept");
-    let curve = loop {
-        let curve = events.next("curve");
-        if curve["points"].as_array().unwrap().last().unwrap()["n_left_out"] == 9 {
-            break curve;
-        }
-    };
-    let points = curve["points"].as_array().unwrap();
-    assert_eq!(points.last().unwrap()["n_decisions"], 1);
-    for point in points {
-        assert_eq!(point["n_left_out"], 9, "all points are measured on the same examples");
-        assert!((0.0..=1.0).contains(&point["accuracy"].as_f64().unwrap()));
-    }
-    assert_eq!(running.client.json("api/curve"), curve);
-}
-
-#[test]
 fn hostile_names_and_captions_come_out_as_text_in_json() {
     let fixture = Fixture::new();
     let running = fixture.serve();
@@ -219,37 +85,6 @@ fn hostile_names_and_captions_come_out_as_text_in_json() {
     let table = labelsieve_data::read_decisions(fixture.path().join("decisions.parquet")).unwrap();
     assert_eq!(table.rows[0].id, HOSTILE);
     number(client, CLASSES[2]); // a class of that name is there
-}
-
-#[test]
-fn pictures_come_small_and_whole_and_what_is_none_says_so() {
-    let fixture = Fixture::new();
-    let running = fixture.serve();
-    let client = &running.client;
-    let class = client.json(&format!("api/classes/{}", number(client, "cat")));
-    let picture =
-        |folder: &str, id: &str| client.get(&format!("{folder}/{}", class["example"][row(&class, id)]));
-    let size = |bytes: &[u8]| {
-        let image = image::load_from_memory(bytes).unwrap();
-        (image.width(), image.height())
-    };
-    let large = picture("thumbnails", "cat 1");
-    assert_eq!((large.header("content-type"), size(&large.body)), (Some("image/jpeg"), (192, 144)));
-    assert!(large.header("cache-control").unwrap().contains("max-age"));
-    assert_eq!(picture("thumbnails", "cat 1").body, large.body, "kept");
-    let whole = picture("pictures", "cat 1");
-    assert_eq!(whole.body, std::fs::read(fixture.path().join("pictures/cat 1.png")).unwrap());
-    let small = picture("thumbnails", "cat 2");
-    assert_eq!((small.header("content-type"), size(&small.body)), (Some("image/png"), (20, 20)));
-    let tiff = picture("pictures", "cat 4");
-    assert_eq!((tiff.header("content-type"), size(&tiff.body)), (Some("image/jpeg"), (50, 30)));
-    for folder in ["thumbnails", "pictures"] {
-        let message = picture(folder, "cat 3").is_error(415);
-        assert!(message.starts_with("expected JPEG, PNG"), "{message}");
-        picture(folder, "cat 5").is_error(404);
-        client.get(&format!("{folder}/4000000")).is_error(404);
-        client.get(&format!("{folder}/..%2f..%2fcaptions.csv")).is_error(400);
-    }
 }
 
 #[test]
@@ -338,4 +173,25 @@ fn nonsense_is_refused_in_words_and_changes_nothing() {
         .is_error(403);
     let session = client.json("api/session");
     assert_eq!((&session["n_decisions"], &session["lambda"]), (&json!(0), &Value::Null));
+}
+
+#[test]
+fn head_is_answered_as_get_is_without_the_body() {
+    let fixture = Fixture::new();
+    let running = fixture.serve();
+    let client = &running.client;
+    let cat = client.json(&format!("api/classes/{}", number(client, "cat")));
+    let picture = |id: &str| format!("pictures/{}", cat["example"][row(&cat, id)]);
+    for (path, status) in [
+        (String::new(), 200),
+        ("api/session".to_owned(), 200),
+        (picture("cat 1"), 200),
+        (picture("cat 3"), 415),
+        (picture("cat 5"), 404),
+    ] {
+        let (asked, got) = (client.ask("HEAD", &path), client.get(&path));
+        assert_eq!((asked.status, got.status), (status, status), "{path}");
+        assert_eq!(asked.header("content-type"), got.header("content-type"), "{path}");
+        assert!(asked.body.is_empty() && !got.body.is_empty(), "{path}");
+    }
 }

@@ -10,7 +10,7 @@ use labelsieve::Method;
 use labelsieve::synthetic::Recipe;
 use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
-use labelsieve_data::{write_csv, write_npy_f32};
+use labelsieve_data::{read_relevance, write_csv, write_npy_f32};
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::clean::Clean;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
@@ -18,6 +18,7 @@ use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
 use labelsieve_pipeline::review::{MEMORY, Review, Session};
 use labelsieve_review::{Server, Stop};
+use serde_json::Value;
 
 use crate::client::Client;
 
@@ -61,15 +62,27 @@ pub fn pools(folder: &Path) -> PoolFiles {
 
 /// `labelsieve clean`, perhaps with decisions.
 pub fn clean(folder: &Path, decisions: Option<PathBuf>, output: &str) {
+    clean_with(folder, Method::gcn(), decisions, output);
+}
+
+/// The same with another method.
+pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, output: &str) {
     let clean = Clean {
         files: pools(folder),
         decisions,
-        method: Method::gcn(),
+        method,
         device: Device::Cpu,
         seed: 3,
         output: folder.join(output),
     };
     clean.run(&Silent::default()).unwrap();
+}
+
+/// The relevance of the candidates of a class in a file.
+pub fn written(path: &Path, class: &Value) -> Vec<f32> {
+    let table = read_relevance(path).unwrap();
+    let rows = (0..table.ids.len()).filter(|&row| table.classes.get(row) == *class && !table.is_clean[row]);
+    rows.map(|row| table.relevance[row]).collect()
 }
 
 impl Fixture {

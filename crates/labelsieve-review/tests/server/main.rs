@@ -2,6 +2,9 @@
 
 mod client;
 mod contract;
+mod deciding;
 mod fixture;
+mod lambda;
+mod pictures;
 mod safety;
 mod scoring;

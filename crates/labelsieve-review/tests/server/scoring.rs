@@ -1,27 +1,16 @@
 //! The relevance on the page is the relevance that `clean` writes.
 
-use labelsieve_data::read_relevance;
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::review::Review;
-use serde_json::json;
 
-use crate::client::{Client, Events};
-use crate::fixture::{Fixture, clean, serve};
+use crate::client::{Client, Events, relevance};
+use crate::fixture::{Fixture, clean, serve, written};
 
-/// The relevance of a class once it has followed all decisions.
+/// The relevance of a class once it is scored again.
 fn settled(client: &Client, events: &mut Events, class: usize) -> Vec<f32> {
-    loop {
-        let told = events.next("scores");
-        let scores = client.json(&format!("api/classes/{class}/scores"));
-        if told["class"] == class && told["revision"] == scores["revision"] {
-            return scores["relevance"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|value| value.as_f64().unwrap() as f32)
-                .collect();
-        }
-    }
+    while events.next("scoring")["class"] != class {}
+    while events.next("scores")["class"] != class {}
+    relevance(client, class)
 }
 
 #[test]
@@ -31,22 +20,17 @@ fn it_is_the_same_to_the_last_bit_after_any_number_of_decisions() {
     let client = &running.client;
     let mut events = client.events();
     let name = client.json("api/session")["classes"][1]["name"].clone();
-    let mut relevance = Vec::new();
+    let mut last = Vec::new();
     for (rows, decision) in [(&[3, 4][..], "accept"), (&[8], "reject"), (&[9], "unsure"), (&[4], "undecided")]
     {
         client.decide(1, rows, decision);
-        relevance = settled(client, &mut events, 1);
+        last = settled(client, &mut events, 1);
     }
     clean(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
-    let written = read_relevance(fixture.path().join("again.parquet")).unwrap();
-    let expected: Vec<f32> = (0..written.ids.len())
-        .filter(|&row| written.classes.get(row) == name && !written.is_clean[row])
-        .map(|row| written.relevance[row])
-        .collect();
-    assert_eq!(relevance, expected);
-    assert_eq!((relevance[3], relevance[8]), (1.0, 0.0));
-    let before = read_relevance(&fixture.review.relevance).unwrap();
-    assert_ne!(before.relevance, written.relevance);
+    let expected = written(&fixture.path().join("again.parquet"), &name);
+    assert_eq!(last, expected);
+    assert_eq!((last[3], last[8]), (1.0, 0.0));
+    assert_ne!(written(&fixture.review.relevance, &name), expected);
     drop(running);
 
     // From the file that was made with the decisions, nothing has to be scored again.
@@ -54,9 +38,7 @@ fn it_is_the_same_to_the_last_bit_after_any_number_of_decisions() {
     let running = serve(review.open(&Silent::default()).unwrap());
     let class = running.client.json("api/classes/1");
     assert_eq!(class["decision"][3], 1);
-    let shown: Vec<f32> =
-        class["relevance"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap() as f32).collect();
-    assert_eq!(shown, expected);
+    assert_eq!(relevance(&running.client, 1), expected);
 }
 
 #[test]
@@ -91,18 +73,26 @@ fn many_decisions_at_once_end_with_the_relevance_of_the_last() {
     for row in 0..20 {
         client.decide(row % 2, &[row], if row % 3 == 0 { "accept" } else { "reject" });
     }
+    clean(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
     for class in [0, 1] {
-        loop {
-            let scores = client.json(&format!("api/classes/{class}"));
-            let fixed = |row: usize| match scores["decision"][row].as_u64() {
-                Some(1) => scores["relevance"][row] == json!(1.0),
-                Some(2) => scores["relevance"][row] == json!(0.0),
-                _ => true,
-            };
-            if (0..20).all(fixed) {
-                break;
-            }
-            events.next("scores");
+        let name = &client.json("api/session")["classes"][class]["name"];
+        let expected = written(&fixture.path().join("again.parquet"), name);
+        while relevance(client, class) != expected {
+            events.next("scores"); // fails when none comes any more
         }
     }
+}
+
+#[test]
+fn a_graph_that_was_made_is_told_although_the_relevance_stays() {
+    let fixture = Fixture::new();
+    let running = fixture.serve();
+    let mut events = running.client.events();
+    let before =
+        written(&fixture.review.relevance, &running.client.json("api/session")["classes"][2]["name"]);
+    let class = running.client.json("api/classes/2");
+    let told = events.next("scores");
+    assert_eq!(told["class"], 2);
+    assert!(class["revision"].as_u64() <= told["revision"].as_u64());
+    assert_eq!(relevance(&running.client, 2), before);
 }

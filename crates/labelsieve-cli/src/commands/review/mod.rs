@@ -14,12 +14,14 @@ use labelsieve_data::images::PictureSources;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::review::{Closed, MEMORY, Review as Job, Session};
+use labelsieve_pipeline::shell_word::shell_word;
+use labelsieve_report::counted;
 use labelsieve_review::Server;
 use serde_json::json;
 
 use self::sources::Sources;
 use crate::arguments::{ColumnArguments, DeviceArguments, JsonArguments, MixedArguments};
-use crate::hint::{shell_word, user_error};
+use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
 use crate::signals;
@@ -118,10 +120,8 @@ pub struct Review {
 impl Review {
     /// A folder has pictures and features of its own; a file has what is given with it.
     pub fn check_options(&self, given: &Given) -> Result<()> {
-        if self.demo || self.source.as_ref().is_some_and(|source| source.is_dir()) {
-            return Ok(());
-        }
-        if self.images.is_empty() {
+        let has_own = self.demo || self.source.as_ref().is_some_and(|source| source.is_dir());
+        if !has_own && self.images.is_empty() {
             given.refuse(&["image_column"], "review without --images", "pass the pictures with --images")?;
             if self.text.is_empty() {
                 let hint = "pass the captions with --text, or the pictures with --images";
@@ -129,7 +129,12 @@ impl Review {
             }
         }
         if self.noisy.is_none() {
-            let hint = "pass the features with --clean and --noisy";
+            let hint = match has_own {
+                true => {
+                    "the folder's own features are read as they are; pass others with --clean and --noisy"
+                }
+                false => "pass the features with --clean and --noisy",
+            };
             let of_features = ["allow_mixed", "embedding_column", "label_column"];
             given.refuse(&of_features, "review without --clean and --noisy", hint)?;
         }
@@ -253,6 +258,11 @@ fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
             printer.note("to score all classes with them:");
             printer.note(&format!("$ {command}"));
         }
+        None if closed.can_score => printer.note(&format!(
+            "`{}` was scored with settings that `labelsieve clean` has no options for: score again from Python, \
+             with these decisions",
+            job.relevance.display()
+        )),
         None => printer.note(&format!(
             "to use them, add `--decisions {}` to the `labelsieve clean` that wrote `{}`",
             shell_word(&job.output),

@@ -1,11 +1,13 @@
 //! Decisions: first on disk, then in force.
 
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use labelsieve::Decision;
-use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions};
+use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions, rfc3339};
 
 use super::{Inner, Session, lock};
 use crate::review::answers::Changed;
-use crate::review::at;
 use crate::review::contents::{Class, Contents};
 use crate::review::decided::{Action, Change, Decided};
 use crate::review::events::Event;
@@ -65,8 +67,8 @@ impl Inner {
         let action = action.ok_or_else(|| Refused::Conflict(nothing.to_owned()))?;
         let (class, name) = (action.class, &self.contents.classes[action.class]);
         lock(&self.lambda).looked_at = Some(class);
-        writing.last_at = at::now().max(writing.last_at + 1);
-        let at = at::text(writing.last_at);
+        writing.last_at = micros_since_1970().max(writing.last_at + 1);
+        let at = rfc3339(writing.last_at);
         let rows: Vec<DecisionRow> = action
             .changes
             .iter()
@@ -122,6 +124,10 @@ impl Inner {
     }
 }
 
+fn micros_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_micros() as u64
+}
+
 /// Relevance without features: what a person decided holds, and else what the file says.
 pub(super) fn fix_relevance(scores: &mut ClassScores, class: &Class, decisions: &[Option<Decision>]) {
     let fixed = |decision: &Option<Decision>| decision.and_then(Decision::relevance);
@@ -135,11 +141,10 @@ pub(super) fn fix_relevance(scores: &mut ClassScores, class: &Class, decisions: 
 /// Rows about other candidates stay in the file and mean nothing here.
 pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> Decided {
     let mut decided = Decided::new(contents.classes.iter().map(|class| class.candidates.len()));
-    let number = |name: &str| contents.classes.iter().position(|class| class.name == name);
-    let by_name: std::collections::HashMap<&str, Option<usize>> =
-        table.rows.iter().map(|row| (row.class.as_str(), number(&row.class))).collect();
+    let by_name: HashMap<&str, usize> =
+        contents.classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
     for rows in table.rows.chunk_by(|a, b| a.at == b.at && a.class == b.class) {
-        let Some(class) = by_name.get(rows[0].class.as_str()).copied().flatten() else { continue };
+        let Some(&class) = by_name.get(rows[0].class.as_str()) else { continue };
         let of = &contents.classes[class];
         let place = |row: &DecisionRow| {
             let row_of = of.rows.get(&contents.example(&row.id)?)?;

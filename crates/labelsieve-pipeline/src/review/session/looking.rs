@@ -55,9 +55,13 @@ impl Session {
         })
     }
 
-    /// The relevance of a class.
+    /// The relevance of a class, which is scored in the background if it is out of date. The graph is left as it is: of two
+    /// classes that are asked for in turn, each would else throw the other's out of a small memory.
     pub fn scores(&self, class: usize) -> Result<ScoresView, Refused> {
         self.inner.check_class(class)?;
+        if self.inner.scorer.is_some() && !self.inner.is_scored(class) {
+            self.inner.queue.ask(class, Urgency::Look);
+        }
         let scores = &lock(&self.inner.scores)[class];
         Ok(ScoresView {
             class,
@@ -109,7 +113,7 @@ impl Session {
         first.retain(|&row| is_open(row));
         let chosen: HashSet<u32> = first.iter().copied().collect();
         let rest = (0..decisions.len() as u32).filter(|row| is_open(*row) && !chosen.contains(row));
-        first.extend(order::evenly(&order::ranked(rest, relevance)));
+        first.extend(order::coarse_to_fine(&order::ranked(rest, relevance)));
         Ok(first)
     }
 
@@ -185,7 +189,7 @@ impl Session {
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let view = |(column, similarity): (u32, f32)| match (column as usize).checked_sub(n_clean) {
             None => {
-                let example = inner.contents.example(&scorer.clean_id(class, column as usize))?;
+                let example = inner.contents.example(&scorer.id_of_clean(class, column as usize))?;
                 let id = inner.contents.id(example);
                 let (relevance, decision, is_clean) = (1.0, 0, true);
                 Some(NeighbourView { row: None, example, id, similarity, relevance, decision, is_clean })

@@ -11,7 +11,7 @@ use labelsieve::Method;
 use labelsieve::relevance::paper_lambda;
 use labelsieve_data::{DataError, DecisionLog, DecisionTable};
 
-use super::answers::{ClassSummary, CurvePoint, Overview};
+use super::answers::{Chosen, ClassSummary, CurvePoint, Overview};
 use super::contents::Contents;
 use super::curve::Curve;
 use super::decided::Decided;
@@ -75,7 +75,9 @@ struct Lambda {
 pub struct Closed {
     /// Candidates with a decision.
     pub n_decisions: usize,
-    /// The command that makes the relevance permanent, where there are features.
+    /// Whether relevance followed the decisions.
+    pub can_score: bool,
+    /// The command that makes the relevance permanent, as in [`Overview::command`].
     pub command: Option<String>,
 }
 
@@ -124,8 +126,8 @@ impl Session {
         Ok(Session { inner, workers })
     }
 
-    /// Calls `listener` with everything that changes from now on, from any thread.
-    pub fn listen(&self, listener: Listener) {
+    /// Tells `listener` everything that changes from now on, from any thread.
+    pub fn listen(&self, listener: Box<dyn Listener>) {
         self.inner.listeners.add(listener);
     }
 
@@ -147,7 +149,6 @@ impl Session {
             title: inner.review.title.clone(),
             output: inner.review.output.display().to_string(),
             by: inner.review.by.clone(),
-            version: env!("CARGO_PKG_VERSION"),
             method: method.name(),
             lambda,
             default_lambda: has_lambda.then(|| inner.default_lambda()),
@@ -155,7 +156,6 @@ impl Session {
             can_score: inner.scorer.is_some(),
             has_pictures: inner.contents.pictures.n_found() > 0,
             has_captions: inner.contents.captions.iter().any(Option::is_some),
-            seed: inner.contents.settings.seed,
             last: decided.last(),
             n_decisions: decided.n_decisions(),
             n_undo: decided.n_undo(),
@@ -166,24 +166,26 @@ impl Session {
     }
 
     /// Chooses λ, or the default. Classes are scored again as they are looked at.
-    pub fn set_lambda(&self, lambda: Option<f32>) -> Result<(), Refused> {
+    pub fn set_lambda(&self, lambda: Option<f32>) -> Result<Chosen, Refused> {
         let inner = &self.inner;
         if inner.scorer.is_none()
             || !matches!(inner.contents.settings.method, Method::Gcn(_) | Method::Mlp(_))
         {
             return Err(Refused::Conflict("nothing here depends on lambda".to_owned()));
         }
-        inner.method_with(lambda).build().map_err(|error| Refused::Invalid(error.to_string()))?;
+        let method = inner.method_with(lambda);
+        method.build().map_err(|error| Refused::Invalid(error.to_string()))?;
         let looked_at = {
             let mut known = lock(&inner.lambda);
             (known.chosen, known.version) = (lambda, known.version + 1);
             known.looked_at
         };
-        inner.listeners.tell(&Event::Lambda { lambda });
+        let command = inner.command(&method);
+        inner.listeners.tell(&Event::Lambda { lambda, command: command.clone() });
         if let Some(class) = looked_at {
             inner.queue.ask(class, Urgency::Decision);
         }
-        Ok(())
+        Ok(Chosen { lambda, command })
     }
 
     /// Accuracy on left-out examples, as decisions came in.
@@ -204,7 +206,8 @@ impl Session {
     /// What the session would leave behind now.
     pub fn summary(&self) -> Closed {
         let n_decisions = lock(&self.inner.decided).n_decisions();
-        Closed { n_decisions, command: self.inner.command(&self.inner.method()) }
+        let (can_score, command) = (self.inner.scorer.is_some(), self.inner.command(&self.inner.method()));
+        Closed { n_decisions, can_score, command }
     }
 
     /// Ends all work, and folds the decisions into their file.
@@ -263,7 +266,7 @@ impl Inner {
     fn command(&self, method: &Method) -> Option<String> {
         let review = &self.review;
         let (files, seed) = (review.files.as_ref()?, self.contents.settings.seed);
-        Some(command::clean(files, method, seed, &review.output, &review.relevance))
+        command::clean(files, method, seed, &review.output, &review.relevance)
     }
 
     fn check_class(&self, class: usize) -> Result<(), Refused> {

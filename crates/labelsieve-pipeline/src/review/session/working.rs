@@ -1,11 +1,12 @@
 //! What happens in the background.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use labelsieve::{Decision, Watch};
 
 use super::{Inner, lock};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::review::curve::{ClassNow, History};
 use crate::review::events::Event;
 use crate::review::queue::Request;
@@ -15,8 +16,8 @@ use crate::review::scores::Stamp;
 /// Brings one class after the other up to date, the one that was asked for last first.
 pub(super) fn score(inner: &Inner) {
     while let Some((request, watch)) = inner.queue.next() {
-        let done = inner.bring_up_to_date(request, &watch);
-        inner.queue.finished();
+        let done = without_panic(|| inner.bring_up_to_date(request, &watch));
+        inner.queue.finish();
         match done {
             Err(error) if error.is_stopped() => (), // somebody asked for something newer
             Err(error) => inner.listeners.tell(&Event::Failed { message: error.to_string() }),
@@ -29,9 +30,13 @@ pub(super) fn score(inner: &Inner) {
 pub(super) fn follow_curve(inner: &Inner) {
     let mut history = History::new(inner.contents.classes.len());
     while let Some((class, more)) = inner.curve.next() {
-        let points = inner.class_now(class).and_then(|now| {
-            history.update(class, now);
-            if more { Ok(None) } else { history.points(lock(&inner.decided).n_decisions()) }
+        let points = without_panic(|| {
+            history.update(class, inner.class_now(class)?);
+            if more {
+                return Ok(None);
+            }
+            let n_decisions = lock(&inner.decided).n_decisions(); // nobody who decides waits for the curve
+            history.points(n_decisions)
         });
         match points {
             Ok(None) => (),
@@ -47,11 +52,25 @@ pub(super) fn follow_curve(inner: &Inner) {
     }
 }
 
+/// A panic is an error of one request: the next one may well succeed.
+fn without_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(Error::Internal(text.to_owned()))
+    })
+}
+
 impl Inner {
     /// Whether nothing is to be done for a class.
     pub(super) fn is_up_to_date(&self, class: usize) -> bool {
+        self.is_ready(class) && self.is_scored(class)
+    }
+
+    /// Whether the relevance of a class is that of its decisions and of λ as they are now.
+    pub(super) fn is_scored(&self, class: usize) -> bool {
         let now = self.stamp(class);
-        self.is_ready(class) && lock(&self.scores)[class].made_from == Some(now)
+        lock(&self.scores)[class].made_from == Some(now)
     }
 
     /// Whether a class is in memory and its near-duplicates are known.
@@ -68,7 +87,7 @@ impl Inner {
     fn bring_up_to_date(&self, request: Request, watch: &Watch) -> Result<()> {
         let (class, Some(scorer)) = (request.class, &self.scorer) else { return Ok(()) };
         let ready = self.make_ready(scorer, request, watch)?;
-        self.queue.depends_on_decisions(); // also wakes those who wait for the class
+        self.queue.stop_on_decisions(); // also wakes those who wait for the class
         let (stamp, method) = (self.stamp(class), self.method());
         if lock(&self.scores)[class].made_from == Some(stamp) {
             return Ok(());
@@ -85,44 +104,36 @@ impl Inner {
         };
         let seconds = request.since.elapsed().as_secs_f64();
         self.listeners.tell(&Event::Scores { class, revision, seconds });
-        self.curve.is_stale(class);
+        self.curve.mark_stale(class);
         Ok(())
     }
 
-    /// The class in memory, with its near-duplicates known.
+    /// The class in memory, with its near-duplicates known. Whoever looked at it before has to ask again: without the graph
+    /// there were no neighbours, and another order.
     fn make_ready(&self, scorer: &Scorer, request: Request, watch: &Watch) -> Result<Arc<Ready>> {
         let class = request.class;
-        let ready = match self.ready.get(class) {
-            Some(ready) => ready,
-            None => {
-                let ready = Arc::new(scorer.ready(class, &self.contents, &self.method(), watch)?);
-                self.ready.add(class, ready.clone(), ready.bytes());
-                ready
-            }
-        };
-        if lock(&self.scores)[class].has_groups {
+        if let Some(ready) = self.ready.get(class) {
             return Ok(ready);
         }
+        let ready = Arc::new(scorer.ready(class, &self.contents, &self.method(), watch)?);
         let groups = ready.groups();
         let revision = {
             let scores = &mut lock(&self.scores)[class];
             scores.has_groups = true;
-            let is_new = groups != *scores.groups;
             scores.groups = Arc::new(groups);
-            scores.revision += u64::from(is_new);
-            is_new.then_some(scores.revision)
+            scores.revision += 1;
+            scores.revision
         };
-        if let Some(revision) = revision {
-            let seconds = request.since.elapsed().as_secs_f64();
-            self.listeners.tell(&Event::Scores { class, revision, seconds });
-        }
+        self.ready.add(class, ready.clone(), ready.bytes());
+        let seconds = request.since.elapsed().as_secs_f64();
+        self.listeners.tell(&Event::Scores { class, revision, seconds });
         Ok(ready)
     }
 
     /// A class as the curve needs it, from memory or else from disk.
     fn class_now(&self, class: usize) -> Result<ClassNow> {
         let Some(scorer) = &self.scorer else {
-            return Err(crate::Error::Internal("no features to sum up".to_owned()));
+            return Err(Error::Internal("no features to sum up".to_owned()));
         };
         let decisions = lock(&self.decided).of(class).to_vec();
         let relevance = lock(&self.scores)[class].relevance.clone();
@@ -139,10 +150,23 @@ impl Inner {
                 ClassNow::new(scorer.clean(class), ready.pool.features(), relevance, &decisions)
             }
             None => {
-                let (features, row_of) = scorer.features(class, &self.contents)?;
-                let (relevance, decisions) = by_place(&row_of);
-                ClassNow::new(scorer.clean(class), &features, relevance, &decisions)
+                let read = scorer.candidates(class, &self.contents)?;
+                let (relevance, decisions) = by_place(&read.row_of);
+                ClassNow::new(scorer.clean(class), &read.features, relevance, &decisions)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_like_others() {
+        assert_eq!(without_panic(|| Ok(7)).unwrap(), 7);
+        let rows: [u8; 0] = [];
+        let error = without_panic(|| Ok(rows[std::hint::black_box(3)])).unwrap_err();
+        assert!(error.to_string().contains("index out of bounds"), "{error}");
     }
 }

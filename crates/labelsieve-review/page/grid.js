@@ -119,7 +119,7 @@ class Grid extends EventTarget {
    */
   reorderBelow(rows) {
     const [, last] = this.window.visible();
-    const fixed = this.untouched ? this.index + 1 : Math.max(last, this.index) + 1;
+    const fixed = Math.min(this.rows.length, this.untouched ? this.index + 1 : Math.max(last, this.index) + 1);
     const taken = new Set(this.rows.subarray(0, fixed));
     const below = rows.filter((row) => !taken.has(row));
     const all = new Uint32Array(fixed + below.length);

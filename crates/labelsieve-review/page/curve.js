@@ -3,7 +3,6 @@
 import { count, make, makeSvg, percent, plural } from "./dom.js";
 
 const WIDTH = 280, HEIGHT = 150, LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 26;
-const MAX_TABLE = 200;
 
 /** A round step that divides `span` into a few parts. */
 const stepOf = (span, parts) => {
@@ -17,7 +16,7 @@ const summary = (points) => {
   if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, on ${plural(last.n_left_out, "example")}.`;
   const change = 100 * (last.accuracy - first.accuracy);
   return `Left-out accuracy went from ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")} to ${percent(last.accuracy)} after `
-    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.${last.n_left_out > first.n_left_out ? " What you accept is checked as well." : ""}`;
+    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.`;
 };
 
 export const drawCurve = (target, points) => {
@@ -49,10 +48,9 @@ export const drawCurve = (target, points) => {
   const last = points[points.length - 1];
   svg.append(makeSvg("circle", { class: "fill s0", cx: x(last.n_decisions), cy: y(last.accuracy), r: 4 }));
 
-  const shown = points.slice(-MAX_TABLE);
   const table = make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "decisions"), make("th", { scope: "col" }, "accuracy"))),
-    make("tbody", {}, ...shown.map((point) => make("tr", {}, make("td", {}, count(point.n_decisions)), make("td", {}, percent(point.accuracy))))));
+    make("tbody", {}, ...points.map((point) => make("tr", {}, make("td", {}, count(point.n_decisions)), make("td", {}, percent(point.accuracy))))));
   const wasOpen = target.querySelector("details")?.open;
   const details = make("details", {}, make("summary", {}, "As a table"), make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Left-out accuracy as a table" }, table));
   details.open = Boolean(wasOpen);

@@ -49,8 +49,8 @@ class Strips extends EventTarget {
       else if (again) openCard();
     });
     store.on("rows", ({ class: c }) => this.#refresh(c));
-    store.on("scores", ({ class: c }) => this.#refresh(c));
-    store.on("counts", ({ class: c }) => { const strip = this.window.element(c); if (strip) this.#counts(strip); });
+    store.on("scores", ({ class: c }) => { this.#refresh(c); this.#recount(c); });
+    store.on("counts", ({ class: c }) => this.#recount(c));
   }
 
   /** The classes, with new lists. */
@@ -92,6 +92,7 @@ class Strips extends EventTarget {
         if (control.signal.aborted) return;
         if (!this.#lists.has(c)) this.#lists.set(c, rows);
         strip.data = data;
+        this.#counts(strip); // with the relevance that has come
         this.#cards(strip);
         if (c === this.#class) {
           this.data = data;
@@ -110,6 +111,11 @@ class Strips extends EventTarget {
     const relevance = typeof mean === "number" ? `, mean relevance ${mean.toFixed(2)}` : "";
     setText(strip.counts, `${decided > 0 ? `${count(decided)} of ${plural(n, "candidate")} decided` : plural(n, "candidate")}${relevance}`);
   }
+
+  #recount(c) { const strip = this.window.element(c); if (strip) this.#counts(strip); }
+
+  /** Classes that are on the screen or near it. */
+  get near() { return Array.from(this.window.elements(), (strip) => strip.class); }
 
   #cards(strip) {
     const rows = this.#lists.get(strip.class).subarray(0, this.sizes.columns);

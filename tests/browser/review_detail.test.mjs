@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hostileReview, HOSTILE } from "./review-data.mjs";
-import { api, focused, folder, open, output, start, startDemo } from "./review-page.mjs";
+import { api, browser, contexts, focused, folder, open, openIn, output, start, startDemo } from "./review-page.mjs";
 
 test("the detail view shows picture, reasons, clean example, neighbours and history, and decides", async () => {
   const { url } = await startDemo();
@@ -65,6 +65,7 @@ test("hostile captions, names and files are only text; what cannot be shown says
     await page.locator("#detail h3", { hasText: "History" }).waitFor();
     assert.equal(await page.locator("#detail h2").textContent(), i === 10 ? name(i) : caption(i), "captions come with pictures, and one is missing");
     assert.equal(await page.locator("#detail img[src=x]").count(), 0);
+    if (i === 10 || i === 11) await page.locator("#detail .full .blank", { hasText: i === 10 ? "no picture" : "picture cannot be decoded" }).waitFor();
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !document.getElementById("detail").open);
   }
@@ -75,4 +76,17 @@ test("hostile captions, names and files are only text; what cannot be shown says
   await page.locator("#heading", { hasText: "plain" }).waitFor();
   const csv = await page.evaluate(() => fetch("api/decisions.csv").then((answer) => answer.text()));
   assert.ok(csv.includes("<img src=x onerror=alert(1)>.png"));
+});
+
+test("a picture that could not be loaded once is asked for again", async () => {
+  const { url } = await startDemo();
+  const context = await browser.newContext();
+  contexts.push(context);
+  await context.route("**/thumbnails/*", (route) => route.fulfill({ status: 500, json: { error: "the disk is away" } }));
+  const page = await openIn(context, url);
+  await page.locator("#grid .card .blank", { hasText: "picture not loaded" }).first().waitFor();
+  await context.unroute("**/thumbnails/*");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Home");
+  await page.waitForFunction(() => document.activeElement.querySelector?.("img")?.naturalWidth > 0);
 });

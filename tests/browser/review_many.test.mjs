@@ -67,3 +67,25 @@ test("100,000 candidates scroll without long tasks", async (t) => {
   await page.keyboard.press("z");
   await saved(page, 1);
 });
+
+test("more than a million candidates sort by relevance, equal ones as in the file", async () => {
+  const { relevance, pictures } = manyCandidates(folder, 3);
+  const { url } = await start(relevance, "--images", pictures, "-o", output());
+  const page = await open(url);
+  const wrong = await page.evaluate(async () => {
+    const { byRelevance } = await import(new URL("order.js", location.href));
+    const n = 1_300_000;
+    const relevance = Float32Array.from({ length: n }, (_, row) => ((row * 7919) % 1009) / 1008);
+    let wrong = 0;
+    for (const descending of [true, false]) {
+      const rows = byRelevance(relevance, descending);
+      for (let at = 1; at < n; at += 1) {
+        const [a, b] = [rows[at - 1], rows[at]];
+        const rises = descending ? relevance[b] - relevance[a] : relevance[a] - relevance[b];
+        if (rises > 0 || (rises === 0 && b <= a)) wrong += 1;
+      }
+    }
+    return wrong;
+  });
+  assert.equal(wrong, 0);
+});

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allSaved, api, differ, focused, open, rescored, startDemo } from "./review-page.mjs";
+import { allSaved, api, differ, focused, open, rescored, startDemo, until } from "./review-page.mjs";
 
 test("filters and orders show what they say", async () => {
   const { url } = await startDemo();
@@ -75,9 +75,52 @@ test("the threshold says how many are kept, and λ changes the relevance and its
   const { lambda } = await api(page, "api/session");
   assert.ok(lambda > 1, `λ = ${lambda}`);
   assert.ok(differ((await api(page, "api/classes/0/scores")).relevance, relevance));
+  await page.locator("#command", { hasText: ` --lambda ${lambda} ` }).waitFor(); // the command makes what the page shows
   await page.getByRole("button", { name: "Use the default" }).click();
   await page.locator("#lambda-value", { hasText: "(default)" }).waitFor();
   assert.equal((await api(page, "api/session")).lambda, null);
+  await page.waitForFunction(() => !document.getElementById("command").textContent.includes("--lambda"));
+});
+
+const chooseLambda = async (page, value) => {
+  await page.locator("#lambda").fill(value);
+  await page.locator("#lambda").dispatchEvent("change");
+};
+
+test("another λ counts for classes that were looked at before, and for their strips", async () => {
+  const { url } = await startDemo();
+  const page = await open(url);
+  const goTo = async (key, c) => {
+    await page.keyboard.press(key);
+    await page.waitForFunction((c) => document.activeElement.data?.class === c, c);
+  };
+  await goTo("n", 1);
+  const { relevance, revision } = await api(page, "api/classes/1/scores");
+  await goTo("n", 2);
+  await chooseLambda(page, "950");
+  await until(page, "api/session", ({ lambda }) => lambda > 1);
+  await page.locator("#class-list .class-line[aria-posinset='2']").click();
+  await rescored(page, 1, revision);
+  const now = (await api(page, "api/classes/1/scores")).relevance;
+  assert.ok(differ(now, relevance));
+  await page.waitForFunction((now) => document.querySelector("#grid .card.focused").data.relevance.every((value, row) => value === Math.fround(now[row])), now);
+
+  await page.keyboard.press("c");
+  const mean = now.reduce((sum, value) => sum + value, 0) / now.length;
+  await page.waitForFunction((text) => [...document.querySelectorAll(".strip")].find((strip) => strip.class === 1)?.counts.textContent.endsWith(text), `mean relevance ${mean.toFixed(2)}`);
+});
+
+test("new relevance brings nothing into a list that a filter has emptied", async () => {
+  const { url } = await startDemo();
+  const page = await open(url);
+  await page.keyboard.press("/");
+  await page.keyboard.type("nothing-is-called-that");
+  await page.locator("#empty", { hasText: "No candidate matches the filter" }).waitFor();
+  await chooseLambda(page, "900");
+  await page.locator("#live", { hasText: "Relevance updated" }).waitFor({ state: "attached", timeout: 30_000 });
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator("#grid .card:visible").count(), 0);
+  assert.ok(await page.locator("#empty").isVisible());
 });
 
 test("the curve has a text and a table", async () => {

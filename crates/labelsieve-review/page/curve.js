@@ -8,7 +8,7 @@ const WIDTH = 280, HEIGHT = 150, LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 26;
 const stepOf = (span, parts) => {
   const rough = span / parts;
   const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= 0.999 * rough); // 0.02 is a little less than 0.1 / 5 here
 };
 
 const summary = (points) => {
@@ -34,7 +34,7 @@ export const drawCurve = (target, points) => {
 
   const text = summary(points);
   const svg = makeSvg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "fig", role: "img", "aria-label": text });
-  const step = stepOf(high - low, 4);
+  const step = stepOf(high - low, 5);
   for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) {
     svg.append(makeSvg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
     svg.append(makeSvg("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, `${(100 * value).toFixed(step < 0.01 ? 1 : 0)} %`));

@@ -2,7 +2,7 @@
 
 import { createCard, emptyCard, fillCard, refreshCard } from "./card.js";
 import { button, count, make, plural, setText, $ } from "./dom.js";
-import { cardSizes } from "./grid.js";
+import { cardSizes, innerWidth } from "./grid.js";
 import { UNDECIDED, store } from "./store.js";
 import { Windowed } from "./windowed.js";
 
@@ -27,7 +27,7 @@ class Strips extends EventTarget {
     this.scroller.append(this.canvas);
     this.window = new Windowed(this.scroller, this.canvas, {
       measure: (width) => {
-        const inner = width - 2 * parseFloat(getComputedStyle(this.scroller).paddingLeft);
+        const inner = innerWidth(this.scroller, width);
         this.sizes = cardSizes(inner);
         return { columns: 1, width: inner, height: HEADING_PX + this.sizes.height, gap: GAP };
       },
@@ -109,7 +109,7 @@ class Strips extends EventTarget {
     const { n_candidates: n, n_accept, n_reject, n_unsure, mean_relevance: mean } = store.info(strip.class);
     const decided = n_accept + n_reject + n_unsure;
     const relevance = typeof mean === "number" ? `, mean relevance ${mean.toFixed(2)}` : "";
-    setText(strip.counts, `${decided > 0 ? `${count(decided)} of ${plural(n, "candidate")} decided` : plural(n, "candidate")}${relevance}`);
+    setText(strip.counts, `${decided > 0 ? `${count(decided)} of ${count(n)} decided` : plural(n, "candidate")}${relevance}`);
   }
 
   #recount(c) { const strip = this.window.element(c); if (strip) this.#counts(strip); }

@@ -13,10 +13,13 @@ const stepOf = (span, parts) => {
 
 const summary = (points) => {
   const first = points[0], last = points[points.length - 1];
-  if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, on ${plural(last.n_left_out, "example")}.`;
-  const change = 100 * (last.accuracy - first.accuracy);
-  return `Left-out accuracy went from ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")} to ${percent(last.accuracy)} after `
-    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.`;
+  const on = `on ${plural(last.n_left_out, "example")}`;
+  if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, ${on}.`;
+  const [before, after] = [plural(first.n_decisions, "decision"), plural(last.n_decisions, "decision")];
+  const change = (100 * Math.abs(last.accuracy - first.accuracy)).toFixed(1);
+  if (change === "0.0") return `Left-out accuracy is ${percent(last.accuracy)} after ${after}, as it was after ${before}, ${on}.`;
+  return `Left-out accuracy went from ${percent(first.accuracy)} after ${before} to ${percent(last.accuracy)} after ${after}: `
+    + `${last.accuracy > first.accuracy ? "up" : "down"} ${change} points, ${on}.`;
 };
 
 export const drawCurve = (target, points) => {

@@ -75,7 +75,7 @@ export const hostileReview = (folder) => {
 
 /** One class of `n` candidates with a picture each: a few files under many names. */
 export const manyCandidates = (folder, n) => {
-  const pictures = join(folder, "many");
+  const pictures = join(folder, `many-${n}`);
   mkdirSync(pictures, { recursive: true });
   const KINDS = 64;
   const id = (i) => `${String(i).padStart(6, "0")}.png`;
@@ -83,7 +83,7 @@ export const manyCandidates = (folder, n) => {
     if (i < KINDS) writeFileSync(join(pictures, id(i)), png(96, 96, [(i * 37) % 256, (i * 91) % 256, (i * 151) % 256], 0.3 + (i % 6) / 10));
     else linkSync(join(pictures, id(i % KINDS)), join(pictures, id(i)));
   }
-  const relevance = join(folder, "many.csv");
+  const relevance = join(folder, `many-${n}.csv`);
   const rows = Array.from({ length: n }, (_, i) => `${id(i)},many,${((i * 7919) % n / n).toFixed(4)},false\n`);
   writeFileSync(relevance, `id,class,relevance,is_clean\n${rows.join("")}`);
   return { relevance, pictures };

@@ -40,13 +40,13 @@ const EVENTS = ["decisions", "scoring", "scores", "curve", "lambda", "failed"];
 const RETRY_MS = [500, 1000, 2000, 5000];
 
 /**
- * Follows the server's events: `on[name](data)`, `on.lost()` when the connection breaks, `on.back()` when it is there again.
+ * Follows the server's events: `on[name](data)`, `on.open()` whenever they begin to come, `on.lost()` when the connection breaks.
  */
 export const follow = (on) => {
   let failures = 0;
   const connect = () => {
     const source = new EventSource("api/events");
-    source.addEventListener("open", () => { if (failures > 0) on.back(); failures = 0; });
+    source.addEventListener("open", () => { failures = 0; on.open(); });
     source.addEventListener("error", () => {
       source.close(); // the browser's own retries give up for good on some errors
       if (failures === 0) on.lost();

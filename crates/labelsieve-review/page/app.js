@@ -1,18 +1,18 @@
 // Puts the parts together: which class is open, what a key or an event from the server means for it.
 
-import { api, follow } from "./api.js";
 import { showAround, showClean, startAround } from "./around.js";
 import { classList } from "./classlist.js";
-import { forgetSimilar, offerNames, orderBySimilarity, resetFilters, startControls, view } from "./controls.js";
+import { forgetSimilar, offerNames, orderBySimilarity, resetFilters, startControls } from "./controls.js";
 import { complain, decide, showStatus, step } from "./decide.js";
 import { detail } from "./detail.js";
 import { button, say, setText, $ } from "./dom.js";
+import { followServer, rescore } from "./events.js";
 import { grid } from "./grid.js";
 import { showHelp } from "./help.js";
 import { startKeys } from "./keys.js";
-import { rowsOf } from "./order.js";
-import { loadCurve, showCurve, showKept, showLambda, startPanel } from "./panel.js";
-import { active, place } from "./place.js";
+import { relist, rescored, rowsFor } from "./lists.js";
+import { loadCurve, showKept, showSettings, startPanel } from "./panel.js";
+import { active, inView, place } from "./place.js";
 import { listen } from "./pointer.js";
 import { closeDrawers, showTools, startShell } from "./shell.js";
 import { CODE, UNDECIDED, store } from "./store.js";
@@ -21,75 +21,27 @@ import { retryAll } from "./thumbnails.js";
 
 let opening = null; // AbortController of the class being opened
 
-// ---- lists
-
-/** Candidates of a class and the rows to show, by the order and the filters chosen. */
-const rowsFor = async (c, signal) => {
-  const data = await store.load(c);
-  if (view.caption !== "") await data.fold();
-  const similar = view.order === "similar" && c === place.class ? (await api.similar(c, view.similar)).rows : null;
-  const next = view.order === "next" || (view.order === "similar" && !similar) ? await store.loadNext(data, signal) : [];
-  return { data, rows: rowsOf(data, view, next, similar && Uint32Array.from(similar)) };
-};
-
-/** Lists anew. Another order starts at its top; otherwise the card under the eye stays. */
-const relist = async ({ fromTop = false } = {}) => {
-  if (place.allAtOnce) { strips.show(classList.shown); showAround(); return; }
-  if (place.class === null) return;
-  try {
-    const { data, rows } = await rowsFor(place.class);
-    if (data !== grid.data) return; // another class was opened meanwhile
-    if (fromTop) grid.open(data, rows);
-    else grid.reorder(view.order === "next" ? withFirst(rows, grid.row) : rows);
-    $("refresh").hidden = true;
-    showAround();
-  } catch (error) {
-    complain(`Could not sort: ${error.message}. `);
-  }
-};
-
-/** The card under the eye, then what to look at next: nothing worth a look ends up above it. */
-const withFirst = (rows, row) => {
-  const at = rows.indexOf(row);
-  if (at < 0 || grid.data.decided(row) !== UNDECIDED) return rows;
-  const moved = rows.slice();
-  moved.copyWithin(1, 0, at);
-  moved[0] = row;
-  return moved;
-};
-
-/** New relevance: what lies below the screen follows when it is sorted by what to look at next; the rest waits to be asked. */
-const rescored = async (c) => {
-  if (c !== place.class || place.allAtOnce) return;
-  showKept(grid.data);
-  const { untouched } = grid;
-  if (!untouched) $("refresh").hidden = false;
-  if (view.order !== "next" && !untouched) return;
-  const { data, rows } = await rowsFor(c);
-  if (c === place.class && data === grid.data) { grid.reorderBelow(rows); showAround(); }
-};
-
 // ---- going somewhere
 
 const openClass = async (c, row) => {
   closeDrawers();
   opening?.abort();
   const control = opening = new AbortController();
-  $("grid").inert = true; // still shows the class before
-  place.allAtOnce = false;
+  place.opening = c;
+  $("grid").inert = $("strips").inert = true; // still show what was before
   classList.mark(c);
   setText($("heading"), store.info(c).name);
   setText($("about"), "Loading…");
-  if (c !== place.class) forgetSimilar();
   try {
     const data = await store.load(c);
     if (control.signal.aborted) return;
-    place.class = c;
+    if (c !== place.class) forgetSimilar();
     offerNames(data.names);
     const { rows } = await rowsFor(c, control.signal);
     if (control.signal.aborted) return;
+    Object.assign(place, { class: c, allAtOnce: false });
+    settled();
     $("grid").hidden = false;
-    $("grid").inert = false;
     $("strips").hidden = true;
     grid.open(data, rows);
     showClean(data);
@@ -98,9 +50,24 @@ const openClass = async (c, row) => {
     showAround();
     grid.focus(Math.max(0, at));
     history.replaceState(null, "", `#class/${c}`);
+    if (data.stale > 0) rescore(c); // new scores were told of while the order was being fetched
   } catch (error) {
-    if (!control.signal.aborted) { setText($("about"), ""); complain(`Could not open this class: ${error.message}. `, button("Try again", () => openClass(c, row))); }
+    if (control.signal.aborted) return;
+    settled();
+    goBack();
+    complain(`Could not open ${store.info(c).name}: ${error.message}. `, button("Try again", () => openClass(c, row)));
   }
+};
+const settled = () => {
+  opening = place.opening = null;
+  $("grid").inert = $("strips").inert = false;
+};
+/** Where the person still is, because nothing else could be opened. */
+const goBack = () => {
+  classList.mark(place.allAtOnce ? null : place.class);
+  if (grid.data) offerNames(grid.data.names);
+  if (grid.data || place.allAtOnce) { showAround(); active().focusHere(); }
+  else setText($("about"), "");
 };
 
 const goToNextClass = () => {
@@ -115,6 +82,7 @@ const showAll = () => {
   closeDrawers();
   if (place.allAtOnce) { openClass(strips.class ?? place.class ?? store.classes[0]?.class); return; }
   opening?.abort();
+  settled();
   place.allAtOnce = true;
   $("strips").hidden = false;
   $("grid").hidden = true;
@@ -150,7 +118,7 @@ const decideChosen = (name) => {
   const { data } = list;
   // In the dialog the picture in it is meant: it may be a neighbour that is not even listed.
   const rows = detail.isOpen ? [detail.row] : list.chosen();
-  if (!data || rows.length === 0 || (!place.allAtOnce && $("grid").inert)) return;
+  if (!data || rows.length === 0 || place.opening !== null) return;
   const wasUndecided = rows.every((row) => data.decided(row) === UNDECIDED);
   decide(data, rows, name);
   if (CODE[name] === UNDECIDED) return; // to decide it again, most likely
@@ -169,7 +137,7 @@ const turnBack = (which) => step(which, async (c, row) => {
   if (place.allAtOnce) return;
   if (c !== place.class) await openClass(c, row);
   else if (row !== undefined && grid.place(row) >= 0) grid.focus(grid.place(row));
-  if (detail.isOpen && row !== undefined) detail.show(grid.data, row);
+  if (detail.isOpen && row !== undefined && c === place.class) detail.show(grid.data, row);
 });
 
 const move = (key, extend) => {
@@ -185,43 +153,22 @@ const stepDetail = (by) => {
 };
 const openDetail = () => { const { data, row } = active(); if (data && row !== undefined) detail.show(data, row); };
 
-// ---- events from the server
+// ---- the server
 
+/** Everything anew: nobody knows what happened while the server was not heard. */
 const reload = async () => {
+  if (!store.session) { location.reload(); return; }
   await store.open();
   store.forgetAll();
   retryAll();
   classList.refreshAll();
   showStatus();
-  showLambda();
+  showSettings();
   loadCurve().catch(() => {});
-  if (place.allAtOnce) strips.show(classList.shown);
-  else if (place.class !== null) await openClass(place.class, grid.row);
+  const c = place.opening ?? place.class;
+  if (place.allAtOnce && place.opening === null) strips.show(classList.shown);
+  else if (c !== null) await openClass(c, c === place.class ? grid.row : undefined);
 };
-
-const followServer = () => follow({
-  decisions: (told) => store.saved(told.class, told),
-  scoring: ({ class: c }) => { if (c === place.class) $("heading").dataset.scoring = "yes"; },
-  scores: ({ class: c, revision }) => {
-    if (c === place.class) delete $("heading").dataset.scoring;
-    const data = store.peek(c);
-    if (!data || revision <= data.revision) return;
-    if (c !== place.class && !place.allAtOnce) { data.stale = true; data.next = null; return; }
-    store.rescore(c).then(() => say("Relevance updated.")).catch((error) => complain(`No new relevance: ${error.message}. `));
-  },
-  curve: showCurve,
-  lambda: ({ lambda }) => { store.session.lambda = lambda; showLambda(); },
-  failed: ({ message }) => complain(`Scoring failed: ${message}. `),
-  lost: () => {
-    $("status").dataset.lost = "yes";
-    complain("The server does not answer. Decisions cannot be saved until it is back; this page tries again by itself. If it was stopped, start it again with the same command and open the address that it prints. ");
-  },
-  back: () => {
-    delete $("status").dataset.lost;
-    $("banner").hidden = true;
-    reload().then(() => say("Connected again.")).catch((error) => complain(`Connected again, but ${error.message}. `));
-  },
-});
 
 // ---- start
 
@@ -235,8 +182,9 @@ const resume = () => {
   return openClass(c);
 };
 
-const start = async () => {
+const start = async (listening) => {
   startShell();
+  await listening;
   try {
     await store.open();
   } catch (error) {
@@ -256,7 +204,7 @@ const start = async () => {
   listen(grid, { open: openDetail, decide: decideRow });
   detail.start({ decide: decideChosen, step: stepDetail, go: goToRow, similar: orderLike, closed: () => active().focusHere() });
   startAround({ nextClass: goToNextClass, resetFilters: () => { resetFilters(); relist(); } });
-  store.on("counts", ({ class: c }) => { showStatus(); if (c === place.class) showAround(); });
+  store.on("counts", ({ class: c }) => { showStatus(); if (c === place.class && place.opening === null) showAround(); });
   store.on("scores", ({ class: c }) => rescored(c));
   $("find-class").addEventListener("input", () => { if (place.allAtOnce) { strips.show(classList.shown); showAround(); } });
 
@@ -289,9 +237,10 @@ const start = async () => {
     help: showHelp,
   });
   showStatus();
-  followServer();
   await resume();
   loadCurve().catch(() => {}); // the events bring it later
 };
 
-start();
+store.isInUse = (c) => inView().includes(c);
+const { listening, begin } = followServer(reload);
+begin(start(listening));

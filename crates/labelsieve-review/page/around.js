@@ -30,7 +30,7 @@ export const showAround = () => {
   for (const id of ["done", "empty"]) $(id).hidden = true;
   if (place.allAtOnce) {
     setText($("heading"), "All classes");
-    setText($("about"), "The first candidates of every class. A click on a name opens the class.");
+    setText($("about"), "Click a name to open its class.");
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;

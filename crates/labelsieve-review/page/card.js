@@ -2,7 +2,7 @@
 
 import { make, reducedMotion, setText } from "./dom.js";
 import { ACCEPT, DECIDED, REJECT, UNDECIDED } from "./store.js";
-import { drop, want } from "./thumbnails.js";
+import { drop, UNDECODABLE, want } from "./thumbnails.js";
 
 export const MARKS = ["", "✓", "✗", "?"];
 const LOOKS = ["", "accepted", "rejected", "unsure"];
@@ -36,7 +36,7 @@ export const createCard = () => {
   card.parts = parts;
   // Its white ground, for transparent pictures, is to end where the picture ends.
   parts.image.addEventListener("load", () => parts.image.classList.toggle("upright", parts.image.naturalHeight > parts.image.naturalWidth));
-  parts.image.addEventListener("error", () => { if (parts.image.hasAttribute("src")) showBlank(card, "picture cannot be decoded"); });
+  parts.image.addEventListener("error", () => { if (parts.image.hasAttribute("src")) showBlank(card, UNDECODABLE); });
   return card;
 };
 

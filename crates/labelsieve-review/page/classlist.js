@@ -4,7 +4,7 @@ import { count, folded, make, plural, setText, wordsOf, $ } from "./dom.js";
 import { store } from "./store.js";
 import { Windowed } from "./windowed.js";
 
-const LINE_PX = 54;
+const LINE_PX = 38;
 
 class ClassList {
   shown = []; // classes, as found
@@ -16,7 +16,7 @@ class ClassList {
     this.list = make("div", { class: "canvas", role: "listbox", "aria-label": "Classes" });
     scroller.append(this.list);
     this.window = new Windowed(scroller, this.list, {
-      measure: (width) => ({ columns: 1, width: width - 2, height: LINE_PX, gap: 4 }),
+      measure: (width) => ({ columns: 1, width: width - 6, height: LINE_PX, gap: 2 }),
       keyOf: (index) => this.shown[index].class,
       indexOf: (c) => this.shown.findIndex((info) => info.class === c),
       create: () => this.#create(),

@@ -3,21 +3,23 @@
 import { count, make, makeSvg, percent, plural } from "./dom.js";
 
 const WIDTH = 280, HEIGHT = 150, LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 26;
-const MAX_TABLE = 200;
 
 /** A round step that divides `span` into a few parts. */
 const stepOf = (span, parts) => {
   const rough = span / parts;
   const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= 0.999 * rough); // 0.02 is a little less than 0.1 / 5 here
 };
 
 const summary = (points) => {
   const first = points[0], last = points[points.length - 1];
-  if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, on ${plural(last.n_left_out, "example")}.`;
-  const change = 100 * (last.accuracy - first.accuracy);
-  return `Left-out accuracy went from ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")} to ${percent(last.accuracy)} after `
-    + `${plural(last.n_decisions, "decision")}: ${change >= 0 ? "up" : "down"} ${Math.abs(change).toFixed(1)} points, on ${plural(last.n_left_out, "example")}.${last.n_left_out > first.n_left_out ? " What you accept is checked as well." : ""}`;
+  const on = `on ${plural(last.n_left_out, "example")}`;
+  if (points.length === 1) return `Left-out accuracy ${percent(first.accuracy)} after ${plural(first.n_decisions, "decision")}, ${on}.`;
+  const [before, after] = [plural(first.n_decisions, "decision"), plural(last.n_decisions, "decision")];
+  const change = (100 * Math.abs(last.accuracy - first.accuracy)).toFixed(1);
+  if (change === "0.0") return `Left-out accuracy is ${percent(last.accuracy)} after ${after}, as it was after ${before}, ${on}.`;
+  return `Left-out accuracy went from ${percent(first.accuracy)} after ${before} to ${percent(last.accuracy)} after ${after}: `
+    + `${last.accuracy > first.accuracy ? "up" : "down"} ${change} points, ${on}.`;
 };
 
 export const drawCurve = (target, points) => {
@@ -35,7 +37,7 @@ export const drawCurve = (target, points) => {
 
   const text = summary(points);
   const svg = makeSvg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "fig", role: "img", "aria-label": text });
-  const step = stepOf(high - low, 4);
+  const step = stepOf(high - low, 5);
   for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) {
     svg.append(makeSvg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
     svg.append(makeSvg("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, `${(100 * value).toFixed(step < 0.01 ? 1 : 0)} %`));
@@ -49,10 +51,9 @@ export const drawCurve = (target, points) => {
   const last = points[points.length - 1];
   svg.append(makeSvg("circle", { class: "fill s0", cx: x(last.n_decisions), cy: y(last.accuracy), r: 4 }));
 
-  const shown = points.slice(-MAX_TABLE);
   const table = make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "decisions"), make("th", { scope: "col" }, "accuracy"))),
-    make("tbody", {}, ...shown.map((point) => make("tr", {}, make("td", {}, count(point.n_decisions)), make("td", {}, percent(point.accuracy))))));
+    make("tbody", {}, ...points.map((point) => make("tr", {}, make("td", {}, count(point.n_decisions)), make("td", {}, percent(point.accuracy))))));
   const wasOpen = target.querySelector("details")?.open;
   const details = make("details", {}, make("summary", {}, "As a table"), make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Left-out accuracy as a table" }, table));
   details.open = Boolean(wasOpen);

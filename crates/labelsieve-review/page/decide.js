@@ -43,7 +43,8 @@ export const decide = (data, rows, decision) => {
     try {
       const answer = await api.decide(c, rows, decision);
       banner.hidden = true;
-      store.saved(c, answer, ticket);
+      store.saved(answer, data); // `data` may have been replaced since: its cards are still to show it
+      store.settle(data, ticket);
       const { total, decided } = store.counted(c);
       const along = answer.changes.length - rows.length;
       say(`${DECIDED[CODE[decision]]}, saved${along > 0 ? `, with ${plural(along, "near-duplicate")}` : ""}. ${count(decided)} of ${count(total)} decided.`);
@@ -60,7 +61,7 @@ export const decide = (data, rows, decision) => {
 export const step = (which, went) => enqueue(async () => {
   try {
     const answer = await api[which]();
-    store.saved(answer.class, answer);
+    store.saved(answer);
     say(`${which === "undo" ? "Undone" : "Done again"}, saved.`);
     went(answer.class, answer.changes[0]?.[0]);
   } catch (error) {

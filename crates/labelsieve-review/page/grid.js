@@ -5,7 +5,7 @@ import { make, $ } from "./dom.js";
 import { UNDECIDED, store } from "./store.js";
 import { Windowed } from "./windowed.js";
 
-const CARD_MIN = 124, GAP = 12, BELOW_PICTURE = 66; // pixels
+const CARD_MIN = 130, GAP = 6, BELOW_PICTURE = 66; // pixels
 
 /** Columns and size of cards for a width. Phones get smaller cards, at least two beside each other. */
 export const cardSizes = (width) => {
@@ -13,6 +13,12 @@ export const cardSizes = (width) => {
   const columns = Math.max(2, Math.floor((width - 2 + GAP) / (least + GAP)));
   const cardWidth = Math.floor((width - 2 - GAP * (columns - 1)) / columns);
   return { columns, width: cardWidth, height: cardWidth + BELOW_PICTURE, gap: GAP };
+};
+
+/** The width for cards: as much space on the right as on the left, where the scroll bar takes a part of it. */
+export const innerWidth = (scroller, width) => {
+  const left = parseFloat(getComputedStyle(scroller).paddingLeft);
+  return width - left - Math.max(2, left - (scroller.offsetWidth - width));
 };
 
 class Grid extends EventTarget {
@@ -31,7 +37,7 @@ class Grid extends EventTarget {
     this.list = make("div", { class: "canvas", role: "listbox", "aria-multiselectable": "true", "aria-label": "Candidates" });
     this.scroller.append(this.list);
     this.window = new Windowed(this.scroller, this.list, {
-      measure: (width) => cardSizes(width - 2 * parseFloat(getComputedStyle(this.scroller).paddingLeft)),
+      measure: (width) => cardSizes(innerWidth(this.scroller, width)),
       keyOf: (index) => this.rows[index],
       indexOf: (row) => this.place(row),
       create: createCard,
@@ -119,7 +125,7 @@ class Grid extends EventTarget {
    */
   reorderBelow(rows) {
     const [, last] = this.window.visible();
-    const fixed = this.untouched ? this.index + 1 : Math.max(last, this.index) + 1;
+    const fixed = Math.min(this.rows.length, this.untouched ? this.index + 1 : Math.max(last, this.index) + 1);
     const taken = new Set(this.rows.subarray(0, fixed));
     const below = rows.filter((row) => !taken.has(row));
     const all = new Uint32Array(fixed + below.length);

@@ -3,19 +3,22 @@
 import { UNDECIDED } from "./store.js";
 import { wordsOf } from "./dom.js";
 
-const ROWS = 2 ** 20; // the low bits of a sorting key hold the row
+// A sorting key holds relevance and row, which together fill the 53 bits that a number has: relevance is at most 1, whose bits
+// are below 2 ** 30.
+const ROWS = 2 ** 23;
+const ONE = 0x3f800000;
 const bits = new Uint32Array(1);
 const float = new Float32Array(bits.buffer);
 // The bits of non-negative numbers are in the same order as the numbers, and native sorting of plain numbers is several
 // times as fast as sorting with a comparison.
-const bitsOf = (value) => { float[0] = Math.max(0, value); return bits[0]; };
+const bitsOf = (value) => { float[0] = Math.min(1, Math.max(0, value)); return bits[0]; };
 
 /** All rows by relevance; equal ones as in the file. */
 export const byRelevance = (relevance, descending) => {
   const keys = new Float64Array(relevance.length);
   for (let row = 0; row < keys.length; row += 1) {
     const key = bitsOf(relevance[row]);
-    keys[row] = (descending ? 0xffffffff - key : key) * ROWS + row;
+    keys[row] = (descending ? ONE - key : key) * ROWS + row;
   }
   return Uint32Array.from(keys.sort(), (key) => key % ROWS);
 };

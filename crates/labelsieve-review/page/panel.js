@@ -32,7 +32,7 @@ const fromSlider = (value) => {
   const [low, high] = store.session.lambda_range;
   return Number((low * (high / low) ** (value / STEPS)).toPrecision(3));
 };
-export const showLambda = () => {
+const showLambda = () => {
   const { lambda, default_lambda: usual, lambda_range: range, can_score } = store.session;
   $("lambda-section").hidden = !range || !can_score;
   if (!range) return;
@@ -45,12 +45,12 @@ export const showLambda = () => {
 };
 const sendLambda = async (lambda) => {
   try {
-    store.session.lambda = (await api.lambda(lambda)).lambda;
+    Object.assign(store.session, await api.lambda(lambda)); // an event says it as well, and starts the rest
     say("λ changed; scoring again.");
   } catch (error) {
     complain(`λ was not changed: ${error.message}. `);
   }
-  showLambda();
+  showSettings();
 };
 
 // ---- curve
@@ -69,6 +69,8 @@ const showCommand = () => {
   $("command-section").hidden = !command;
   setText($("command"), command ?? "");
 };
+/** λ, and the command that has it. */
+export const showSettings = () => { showLambda(); showCommand(); };
 const copyCommand = async () => {
   try {
     await navigator.clipboard.writeText(store.session.command);
@@ -92,6 +94,5 @@ export const startPanel = (changed) => {
   $("lambda-default").addEventListener("click", () => sendLambda(null));
   $("copy").addEventListener("click", copyCommand);
   drawCurve($("curve"), points);
-  showLambda();
-  showCommand();
+  showSettings();
 };

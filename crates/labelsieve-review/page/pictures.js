@@ -1,7 +1,7 @@
 // Pictures in the detail view: full size, and small ones beside a text. What cannot be shown says why.
 
 import { make } from "./dom.js";
-import { MISSING, UNDECODABLE, want } from "./thumbnails.js";
+import { NOT_LOADED, REASONS, UNDECODABLE, want } from "./thumbnails.js";
 
 const blank = (text, name) => make("span", { class: `blank ${name}` }, text);
 
@@ -16,7 +16,8 @@ export const fullPicture = (example, alt) => {
   });
   image.addEventListener("error", async () => {
     const status = await fetch(`pictures/${example}`, { method: "HEAD" }).then((answer) => answer.status, () => 0);
-    frame.replaceChildren(blank(status === 404 ? MISSING : UNDECODABLE, "large"));
+    // A picture that arrives and is not shown is one that this browser cannot read.
+    frame.replaceChildren(blank(status === 200 ? UNDECODABLE : REASONS[status] ?? NOT_LOADED, "large"));
   });
   frame.append(image);
   return frame;

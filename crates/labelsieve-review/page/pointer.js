@@ -109,13 +109,13 @@ export const listen = (grid, on) => {
     else if (event.ctrlKey || event.metaKey || (event.pointerType === "touch" && grid.selected.size > 0)) {
       grid.focus(index, { keep: true });
       grid.toggle(card.row);
-    } else if (press2(card)) on.open();
+    } else if (isSecondClick(card)) on.open();
     else grid.focus(index);
   });
 
   // A first click moves the focus, a second one on the same card opens it.
   let last = null;
-  const press2 = (card) => {
+  const isSecondClick = (card) => {
     const again = last === card.row && grid.row === card.row && grid.selected.size === 0;
     last = card.row;
     return again;

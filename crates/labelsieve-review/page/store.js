@@ -14,7 +14,8 @@ const SLICE_MS = 12;
 
 /** The candidates of one class. */
 export class Candidates {
-  constructor(answer) {
+  /** `since`: decisions of that moment and before are in the answer. */
+  constructor(answer, since) {
     this.class = answer.class;
     this.revision = answer.revision;
     this.n = answer.id.length;
@@ -26,11 +27,13 @@ export class Candidates {
     this.relevance = Float32Array.from(answer.relevance);
     this.before = this.relevance; // what it was until the last scoring
     this.decision = Uint8Array.from(answer.decision);
+    this.since = since;
+    this.at = new Map(); // row -> moment of its decision, where it came later
     this.clean = answer.clean;
     this.pending = new Map(); // row -> decision on its way to the disk
     this.regroup(answer.group);
     this.next = null; // rows, what to look at next
-    this.stale = false; // scores have changed since
+    this.stale = 0; // reasons to ask for its scores again
     this.captions = null; // folded, for searching
   }
 
@@ -39,6 +42,26 @@ export class Candidates {
     this.group = Uint32Array.from(group);
     this.groupSize = new Uint32Array(this.n);
     for (const first of this.group) this.groupSize[first] += 1;
+  }
+
+  /**
+   * Takes over what was saved and gives the rows that it changes. Answers and events overtake each other: whatever is later
+   * than the rest stays.
+   */
+  take({ at, changes }) {
+    const newer = changes.filter(([row]) => at > (this.at.get(row) ?? this.since));
+    for (const [row, code] of newer) {
+      this.decision[row] = code;
+      this.at.set(row, at);
+    }
+    if (newer.length > 0) this.next = null;
+    return newer.map(([row]) => row);
+  }
+
+  meanRelevance() {
+    let sum = 0;
+    for (const value of this.relevance) sum += value;
+    return this.n > 0 ? sum / this.n : null;
   }
 
   /** The decision to show: what is on its way counts. */
@@ -68,16 +91,34 @@ export class Candidates {
 class Store extends EventTarget {
   session = null;
   classes = []; // as the session lists them
+  isInUse = () => false; // whether a class is on the screen: those stay in memory
   #loaded = new Map(); // class -> Candidates, least recently used first
   #loading = new Map(); // class -> promise of its Candidates
+  #forgotten = 0; // how often everything was
+  #revisions = new Map(); // class -> the newest one that the server has told of
+  #at = ""; // moment of the newest decision that the server has told of
+  #listening = new Set(); // lists that take down what is saved while a question is on its way
 
   tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
   on(type, action) { this.addEventListener(type, (event) => action(event.detail)); }
 
+  /** An answer, the moment before which it knows everything, and what was saved while it was on its way: it may lack that. */
+  async #ask(question) {
+    const since = this.#at, meanwhile = [];
+    this.#listening.add(meanwhile);
+    try {
+      return { answer: await question(), since, meanwhile };
+    } finally {
+      this.#listening.delete(meanwhile);
+    }
+  }
+
   async open() {
-    this.session = await api.session();
-    this.classes = this.session.classes;
+    const { answer, since, meanwhile } = await this.#ask(api.session);
+    this.session = { ...answer, at: since };
+    this.classes = answer.classes.map((info) => ({ ...info, at: since }));
     this.positions = new Map(this.classes.map((info, position) => [info.class, position]));
+    for (const saved of meanwhile) this.#count(saved);
   }
 
   info(c) { return this.classes[this.positions.get(c)]; }
@@ -88,18 +129,28 @@ class Store extends EventTarget {
     if (known) {
       this.#loaded.delete(c); // to the end: recently used
       this.#loaded.set(c, known);
-      if (known.stale) await this.rescore(c);
+      if (known.stale > 0) await this.rescore(c);
       return known;
     }
     // Whoever else wants it meanwhile gets the same: decisions and scores are to be told to one.
-    if (!this.#loading.has(c)) this.#loading.set(c, this.#fetch(c).finally(() => this.#loading.delete(c)));
+    if (!this.#loading.has(c)) {
+      const fetched = this.#fetch(c).finally(() => { if (this.#loading.get(c) === fetched) this.#loading.delete(c); });
+      this.#loading.set(c, fetched);
+    }
     return this.#loading.get(c);
   }
 
   async #fetch(c) {
-    const data = new Candidates(await api.classOf(c));
+    const forgotten = this.#forgotten;
+    const { answer, since, meanwhile } = await this.#ask(() => api.classOf(c));
+    if (forgotten !== this.#forgotten) return this.load(c); // asked over a connection that was lost
+    const data = new Candidates(answer, since);
+    for (const saved of meanwhile) if (saved.class === c) data.take(saved);
+    if (data.revision < (this.#revisions.get(c) ?? 0)) data.stale += 1;
     this.#loaded.set(c, data);
     this.#forget(data);
+    this.info(c).mean_relevance = data.meanRelevance();
+    if (data.stale > 0) await this.rescore(c);
     return data;
   }
 
@@ -108,14 +159,18 @@ class Store extends EventTarget {
     for (const data of this.#loaded.values()) total += data.n;
     for (const [c, data] of this.#loaded) {
       if (total <= MAX_CANDIDATES) return;
-      if (data === kept || data.pending.size > 0) continue;
+      if (data === kept || data.pending.size > 0 || this.isInUse(c)) continue;
       this.#loaded.delete(c);
       total -= data.n;
     }
   }
 
   /** Forgets all candidates: after a lost connection everything is fetched again. */
-  forgetAll() { this.#loaded.clear(); }
+  forgetAll() {
+    this.#forgotten += 1;
+    this.#loaded.clear();
+    this.#loading.clear();
+  }
 
   async loadNext(data, signal) {
     if (data.next) return data.next;
@@ -124,32 +179,61 @@ class Store extends EventTarget {
     return rows;
   }
 
+  // ---- relevance
+
+  /** The server has new scores of a class. Whether they are news here: they are fetched when the class is looked at. */
+  scored(c, revision) {
+    this.#revisions.set(c, Math.max(revision, this.#revisions.get(c) ?? 0));
+    const data = this.#loaded.get(c);
+    if (!data || revision <= data.revision) return false;
+    data.stale += 1;
+    data.next = null;
+    return true;
+  }
+
+  /** λ is another one: no relevance is up to date. */
+  setLambda({ lambda, command }) {
+    Object.assign(this.session, { lambda, command });
+    for (const data of this.#loaded.values()) {
+      data.stale += 1;
+      data.next = null;
+    }
+  }
+
+  /** Asks for the scores of a class; the question also tells the server that somebody looks at it. */
   async rescore(c) {
     const data = this.#loaded.get(c);
     if (!data) return;
+    const { stale } = data;
     const { revision, relevance, group } = await api.scores(c);
-    if (revision < data.revision) return; // a later answer overtook this one
-    data.stale = false;
+    if (data.stale === stale) data.stale = 0; // else there is a newer reason
+    if (revision <= data.revision) return; // known, or overtaken by a later answer
     data.revision = revision;
     data.next = null;
     data.before = data.relevance;
     data.relevance = Float32Array.from(relevance);
     if (group) data.regroup(group);
+    this.info(c).mean_relevance = data.meanRelevance();
     this.tell("scores", { class: c });
   }
 
-  /** What the server saved: an answer to this page or an event from another one. */
-  saved(c, answer, ticket) {
-    const data = this.#loaded.get(c);
-    if (data) {
-      if (ticket !== undefined) this.settle(data, ticket);
-      for (const [row, code] of answer.changes) data.decision[row] = code;
-      data.next = null;
-      this.tell("rows", { class: c, rows: answer.changes.map(([row]) => row) });
+  // ---- decisions
+
+  /** What the server saved: an answer to this page, about `data`, or an event, of this page or another one. */
+  saved(answer, data) {
+    for (const meanwhile of this.#listening) meanwhile.push(answer);
+    if (answer.at > this.#at) this.#at = answer.at;
+    for (const known of new Set([data, this.#loaded.get(answer.class)])) {
+      const rows = known?.take(answer) ?? [];
+      if (rows.length > 0) this.tell("rows", { class: answer.class, rows });
     }
-    Object.assign(this.info(c), answer.counts);
-    for (const key of ["n_decisions", "n_undo", "n_redo"]) this.session[key] = answer[key] ?? this.session[key];
-    this.session.last = { class: c, row: answer.changes[0]?.[0] ?? null };
+    if (this.session) this.#count(answer);
+  }
+
+  #count({ class: c, at, changes, counts, n_decisions, n_undo, n_redo }) {
+    const info = this.info(c);
+    if (at > info.at) Object.assign(info, counts, { at });
+    if (at > this.session.at) Object.assign(this.session, { n_decisions, n_undo, n_redo, at, last: { class: c, row: changes[0]?.[0] ?? null } });
     this.tell("counts", { class: c });
   }
 

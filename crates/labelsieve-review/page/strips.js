@@ -2,7 +2,7 @@
 
 import { createCard, emptyCard, fillCard, refreshCard } from "./card.js";
 import { button, count, make, plural, setText, $ } from "./dom.js";
-import { cardSizes } from "./grid.js";
+import { cardSizes, innerWidth } from "./grid.js";
 import { UNDECIDED, store } from "./store.js";
 import { Windowed } from "./windowed.js";
 
@@ -27,7 +27,7 @@ class Strips extends EventTarget {
     this.scroller.append(this.canvas);
     this.window = new Windowed(this.scroller, this.canvas, {
       measure: (width) => {
-        const inner = width - 2 * parseFloat(getComputedStyle(this.scroller).paddingLeft);
+        const inner = innerWidth(this.scroller, width);
         this.sizes = cardSizes(inner);
         return { columns: 1, width: inner, height: HEADING_PX + this.sizes.height, gap: GAP };
       },
@@ -49,8 +49,8 @@ class Strips extends EventTarget {
       else if (again) openCard();
     });
     store.on("rows", ({ class: c }) => this.#refresh(c));
-    store.on("scores", ({ class: c }) => this.#refresh(c));
-    store.on("counts", ({ class: c }) => { const strip = this.window.element(c); if (strip) this.#counts(strip); });
+    store.on("scores", ({ class: c }) => { this.#refresh(c); this.#recount(c); });
+    store.on("counts", ({ class: c }) => this.#recount(c));
   }
 
   /** The classes, with new lists. */
@@ -92,6 +92,7 @@ class Strips extends EventTarget {
         if (control.signal.aborted) return;
         if (!this.#lists.has(c)) this.#lists.set(c, rows);
         strip.data = data;
+        this.#counts(strip); // with the relevance that has come
         this.#cards(strip);
         if (c === this.#class) {
           this.data = data;
@@ -108,8 +109,13 @@ class Strips extends EventTarget {
     const { n_candidates: n, n_accept, n_reject, n_unsure, mean_relevance: mean } = store.info(strip.class);
     const decided = n_accept + n_reject + n_unsure;
     const relevance = typeof mean === "number" ? `, mean relevance ${mean.toFixed(2)}` : "";
-    setText(strip.counts, `${decided > 0 ? `${count(decided)} of ${plural(n, "candidate")} decided` : plural(n, "candidate")}${relevance}`);
+    setText(strip.counts, `${decided > 0 ? `${count(decided)} of ${count(n)} decided` : plural(n, "candidate")}${relevance}`);
   }
+
+  #recount(c) { const strip = this.window.element(c); if (strip) this.#counts(strip); }
+
+  /** Classes that are on the screen or near it. */
+  get near() { return Array.from(this.window.elements(), (strip) => strip.class); }
 
   #cards(strip) {
     const rows = this.#lists.get(strip.class).subarray(0, this.sizes.columns);

@@ -5,8 +5,11 @@ const AT_ONCE = 5; // the browser allows six connections to one host, and the ev
 const SETTLE_MS = 60;
 const KEPT = 800;
 
-export const MISSING = "no picture";
+const MISSING = "no picture";
 export const UNDECODABLE = "picture cannot be decoded";
+export const NOT_LOADED = "picture not loaded";
+/** Why there is no picture, by the server's status; what is not here may be different the next time. */
+export const REASONS = { 404: MISSING, 415: UNDECODABLE };
 
 const addresses = new Map(); // example -> blob address, least recently used first
 const failures = new Map(); // example -> why there is none
@@ -61,11 +64,12 @@ const fetchInto = async (img, example, failed) => {
       keep(example, address);
       if (running.get(img) === control) img.src = address;
     } else {
-      failures.set(example, answer.status === 415 ? UNDECODABLE : MISSING);
-      if (running.get(img) === control) failed(failures.get(example));
+      const reason = REASONS[answer.status];
+      if (reason) failures.set(example, reason);
+      if (running.get(img) === control) failed(reason ?? NOT_LOADED);
     }
   } catch (error) {
-    if (error.name !== "AbortError" && running.get(img) === control) failed(MISSING); // not remembered: the server is away
+    if (error.name !== "AbortError" && running.get(img) === control) failed(NOT_LOADED); // the server is away
   } finally {
     if (running.get(img) === control) running.delete(img);
     start();

@@ -17,7 +17,7 @@ macro_rules! file {
 }
 
 /// All of them; the first is the page itself. A file that is not here does not exist for a browser.
-const FILES: [File; 27] = [
+const FILES: [File; 29] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("api.js", "text/javascript; charset=utf-8"),
     file!("app.css", "text/css; charset=utf-8"),
@@ -30,10 +30,12 @@ const FILES: [File; 27] = [
     file!("decide.js", "text/javascript; charset=utf-8"),
     file!("detail.js", "text/javascript; charset=utf-8"),
     file!("dom.js", "text/javascript; charset=utf-8"),
+    file!("events.js", "text/javascript; charset=utf-8"),
     file!("grid.js", "text/javascript; charset=utf-8"),
     file!("help.js", "text/javascript; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
     file!("keys.js", "text/javascript; charset=utf-8"),
+    file!("lists.js", "text/javascript; charset=utf-8"),
     file!("order.js", "text/javascript; charset=utf-8"),
     file!("panel.js", "text/javascript; charset=utf-8"),
     file!("pictures.js", "text/javascript; charset=utf-8"),

@@ -1,0 +1,56 @@
+// All classes at once, and several tabs whose answers and events overtake each other.
+//
+//   LABELSIEVE=target/debug/labelsieve LABELSIEVE_DEMO=labelsieve-demo node --test review_tabs.test.mjs
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { allSaved, api, browser, contexts, focused, open, openIn, startDemo, until } from "./review-page.mjs";
+
+test("all classes at once: strips load as they come near, decide by key and lead to their class", async () => {
+  const { url } = await startDemo();
+  const page = await open(url);
+  await page.keyboard.press("c");
+  await page.locator(".strip .card").first().waitFor();
+  assert.ok((await page.locator(".strip").count()) < 20, "not all 32 at once");
+  await page.waitForFunction(() => document.activeElement.closest?.(".strip"));
+  const before = await focused(page);
+  await page.keyboard.press("a");
+  await allSaved(page);
+  assert.notEqual((await focused(page)).row, before.row);
+  await page.keyboard.press("End");
+  await page.locator(".strip h2 button", { hasText: "weight" }).click();
+  await page.locator("#grid .card").first().waitFor();
+  assert.match(await page.locator("#heading").textContent(), /weight/);
+});
+
+test("two tabs see each other's decisions", async () => {
+  const { url } = await startDemo();
+  const one = await open(url);
+  const two = await openIn(contexts[0], url);
+  const { row } = await focused(one);
+  await one.bringToFront();
+  await one.keyboard.press("r");
+  await two.waitForFunction((row) => [...document.querySelectorAll("#grid .card")].find((card) => card.row === row)?.classList.contains("rejected"), row, { timeout: 15_000 });
+  await allSaved(two);
+  await two.bringToFront();
+  await two.keyboard.press("z");
+  await one.waitForFunction((row) => ![...document.querySelectorAll("#grid .card")].find((card) => card.row === row)?.classList.contains("rejected"), row, { timeout: 15_000 });
+});
+
+test("a lost connection is told, and when it is back the page knows what happened meanwhile", async () => {
+  const { url } = await startDemo();
+  const one = await open(url);
+  const context = await browser.newContext();
+  contexts.push(context);
+  await context.route("**/api/events", (route) => route.abort());
+  const two = await openIn(context, url);
+  await two.locator("#banner", { hasText: "does not answer" }).waitFor();
+  const { row } = await focused(one);
+  await one.keyboard.press("a");
+  await allSaved(one);
+  await context.unroute("**/api/events");
+  await two.locator("#banner").waitFor({ state: "hidden", timeout: 20_000 });
+  await two.locator("#status", { hasText: "Saved" }).waitFor();
+  await until(two, "api/classes/0", (answer) => answer.decision[row] === 1);
+  await two.locator("#about", { hasText: "accepted" }).waitFor();
+});

@@ -15,7 +15,6 @@ use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::review::{Closed, MEMORY, Review as Job, Session};
 use labelsieve_pipeline::shell_word::shell_word;
-use labelsieve_report::counted;
 use labelsieve_review::Server;
 use serde_json::json;
 

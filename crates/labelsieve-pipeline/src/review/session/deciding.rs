@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use labelsieve::Decision;
-use labelsieve_data::{DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions, rfc3339};
+use labelsieve_data::{
+    DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions, rfc3339,
+};
 
 use super::{Inner, Session, lock};
 use crate::review::answers::Changed;

@@ -37,7 +37,8 @@ def test_pictures_and_truth_are_taken_where_they_are(table, sample, tmp_path):
     truth = pandas.DataFrame({"id": table["id"], "class": table["class"], "relevant": sample.truth})
     truth[~sample.is_clean].to_parquet(tmp_path / "truth.parquet")
     plain = labelsieve.report(table, tmp_path / "plain.html")
-    full = labelsieve.report(table, tmp_path / "r.html", truth=tmp_path / "truth.parquet", images=tmp_path / "photos")
+    files = {"truth": tmp_path / "truth.parquet", "images": tmp_path / "photos"}
+    full = labelsieve.report(table, tmp_path / "r.html", **files, per_class=len(sample.y))
     assert full["pictures"] == full["examples"] > 0 == plain["pictures"]
     assert full["figures"] > plain["figures"], "truth brings figures of its own"
 

@@ -39,7 +39,8 @@ def report(
     title : str, optional
         The heading.
     per_class : int, default 60
-        Candidates shown of each class: half from the top of the ranking, a quarter each from the middle and the bottom.
+        Candidates shown with a picture in each class: half from the top of the ranking, a quarter each from the middle
+        and the bottom. The others are listed.
 
     Returns
     -------
@@ -67,7 +68,11 @@ def report(
 
 
 def _write(
-    run: Path, output: Path, files: tuple[Optional[Path], ...], title: Optional[str], per_class: int
+    run: Path,
+    output: Path,
+    files: tuple[Optional[Path], Optional[Path], Optional[Path]],
+    title: Optional[str],
+    per_class: int,
 ) -> dict[str, Union[int, dict[str, str]]]:
     counts, unreadable = _labelsieve.report(run, output, *files, title, per_class)
     return {**dict(counts), "unreadable": dict(unreadable)}

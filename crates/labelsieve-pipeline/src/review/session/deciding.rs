@@ -112,6 +112,8 @@ impl Inner {
         if !is_new {
             return Ok(changed);
         }
+        // Told before anything that follows from it.
+        self.listeners.tell(&Event::Decisions(changed.clone()));
         // Asked for before the next decision can be: the newest request is the newest decision's.
         match &self.scorer {
             Some(_) => self.queue.ask(class, Urgency::Decision),
@@ -120,7 +122,6 @@ impl Inner {
                 self.listeners.tell(&Event::Scores { class, revision, seconds: 0.0 });
             }
         }
-        self.listeners.tell(&Event::Decisions(changed.clone()));
         drop(writing);
         Ok(changed)
     }

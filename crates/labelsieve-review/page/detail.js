@@ -2,13 +2,19 @@
 
 import { api } from "./api.js";
 import { MARKS } from "./card.js";
-import { button, count, make, plural, setText, $ } from "./dom.js";
+import { button, count, make, plural, $ } from "./dom.js";
 import { fullPicture, smallPicture } from "./pictures.js";
 import { DECIDED, REJECT, UNSURE, store } from "./store.js";
 
 const dialog = $("detail");
 const MAX_GROUP = 24;
 const DONE = { accept: "accepted", reject: "rejected", unsure: "marked unsure", undecided: "cleared" };
+
+/** Decisions from elsewhere may have no moment, or one that only its writer can read. */
+const momentOf = (at) => {
+  const moment = new Date(at);
+  return Number.isNaN(moment.getTime()) ? at : make("time", { datetime: at }, moment.toLocaleString());
+};
 
 class Detail {
   data = null;
@@ -161,9 +167,9 @@ class Detail {
 
   #history(history) {
     const lines = history.map(({ decision, by, at }) => {
-      const time = make("time", { datetime: at });
-      setText(time, new Date(at).toLocaleString());
-      return make("li", {}, `${DONE[decision] ?? decision} by ${by}, `, time);
+      const line = make("li", {}, `${DONE[decision] ?? decision}${by ? ` by ${by}` : ""}`);
+      if (at) line.append(", ", momentOf(at));
+      return line;
     });
     return make("section", {}, make("h3", {}, "History"), lines.length > 0 ? make("ol", { class: "history" }, ...lines) : make("p", { class: "muted" }, "No decision yet."));
   }

@@ -68,7 +68,7 @@ class Detail {
       body,
       make("p", { class: "controls" },
         make("a", { href: `pictures/${data.example[row]}`, target: "_blank", rel: "noopener noreferrer" }, "Original"),
-        button("More like this", () => on.similar(row), { title: "Order by similarity to this picture (S)", "aria-keyshortcuts": "S" }),
+        store.session.can_score ? button("More like this", () => on.similar(row), { title: "Order by similarity to this picture (S)", "aria-keyshortcuts": "S" }) : "",
         button("Previous", () => on.step(-1), { "aria-keyshortcuts": "ArrowLeft" }),
         button("Next", () => on.step(1), { "aria-keyshortcuts": "ArrowRight" }),
         button("Close", () => dialog.close())));

@@ -193,7 +193,7 @@ const start = async (listening) => {
     return;
   }
   setText($("title"), store.session.title ?? "");
-  $("caption-field").hidden = store.session.has_captions === false;
+  if (!store.session.has_captions) setText($("caption-label"), "Id"); // which is what cards show instead
   startControls(relist);
   startPanel(() => {
     grid.threshold = strips.threshold = Number($("keep").value);

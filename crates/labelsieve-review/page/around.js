@@ -59,15 +59,15 @@ export const showClean = (data) => {
 };
 
 const showEmpty = (data, total, decided) => {
+  const left = classList.after(place.class) !== undefined;
   const nextClass = () => button("Next class (N)", on.nextClass);
   if (total > 0 && decided >= total) {
-    const left = classList.after(place.class) !== undefined;
     $("done").replaceChildren("All candidates of this class are decided. ", left ? nextClass() : "So are those of every other class: run the command under “Keep the result”.");
     $("done").hidden = false;
   }
   if (grid.rows.length > 0) return;
   $("empty").hidden = false;
-  if (data.n === 0) $("empty").replaceChildren("This class has no candidates. ", nextClass());
+  if (data.n === 0) $("empty").replaceChildren("This class has no candidates. ", left ? nextClass() : "");
   else $("empty").replaceChildren("No candidate matches the filter. ", button("Reset filters", on.resetFilters));
 };
 

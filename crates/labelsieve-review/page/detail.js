@@ -59,15 +59,16 @@ class Detail {
     this.buttons = make("p", { class: "decide" }, act("✓ Accept", "accept", "A", "yes"), act("✗ Reject", "reject", "R", "no"),
       act("? Unsure", "unsure", "U"), act("Clear", "undecided", "Backspace"));
     this.#fact("relevance", data.relevance[row].toFixed(3));
+    const original = make("a", { href: `pictures/${data.example[row]}`, target: "_blank", rel: "noopener noreferrer" }, "Original");
     const body = make("div", { class: "detail", tabindex: "-1", autofocus: "" },
-      make("div", { class: "left" }, fullPicture(data.example[row], data.text(row)), this.decided, this.buttons),
+      make("div", { class: "left" }, fullPicture(data.example[row], data.text(row), () => original.remove()), this.decided, this.buttons),
       make("div", { class: "right" }, this.facts, this.more));
     const held = dialog.contains(document.activeElement) ? document.activeElement.textContent : null;
     dialog.replaceChildren(
       make("h2", { id: "detail-h" }, data.text(row)),
       body,
       make("p", { class: "controls" },
-        make("a", { href: `pictures/${data.example[row]}`, target: "_blank", rel: "noopener noreferrer" }, "Original"),
+        original,
         store.session.can_score ? button("More like this", () => on.similar(row), { title: "Order by similarity to this picture (S)", "aria-keyshortcuts": "S" }) : "",
         button("Previous", () => on.step(-1), { "aria-keyshortcuts": "ArrowLeft" }),
         button("Next", () => on.step(1), { "aria-keyshortcuts": "ArrowRight" }),

@@ -31,6 +31,7 @@ export const showAround = () => {
   if (place.allAtOnce) {
     setText($("heading"), "All classes");
     setText($("about"), "Click a name to open its class.");
+    setText($("why"), "");
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;
@@ -46,7 +47,7 @@ export const showAround = () => {
   document.title = `${info.name} · Labelsieve`;
   const hidden = grid.rows.length < data.n;
   setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} shown` : plural(data.n, "candidate"));
-  $("shown").title = hidden && !isFiltered(view) ? "near-duplicates are shown once" : "";
+  setText($("why"), hidden && !isFiltered(view) ? "near-duplicates are shown once" : "");
   showEmpty(data, total, decided);
 };
 

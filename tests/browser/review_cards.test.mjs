@@ -120,3 +120,18 @@ test("a mark on the card decides by click, and the second click on a card opens 
   await other.click({ position: { x: 30, y: 30 } });
   await page.locator("#detail").waitFor();
 });
+
+test("a click with Shift or Control selects, also where the marks of a card are", async () => {
+  const { url } = await startDemo();
+  const page = await open(url);
+  const mark = async (n, key) => {
+    const card = page.locator(`#grid .card[aria-posinset='${n}']`);
+    await card.hover();
+    await card.locator("[data-quick=accept]").click({ modifiers: [key] });
+  };
+  await mark(3, "Shift");
+  assert.equal(await page.locator("#chosen").textContent(), "3 pictures selected");
+  await mark(5, "Control");
+  assert.equal(await page.locator("#chosen").textContent(), "4 pictures selected");
+  assert.equal((await api(page, "api/session")).n_decisions, 0);
+});

@@ -57,7 +57,10 @@ for (const width of [375, 320]) {
     const { url } = await startDemo();
     const page = await open(url, { viewport: { width, height: 740 }, isMobile: true, hasTouch: true });
     assert.equal(await overflow(page), 0);
-    const sizes = await page.locator("#actions button:visible").evaluateAll((all) => all.map((button) => button.getBoundingClientRect().height));
+    const sizes = await page.locator(".top button:visible, .line button:visible, .line select, #actions button:visible").evaluateAll((all) => all.flatMap((control) => {
+      const { width, height } = control.getBoundingClientRect();
+      return [width, height];
+    }));
     assert.ok(Math.min(...sizes) >= 44, `large enough to touch: ${sizes}`);
     const card = page.locator("#grid .card[aria-posinset='2']");
     await card.tap({ position: { x: 30, y: 30 } });
@@ -90,7 +93,7 @@ test("help opens on ?, and an unknown address or a missing token is refused", as
   const { url } = await startDemo();
   const page = await open(url);
   await page.keyboard.press("?");
-  assert.match(await page.locator("#help").textContent(), /Backspace.*clear the decision/);
+  assert.match(await page.locator("#help").textContent(), /Backspace.*clear the decision.*Escape.*clear the selection/);
   await page.keyboard.press("Escape");
   const status = await page.evaluate(() => fetch("/api/session").then((answer) => answer.status));
   assert.ok(status >= 400);

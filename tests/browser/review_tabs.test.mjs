@@ -37,6 +37,32 @@ test("two tabs see each other's decisions", async () => {
   await one.waitForFunction((row) => ![...document.querySelectorAll("#grid .card")].find((card) => card.row === row)?.classList.contains("rejected"), row, { timeout: 15_000 });
 });
 
+test("seven tabs of a review decide and hear of it over one connection, also when the tab that held it is closed", async () => {
+  const { url } = await startDemo();
+  const context = await browser.newContext();
+  contexts.push(context);
+  let connections = 0;
+  context.on("request", (request) => { if (request.url().endsWith("api/events")) connections += 1; });
+  const pages = [];
+  for (let i = 0; i < 7; i += 1) pages.push(await openIn(context, url)); // more than a browser has connections to a host
+  assert.equal(connections, 1);
+  const decided = (page, row, look) => page.waitForFunction(([row, look]) => [...document.querySelectorAll("#grid .card")].find((card) => card.row === row)?.classList.contains(look), [row, look], { timeout: 15_000 });
+  const [first, second, ...others] = pages;
+  const { row } = await focused(first);
+  await first.keyboard.press("r");
+  await allSaved(first);
+  for (const page of [second, ...others]) await decided(page, row, "rejected");
+
+  const again = context.waitForEvent("request", (request) => request.url().endsWith("api/events"));
+  await first.close();
+  await again;
+  for (const page of [second, ...others]) await page.locator("#live", { hasText: "Connected again." }).waitFor({ state: "attached" });
+  assert.equal(connections, 2);
+  const next = await focused(second);
+  await second.keyboard.press("a");
+  for (const page of others) await decided(page, next.row, "accepted");
+});
+
 test("a lost connection is told, and when it is back the page knows what happened meanwhile", async () => {
   const { url } = await startDemo();
   const one = await open(url);

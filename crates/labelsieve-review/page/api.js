@@ -35,25 +35,3 @@ export const api = {
   redo: () => post("api/redo"),
   lambda: (lambda) => post("api/lambda", { lambda }),
 };
-
-const EVENTS = ["decisions", "scoring", "scores", "curve", "lambda", "failed"];
-const RETRY_MS = [500, 1000, 2000, 5000];
-
-/**
- * Follows the server's events: `on[name](data)`, `on.open()` whenever they begin to come, `on.lost()` when the connection breaks.
- */
-export const follow = (on) => {
-  let failures = 0;
-  const connect = () => {
-    const source = new EventSource("api/events");
-    source.addEventListener("open", () => { failures = 0; on.open(); });
-    source.addEventListener("error", () => {
-      source.close(); // the browser's own retries give up for good on some errors
-      if (failures === 0) on.lost();
-      setTimeout(connect, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
-      failures += 1;
-    });
-    for (const name of EVENTS) source.addEventListener(name, (event) => on[name](JSON.parse(event.data)));
-  };
-  connect();
-};

@@ -15,7 +15,7 @@ import { loadCurve, showKept, showSettings, startPanel } from "./panel.js";
 import { active, inView, place } from "./place.js";
 import { listen } from "./pointer.js";
 import { closeDrawers, showTools, startShell } from "./shell.js";
-import { CODE, UNDECIDED, store } from "./store.js";
+import { CODE, NO_FEATURES, UNDECIDED, store } from "./store.js";
 import { strips } from "./strips.js";
 import { retryAll } from "./thumbnails.js";
 
@@ -103,7 +103,8 @@ const goToRow = (row) => {
 
 const orderLike = () => {
   const row = detail.isOpen ? detail.row : active().row;
-  if (row === undefined || !store.session.can_score) return;
+  if (row === undefined) return;
+  if (!store.session.can_score) { complain(`${NO_FEATURES}, so nothing is known of how similar pictures are. `); return; }
   const { data } = active();
   if (place.allAtOnce) { openClass(data.class, row); return; }
   if (detail.isOpen) detail.close();
@@ -192,7 +193,7 @@ const start = async (listening) => {
     return;
   }
   setText($("title"), store.session.title ?? "");
-  $("caption-field").hidden = store.session.has_captions === false;
+  if (!store.session.has_captions) setText($("caption-label"), "Id"); // which is what cards show instead
   startControls(relist);
   startPanel(() => {
     grid.threshold = strips.threshold = Number($("keep").value);

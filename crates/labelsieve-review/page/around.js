@@ -31,6 +31,7 @@ export const showAround = () => {
   if (place.allAtOnce) {
     setText($("heading"), "All classes");
     setText($("about"), "Click a name to open its class.");
+    setText($("why"), "");
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;
@@ -46,7 +47,7 @@ export const showAround = () => {
   document.title = `${info.name} · Labelsieve`;
   const hidden = grid.rows.length < data.n;
   setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} shown` : plural(data.n, "candidate"));
-  $("shown").title = hidden && !isFiltered(view) ? "near-duplicates are shown once" : "";
+  setText($("why"), hidden && !isFiltered(view) ? "near-duplicates are shown once" : "");
   showEmpty(data, total, decided);
 };
 
@@ -59,15 +60,15 @@ export const showClean = (data) => {
 };
 
 const showEmpty = (data, total, decided) => {
+  const left = classList.after(place.class) !== undefined;
   const nextClass = () => button("Next class (N)", on.nextClass);
   if (total > 0 && decided >= total) {
-    const left = classList.after(place.class) !== undefined;
     $("done").replaceChildren("All candidates of this class are decided. ", left ? nextClass() : "So are those of every other class: run the command under “Keep the result”.");
     $("done").hidden = false;
   }
   if (grid.rows.length > 0) return;
   $("empty").hidden = false;
-  if (data.n === 0) $("empty").replaceChildren("This class has no candidates. ", nextClass());
+  if (data.n === 0) $("empty").replaceChildren("This class has no candidates. ", left ? nextClass() : "");
   else $("empty").replaceChildren("No candidate matches the filter. ", button("Reset filters", on.resetFilters));
 };
 

@@ -56,7 +56,7 @@ class ClassList {
 
   #total() {
     const n = store.classes.length;
-    const finished = store.classes.filter((info) => { const { total, decided } = store.counted(info.class); return decided >= total; }).length;
+    const finished = store.classes.filter((info) => { const { total, decided } = store.counted(info.class); return total > 0 && decided >= total; }).length;
     const touched = store.classes.filter((info) => store.counted(info.class).decided > 0).length;
     const found = this.shown.length === n ? plural(n, "class", "classes") : `${count(this.shown.length)} of ${plural(n, "class", "classes")}`;
     setText($("progress"), this.shown.length === 0 ? "No class has such a name."

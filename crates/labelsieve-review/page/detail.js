@@ -2,13 +2,19 @@
 
 import { api } from "./api.js";
 import { MARKS } from "./card.js";
-import { button, count, make, plural, setText, $ } from "./dom.js";
+import { button, count, make, plural, $ } from "./dom.js";
 import { fullPicture, smallPicture } from "./pictures.js";
 import { DECIDED, REJECT, UNSURE, store } from "./store.js";
 
 const dialog = $("detail");
 const MAX_GROUP = 24;
 const DONE = { accept: "accepted", reject: "rejected", unsure: "marked unsure", undecided: "cleared" };
+
+/** Decisions from elsewhere may have no moment, or one that only its writer can read. */
+const momentOf = (at) => {
+  const moment = new Date(at);
+  return Number.isNaN(moment.getTime()) ? at : make("time", { datetime: at }, moment.toLocaleString());
+};
 
 class Detail {
   data = null;
@@ -53,16 +59,17 @@ class Detail {
     this.buttons = make("p", { class: "decide" }, act("✓ Accept", "accept", "A", "yes"), act("✗ Reject", "reject", "R", "no"),
       act("? Unsure", "unsure", "U"), act("Clear", "undecided", "Backspace"));
     this.#fact("relevance", data.relevance[row].toFixed(3));
+    const original = make("a", { href: `pictures/${data.example[row]}`, target: "_blank", rel: "noopener noreferrer" }, "Original");
     const body = make("div", { class: "detail", tabindex: "-1", autofocus: "" },
-      make("div", { class: "left" }, fullPicture(data.example[row], data.text(row)), this.decided, this.buttons),
+      make("div", { class: "left" }, fullPicture(data.example[row], data.text(row), () => original.remove()), this.decided, this.buttons),
       make("div", { class: "right" }, this.facts, this.more));
     const held = dialog.contains(document.activeElement) ? document.activeElement.textContent : null;
     dialog.replaceChildren(
       make("h2", { id: "detail-h" }, data.text(row)),
       body,
       make("p", { class: "controls" },
-        make("a", { href: `pictures/${data.example[row]}`, target: "_blank", rel: "noopener noreferrer" }, "Original"),
-        button("More like this", () => on.similar(row), { title: "Order by similarity to this picture (S)", "aria-keyshortcuts": "S" }),
+        original,
+        store.session.can_score ? button("More like this", () => on.similar(row), { title: "Order by similarity to this picture (S)", "aria-keyshortcuts": "S" }) : "",
         button("Previous", () => on.step(-1), { "aria-keyshortcuts": "ArrowLeft" }),
         button("Next", () => on.step(1), { "aria-keyshortcuts": "ArrowRight" }),
         button("Close", () => dialog.close())));
@@ -161,9 +168,9 @@ class Detail {
 
   #history(history) {
     const lines = history.map(({ decision, by, at }) => {
-      const time = make("time", { datetime: at });
-      setText(time, new Date(at).toLocaleString());
-      return make("li", {}, `${DONE[decision] ?? decision} by ${by}, `, time);
+      const line = make("li", {}, `${DONE[decision] ?? decision}${by ? ` by ${by}` : ""}`);
+      if (at) line.append(", ", momentOf(at));
+      return line;
     });
     return make("section", {}, make("h3", {}, "History"), lines.length > 0 ? make("ol", { class: "history" }, ...lines) : make("p", { class: "muted" }, "No decision yet."));
   }

@@ -1,11 +1,11 @@
 // What the server tells by itself: decisions of any tab, new relevance, the curve, λ.
 
-import { follow } from "./api.js";
 import { complain } from "./decide.js";
 import { say, $ } from "./dom.js";
 import { showCurve, showSettings } from "./panel.js";
 import { inView, place } from "./place.js";
 import { store } from "./store.js";
+import { follow } from "./stream.js";
 
 /** The page does not wait longer for the events than this; when they come after all, it fetches everything again. */
 const PATIENCE_MS = 2000;

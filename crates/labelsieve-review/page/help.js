@@ -5,8 +5,8 @@ import { button, make, $ } from "./dom.js";
 const KEYS = [
   ["Decide", [["A", "accept"], ["R", "reject"], ["U", "unsure"], ["Backspace", "clear the decision"], ["Z, Ctrl+Z", "undo"], ["Shift+Z, Ctrl+Shift+Z", "redo"]]],
   ["Move", [["← → ↑ ↓", "to the next card"], ["Page up/down, Home, End", "further"], ["Enter, Space", "open the picture; Escape closes it"], ["N", "next class with something undecided"], ["C", "all classes at once, and back"]]],
-  ["Select", [["Shift+arrows, Shift+click", "a range"], ["drag a rectangle", "everything in it"], ["Ctrl+click, long press", "one more"], ["Ctrl+A", "everything listed"], ["Escape", "nothing"]]],
-  ["Find and sort", [["/", "search captions"], ["F", "find a class"], ["O", "sort again with the new relevance"], ["S", "order by similarity to this picture"], ["?", "this help"]]],
+  ["Select", [["Shift+arrows, Shift+click", "a range"], ["drag a rectangle", "everything in it"], ["Ctrl+click, long press", "one more"], ["Ctrl+A", "everything listed"], ["Escape", "clear the selection"]]],
+  ["Find and sort", [["/", "search captions, or ids where there are none"], ["F", "find a class"], ["O", "sort again with the new relevance"], ["S", "order by similarity to this picture"], ["?", "this help"]]],
 ];
 
 export const showHelp = () => {

@@ -3,9 +3,9 @@
 import { api } from "./api.js";
 import { drawCurve } from "./curve.js";
 import { complain } from "./decide.js";
-import { count, say, setText, $ } from "./dom.js";
+import { count, make, say, setText, $ } from "./dom.js";
 import { kept } from "./order.js";
-import { store } from "./store.js";
+import { NO_FEATURES, store } from "./store.js";
 
 const STEPS = 1000; // of the slider for λ
 let points = [];
@@ -55,9 +55,13 @@ const sendLambda = async (lambda) => {
 
 // ---- curve
 
+const draw = () => {
+  if (points.length === 0 && !store.session.can_score) $("curve").replaceChildren(make("p", { class: "muted" }, `${NO_FEATURES}, so there is nothing to measure.`));
+  else drawCurve($("curve"), points);
+};
 export const showCurve = (curve) => {
   ({ points } = curve);
-  drawCurve($("curve"), points);
+  draw();
 };
 export const loadCurve = async () => showCurve(await api.curve());
 
@@ -93,6 +97,6 @@ export const startPanel = (changed) => {
   $("lambda").addEventListener("change", (event) => sendLambda(fromSlider(Number(event.target.value))));
   $("lambda-default").addEventListener("click", () => sendLambda(null));
   $("copy").addEventListener("click", copyCommand);
-  drawCurve($("curve"), points);
+  draw();
   showSettings();
 };

@@ -102,7 +102,8 @@ export const listen = (grid, on) => {
     if (suppressClick) { suppressClick = false; return; }
     const card = event.target.closest(".card");
     if (!card) { if (grid.selected.size > 0) grid.select([]); grid.focusHere(); return; }
-    const quick = event.target.closest("[data-quick]");
+    const selects = event.shiftKey || event.ctrlKey || event.metaKey; // wherever on the card
+    const quick = selects ? null : event.target.closest("[data-quick]");
     if (quick) { on.decide(card.row, quick.dataset.quick); return; }
     const index = grid.place(card.row);
     if (event.shiftKey) grid.focus(index, { extend: true });

@@ -7,6 +7,9 @@ export const UNDECIDED = 0, ACCEPT = 1, REJECT = 2, UNSURE = 3;
 export const CODE = { undecided: UNDECIDED, accept: ACCEPT, reject: REJECT, unsure: UNSURE };
 export const DECIDED = ["undecided", "accepted", "rejected", "unsure"];
 
+/** Why a session that cannot score lacks what follows from features. */
+export const NO_FEATURES = "This review was started without features (--clean, --noisy, --candidates)";
+
 /** Candidates kept in memory over all classes; the least recently used classes go first. */
 const MAX_CANDIDATES = 400_000;
 /** Milliseconds of work at a stretch, so that the page goes on answering. */

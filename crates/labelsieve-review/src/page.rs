@@ -17,7 +17,7 @@ macro_rules! file {
 }
 
 /// All of them; the first is the page itself. A file that is not here does not exist for a browser.
-const FILES: [File; 29] = [
+const FILES: [File; 30] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("api.js", "text/javascript; charset=utf-8"),
     file!("app.css", "text/css; charset=utf-8"),
@@ -43,6 +43,7 @@ const FILES: [File; 29] = [
     file!("pointer.js", "text/javascript; charset=utf-8"),
     file!("shell.js", "text/javascript; charset=utf-8"),
     file!("store.js", "text/javascript; charset=utf-8"),
+    file!("stream.js", "text/javascript; charset=utf-8"),
     file!("strips.js", "text/javascript; charset=utf-8"),
     file!("theme.js", "text/javascript; charset=utf-8"),
     file!("thumbnails.js", "text/javascript; charset=utf-8"),

@@ -49,7 +49,7 @@ export const start = async (...args) => {
   return server;
 };
 export const demoFile = (name) => join(demo, name);
-export const startDemo = (decisions = output()) => start(...demoArguments(demo, decisions));
+export const startDemo = (decisions = output()) => start(...demoArguments(demo, decisions), "--by", "tester");
 
 export const open = async (url, options = {}) => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });

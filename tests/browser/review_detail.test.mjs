@@ -21,7 +21,7 @@ test("the detail view shows picture, reasons, clean example, neighbours and hist
   await page.keyboard.press("a");
   await page.waitForFunction((old) => document.querySelector("#detail dl").textContent && !document.querySelector("#detail dl").textContent.includes(old), id);
   await page.keyboard.press("ArrowLeft");
-  await detail.locator(".history li", { hasText: "accepted by" }).waitFor();
+  await detail.locator(".history li", { hasText: "accepted by tester, " }).waitFor();
   assert.match(await detail.locator(".decided").textContent(), /accepted/);
   const near = detail.locator("button.near").first();
   const title = await near.getAttribute("aria-label");

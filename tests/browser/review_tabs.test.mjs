@@ -63,6 +63,27 @@ test("seven tabs of a review decide and hear of it over one connection, also whe
   for (const page of others) await decided(page, next.row, "accepted");
 });
 
+test("where tabs cannot share a connection, one that is hidden has none and fetches what it missed", async () => {
+  const { url } = await startDemo();
+  const context = await browser.newContext();
+  contexts.push(context);
+  await context.addInitScript(() => Object.defineProperty(Navigator.prototype, "locks", { value: undefined }));
+  const [one, two] = [await openIn(context, url), await openIn(context, url)];
+  const setHidden = (hidden) => two.evaluate((hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  const closed = two.waitForEvent("requestfailed", (request) => request.url().endsWith("api/events"));
+  await setHidden(true);
+  await closed;
+  await one.keyboard.press("a");
+  await allSaved(one);
+  assert.equal(await two.locator("#status").textContent(), "No decisions yet");
+  await setHidden(false);
+  await allSaved(two);
+  assert.equal(await two.locator("#banner").isVisible(), false);
+});
+
 test("a lost connection is told, and when it is back the page knows what happened meanwhile", async () => {
   const { url } = await startDemo();
   const one = await open(url);

@@ -32,6 +32,7 @@ export const showAround = () => {
     setText($("heading"), "All classes");
     setText($("about"), "Click a name to open its class.");
     setText($("why"), "");
+    $("shown").title = "";
     setText($("shown"), plural(strips.shown.length, "class", "classes"));
     document.title = "All classes · Labelsieve";
     $("refresh").hidden = false;
@@ -47,7 +48,8 @@ export const showAround = () => {
   document.title = `${info.name} · Labelsieve`;
   const hidden = grid.rows.length < data.n;
   setText($("shown"), hidden ? `${count(grid.rows.length)} of ${count(data.n)} shown` : plural(data.n, "candidate"));
-  setText($("why"), hidden && !isFiltered(view) ? "near-duplicates are shown once" : "");
+  setText($("why"), hidden && !isFiltered(view) ? "near-duplicates once" : "");
+  $("shown").title = $("why").textContent; // where there is no room for it
   showEmpty(data, total, decided);
 };
 

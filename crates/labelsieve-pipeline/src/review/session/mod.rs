@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use labelsieve::Method;
 use labelsieve::relevance::paper_lambda;
-use labelsieve_data::{DataError, DecisionLog, DecisionTable};
+use labelsieve_data::{DataError, DecisionLog};
 
 use super::answers::{Chosen, ClassSummary, CurvePoint, Overview};
 use super::contents::Contents;
@@ -87,9 +87,8 @@ impl Session {
         contents: Contents,
         scorer: Option<Scorer>,
         log: DecisionLog,
-        table: DecisionTable,
+        decided: Decided,
     ) -> Result<Session> {
-        let decided = deciding::replay(&contents, &table);
         let scores = contents.classes.iter().enumerate().map(|(c, class)| {
             let is_made_from_these = class.decisions == decided.of(c);
             let stamp = Stamp { decisions: decided.version(c), lambda: 0 };

@@ -4,6 +4,7 @@ mod deciding;
 mod looking;
 mod working;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -47,6 +48,8 @@ struct Inner {
     scores: Mutex<Vec<ClassScores>>,
     lambda: Mutex<Lambda>,
     ready: Kept<Ready>,
+    /// Why classes could not be made ready.
+    failures: Mutex<HashMap<usize, String>>,
     queue: Queue,
     curve: Curve,
     thumbnails: Thumbnails,
@@ -103,6 +106,7 @@ impl Session {
         let n_summed = if scorer.is_some() { contents.classes.len() } else { 0 };
         let inner = Arc::new(Inner {
             ready: Kept::new(review.memory),
+            failures: Mutex::default(),
             review: review.clone(),
             curve: Curve::new(n_summed),
             contents,

@@ -4,7 +4,7 @@
 //! - **Token.** All paths begin with 128 random bits of the operating system, which the command prints. Whoever does not
 //!   know them gets 404, whatever they ask for; they are compared without letting the time tell how many fit.
 //! - **Host.** Must be the address that the server listens on, `localhost` for a loopback address. A foreign name that was
-//!   made to point to this machine (DNS rebinding) is refused.
+//!   made to point to this machine (DNS rebinding) is refused, as are a second `Host` and an address that names another.
 //! - **Origin.** What changes something must come from the page itself: `Origin` must be there and must be ours. A browser
 //!   always sends it with `POST`; scripts have to say it too. `Sec-Fetch-Site`, where a browser sends it, must not
 //!   speak of another site, for any request but opening the page itself in a tab.
@@ -81,8 +81,13 @@ impl Guard {
             ));
         }
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        if !host.is_some_and(|host| self.is_ours(host)) {
+        let is_only_one = headers.get_all(header::HOST).iter().count() == 1;
+        if !is_only_one || !host.is_some_and(|host| self.is_ours(host)) {
             return refuse("unexpected Host header");
+        }
+        // `GET http://host/path`, as proxies are asked: that host counts too.
+        if uri.authority().is_some_and(|authority| !self.is_ours(authority.as_str())) {
+            return refuse("unexpected host in the address");
         }
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         let is = |name: &str, value: &str| headers.get(name).is_some_and(|given| given == value);
@@ -201,6 +206,17 @@ mod tests {
             assert_eq!(get(&[("host", host)]), 403, "{host}");
         }
         assert_eq!(get(&[]), 403);
+        let twice = headers(&[("host", "127.0.0.1:7000")]);
+        let twice = twice.iter().chain(&twice).map(|(name, value)| (name.clone(), value.clone())).collect();
+        assert!(guard.admit(&Method::GET, &path.parse().unwrap(), &twice).is_err(), "two hosts");
+        for (host, expected) in [("127.0.0.1:7000", 200), ("evil.example", 403), ("evil.example:7000", 403)] {
+            let address = format!("http://{host}{path}");
+            assert_eq!(
+                status(&guard, Method::GET, &address, &[("host", "127.0.0.1:7000")]),
+                expected,
+                "{host}"
+            );
+        }
         let ours = ("host", "127.0.0.1:7000");
         assert_eq!(get(&[ours, ("sec-fetch-site", "cross-site")]), 403);
         assert_eq!(get(&[ours, ("sec-fetch-site", "none")]), 200);

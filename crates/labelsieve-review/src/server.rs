@@ -1,14 +1,17 @@
 //! Listens, and answers until it is stopped.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::future::poll_fn;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures_core::Stream;
 use labelsieve_pipeline::review::Session;
 use tokio::sync::watch;
 
@@ -18,6 +21,10 @@ use crate::routes;
 
 /// How long answers under way may take once the server is stopped.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// How much of a body that is too long is read before the connection is closed.
+const MOST_DISCARDED: usize = 64 << 20;
+/// How long a body may take to come.
+const LONGEST_UPLOAD: Duration = Duration::from_secs(60);
 
 /// Why a server does not start or ended.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +52,8 @@ pub struct Address {
     pub socket: SocketAddr,
     /// For a browser on this machine.
     pub url: String,
+    /// For browsers elsewhere, when the server listens on all addresses and this machine is in a network.
+    pub url_elsewhere: Option<String>,
 }
 
 /// A server that listens and does not answer yet.
@@ -75,14 +84,18 @@ impl Server {
         listener.set_nonblocking(true).map_err(failed)?;
         let socket = listener.local_addr().map_err(failed)?;
         let token = Token::random().map_err(Error::Random)?;
-        let shown = match socket.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => format!("localhost:{}", socket.port()),
-            IpAddr::V6(ip) if ip.is_unspecified() => format!("localhost:{}", socket.port()),
-            _ => socket.to_string(),
+        let url = |host: &str| format!("http://{host}/{}/", token.as_str());
+        let port = socket.port();
+        let (url, url_elsewhere) = match socket.ip().is_unspecified() {
+            true => {
+                let own = outward_ip(socket.ip()).map(|ip| SocketAddr::new(ip, port));
+                (url(&format!("localhost:{port}")), own.map(|own| url(&own.to_string())))
+            }
+            false => (url(&socket.to_string()), None),
         };
-        let url = format!("http://{shown}/{}/", token.as_str());
         let guard = Guard::new(token, socket);
-        Ok(Server { listener, guard, address: Address { socket, url }, stop: watch::channel(false) })
+        let address = Address { socket, url, url_elsewhere };
+        Ok(Server { listener, guard, address, stop: watch::channel(false) })
     }
 
     /// Where the page is.
@@ -126,13 +139,23 @@ impl Server {
     }
 }
 
+/// The address of this machine in its network. Nothing is sent: a datagram socket is only told where it would send to, an
+/// address that is nobody's.
+fn outward_ip(any: IpAddr) -> Option<IpAddr> {
+    let nobody = if any.is_ipv4() { "192.0.2.1:9" } else { "[2001:db8::1]:9" };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(nobody).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_unspecified() && !own.is_loopback()).then_some(own)
+}
+
 async fn admitted(guard: &Guard, session: Arc<Session>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let path = match guard.admit(&parts.method, &parts.uri, &parts.headers) {
         Ok(path) => path.to_owned(),
         Err(refused) => return refused,
     };
-    let Ok(body) = to_bytes(body, LONGEST_BODY).await else {
+    let Some(body) = read_body(body).await else {
         let message = format!("expected at most {LONGEST_BODY} bytes");
         return answer::error(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -142,4 +165,23 @@ async fn admitted(guard: &Guard, session: Arc<Session>, request: Request) -> Res
     };
     let query = parts.uri.query().unwrap_or_default().to_owned();
     routes::answer(session, routes::Request { method: parts.method, path, query, body }).await
+}
+
+/// The body; none when it is too long or breaks off. What is too long is read all the same, within limits: clients look for an
+/// answer only once they have sent everything, and a connection closed before that is a broken pipe to them.
+async fn read_body(body: Body) -> Option<Bytes> {
+    let (mut stream, mut bytes, mut n_read) = (pin!(body.into_data_stream()), Vec::new(), 0);
+    let read = async {
+        while let Some(chunk) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+            let chunk = chunk.ok()?;
+            n_read += chunk.len();
+            match n_read {
+                0..=LONGEST_BODY => bytes.extend_from_slice(&chunk),
+                _ if n_read > MOST_DISCARDED => return None,
+                _ => bytes.clear(),
+            }
+        }
+        (n_read <= LONGEST_BODY).then(|| Bytes::from(bytes))
+    };
+    tokio::time::timeout(LONGEST_UPLOAD, read).await.ok().flatten()
 }

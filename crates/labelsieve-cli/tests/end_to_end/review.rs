@@ -212,6 +212,25 @@ fn the_address_comes_as_json_too_and_other_machines_are_let_in_with_a_warning_on
 }
 
 #[test]
+fn earlier_decisions_count_and_those_about_nothing_are_named() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("D.csv"), "id,class,decision\nnobody,nothing,accept\n").expect("a file");
+    let line = REVIEW.replace("D.parquet", "D.csv").replace(" --by ann", "");
+    let mut nameless = command(folder, &line);
+    for name in ["USER", "LOGNAME", "USERNAME"] {
+        nameless.env_remove(name);
+    }
+    let review = Review::start(nameless);
+    assert_ne!(review.json("api/session")["by"], "", "the system knows the account");
+    let (code, said) = review.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    let expected =
+        "warning: 1 decision in `D.csv` about no candidate of this review: `nobody` of `nothing`\n";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn nonsense_is_refused_before_anything_is_served() {
     let folder = folder();
     let folder = folder.path();
@@ -220,7 +239,8 @@ fn nonsense_is_refused_before_anything_is_served() {
     fails("review R.parquet --no-open", &["no file for the decisions", "hint: give one with -o"]);
     fails("review R.parquet -o D.txt", &["D.txt"]);
     fails("review R.parquet -o R.parquet", &["would replace the input `R.parquet`"]);
-    fails("review no.parquet -o D.parquet", &["no.parquet"]);
+    fails("review nope", &["`nope` does not exist", "hint: give a relevance file, or the folder"]);
+    fails("review no.parquet -o D.parquet", &["`no.parquet` does not exist"]);
     fails("review C.npz -o D.parquet", &["C.npz"]);
     fails("review . -o D.parquet", &["has no relevance.parquet", "hint: give the folder"]);
     fails("review R.parquet -o D.parquet --clean C.npz", &["--noisy"]);

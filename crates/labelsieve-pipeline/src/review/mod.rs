@@ -9,6 +9,7 @@ mod command;
 mod contents;
 mod curve;
 mod decided;
+mod earlier;
 mod events;
 mod kept;
 mod order;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
-use labelsieve_data::{DecisionLog, TableFormat};
+use labelsieve_data::{DecisionLog, DecisionRow, TableFormat, counted};
 
 pub use answers::{
     BestClean, Changed, Chosen, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView,
@@ -84,13 +85,43 @@ impl Review {
         self.check()?;
         let is_new = !self.output.exists();
         // First: whoever cannot decide here should know before everything is read.
-        let (log, table) = DecisionLog::open(&self.output)?;
+        let (log, mut table) = DecisionLog::open(&self.output)?;
         let opened = self.read(monitor);
         if opened.is_err() && is_new && table.rows.is_empty() {
             let _ = std::fs::remove_file(&self.output); // nothing is to be left of what did not begin
         }
         let (contents, scorer) = opened?;
-        Session::start(self, contents, scorer, log, table)
+        if table.rows.is_empty() {
+            table.rows = self.carry_over(&contents, &log, monitor)?;
+        } else {
+            earlier::warn_of_unmatched(&contents, &table, monitor);
+        }
+        let decided = earlier::replay(&contents, &table);
+        if scorer.is_none() {
+            earlier::warn_of_withdrawn(self, &contents, &decided, monitor);
+        }
+        Session::start(self, contents, scorer, log, decided)
+    }
+
+    /// Begins a new file with the decisions that the relevance file was made with: the page would else show their
+    /// relevance without them, and the next `clean` would forget them.
+    fn carry_over(
+        &self,
+        contents: &Contents,
+        log: &DecisionLog,
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<DecisionRow>> {
+        let rows = earlier::of_relevance(contents);
+        if !rows.is_empty() {
+            log.append(&rows)?;
+            monitor.note(&format!(
+                "`{}` begins with the {} that `{}` was made with",
+                self.output.display(),
+                counted(rows.len(), "decision"),
+                self.relevance.display()
+            ));
+        }
+        Ok(rows)
     }
 
     /// What is looked at, and what scores it.

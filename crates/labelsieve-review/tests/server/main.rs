@@ -3,6 +3,7 @@
 mod client;
 mod contract;
 mod deciding;
+mod earlier;
 mod fixture;
 mod lambda;
 mod pictures;

@@ -1,5 +1,8 @@
 //! Who is let in, and what every answer carries.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use labelsieve_pipeline::Silent;
 use labelsieve_review::guard::{CONTENT_SECURITY_POLICY, LONGEST_BODY};
 
@@ -18,6 +21,11 @@ fn only_the_page_itself_with_its_token_may_ask_and_decide() {
     }
     for host in ["evil.example", "evil.example:80", "127.0.0.1:1"] {
         client.send("GET", &session, &[("Host", host)], b"").is_error(403);
+    }
+    client.send("GET", &session, &[("Host", &host), ("Host", "evil.example")], b"").is_error(403);
+    for (named, status) in [("evil.example", 403), (host.as_str(), 200)] {
+        let answer = client.send("GET", &format!("http://{named}{session}"), &[("Host", &host)], b"");
+        assert_eq!(answer.status, status, "{named}");
     }
     client.send("GET", &session, &[("Host", &host), ("Sec-Fetch-Site", "cross-site")], b"").is_error(403);
     assert_eq!(
@@ -82,6 +90,27 @@ fn a_body_that_is_too_long_is_refused() {
     let message = running.client.post("api/decisions", &body).is_error(413);
     assert_eq!(message, format!("expected at most {LONGEST_BODY} bytes"));
     assert_eq!(running.client.json("api/session")["n_decisions"], 0);
+}
+
+#[test]
+fn whoever_sends_too_much_gets_the_answer_and_not_a_broken_pipe() {
+    let fixture = Fixture::new();
+    let running = fixture.serve();
+    let client = &running.client;
+    let mut stream = TcpStream::connect(client.socket).unwrap();
+    let (host, body) = (client.host(), vec![b' '; 8 * LONGEST_BODY]);
+    write!(
+        stream,
+        "POST {}api/decisions HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n",
+        client.base,
+        body.len()
+    )
+    .unwrap();
+    stream.write_all(&body).expect("all of it is read");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the connection is closed in order");
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
 #[test]

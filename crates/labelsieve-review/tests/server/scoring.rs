@@ -3,7 +3,7 @@
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::review::Review;
 
-use crate::client::{Client, Events, relevance};
+use crate::client::{Client, Events, number, relevance};
 use crate::fixture::{Fixture, clean, serve, written};
 
 /// The relevance of a class once it is scored again.
@@ -95,4 +95,20 @@ fn a_graph_that_was_made_is_told_although_the_relevance_stays() {
     assert_eq!(told["class"], 2);
     assert!(class["revision"].as_u64() <= told["revision"].as_u64());
     assert_eq!(relevance(&running.client, 2), before);
+}
+
+#[test]
+fn an_order_that_needs_broken_features_says_what_is_wrong_with_them() {
+    let fixture = Fixture::new();
+    let path = fixture.path().join("noisy.npy");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes()); // of the last candidate
+    std::fs::write(&path, bytes).unwrap();
+    let running = fixture.serve();
+    let class = number(&running.client, "</script>'\"");
+    let path = format!("api/classes/{class}/order?by=similar&to=1");
+    let message = running.client.get(&path).is_error(500);
+    assert!(message.contains("has no graph: "), "{message}");
+    assert_eq!(running.client.get(&format!("api/classes/{class}/order?by=next")).status, 200);
 }

@@ -1,5 +1,6 @@
 //! `labelsieve review`: a person looks at candidates in a browser and decides, and the relevance follows.
 
+mod account;
 mod browser;
 mod sources;
 
@@ -151,6 +152,9 @@ impl Review {
             printer.hint("nothing is encrypted; an SSH tunnel to 127.0.0.1 is safer");
         }
         let server = Server::bind(self.host, self.port).map_err(cannot_listen)?;
+        if let Some(url) = &server.address().url_elsewhere {
+            printer.note(&format!("the address for other machines: {url}"));
+        }
         let session = Arc::new(job.open(printer)?);
         let url = server.address().url.clone();
         let stop = server.stop();
@@ -168,6 +172,12 @@ impl Review {
         let found = match &self.source {
             _ if self.demo => Sources::of_demo(printer)?,
             Some(folder) if folder.is_dir() => Sources::of_folder(folder)?,
+            Some(missing) if !missing.exists() => {
+                return Err(user_error(
+                    format!("`{}` does not exist", missing.display()),
+                    "give a relevance file, or the folder that `labelsieve run` or `labelsieve demo` wrote",
+                ));
+            }
             Some(file) => Sources::of_file(file),
             None => return Err(user_error("nothing to review", "give a relevance file or a folder")),
         };
@@ -190,13 +200,12 @@ impl Review {
             }),
             _ => found.files,
         };
-        let account = || ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         Ok(Job {
             relevance: found.relevance,
             files,
             pictures,
             output,
-            by: self.by.clone().or_else(account).unwrap_or_default(),
+            by: self.by.clone().unwrap_or_else(account::name),
             title: self.title.clone().unwrap_or(found.title),
             device: self.device.device,
             memory: MEMORY,

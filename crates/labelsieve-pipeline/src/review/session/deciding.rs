@@ -1,17 +1,14 @@
 //! Decisions: first on disk, then in force.
 
-use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use labelsieve::Decision;
-use labelsieve_data::{
-    DecisionRow, DecisionTable, csv_bytes, decision_code, decision_word, read_decisions, rfc3339,
-};
+use labelsieve_data::{DecisionRow, csv_bytes, decision_code, decision_word, read_decisions, rfc3339};
 
 use super::{Inner, Session, lock};
 use crate::review::answers::Changed;
-use crate::review::contents::{Class, Contents};
-use crate::review::decided::{Action, Change, Decided};
+use crate::review::contents::Class;
+use crate::review::decided::{Action, Decided};
 use crate::review::events::Event;
 use crate::review::queue::Urgency;
 use crate::review::refused::Refused;
@@ -138,24 +135,4 @@ pub(super) fn fix_relevance(scores: &mut ClassScores, class: &Class, decisions: 
     let relevance = relevance.map(|(&of_file, decision)| fixed(decision).unwrap_or(of_file)).collect();
     scores.relevance = std::sync::Arc::new(relevance);
     scores.revision += 1;
-}
-
-/// What a file of decisions tells, as if everything had just been done: rows of one class and one moment are one action.
-/// Rows about other candidates stay in the file and mean nothing here.
-pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> Decided {
-    let mut decided = Decided::new(contents.classes.iter().map(|class| class.candidates.len()));
-    let by_name: HashMap<&str, usize> =
-        contents.classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
-    for rows in table.rows.chunk_by(|a, b| a.at == b.at && a.class == b.class) {
-        let Some(&class) = by_name.get(rows[0].class.as_str()) else { continue };
-        let of = &contents.classes[class];
-        let place = |row: &DecisionRow| {
-            let row_of = of.rows.get(&contents.example(&row.id)?)?;
-            Some((*row_of as usize, row.decision))
-        };
-        let change = |(row, after): (usize, _)| Change { row, before: decided.of(class)[row], after };
-        let changes = rows.iter().filter_map(place).map(change).collect();
-        decided.apply(Action { class, changes }, &rows[0].by, &rows[0].at);
-    }
-    decided
 }

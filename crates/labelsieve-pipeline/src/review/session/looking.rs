@@ -7,6 +7,7 @@ use labelsieve::Decision;
 use labelsieve_data::decision_code;
 
 use super::{Session, lock};
+use crate::error::Error;
 use crate::review::answers::{
     BestClean, ClassView, CleanView, NeighbourView, OrderView, RowView, ScoresView, Shared,
 };
@@ -121,7 +122,7 @@ impl Session {
         if self.inner.scorer.is_none() {
             return Err(Refused::Conflict("similarity needs features: --clean and --noisy".to_owned()));
         }
-        let ready = ready.ok_or_else(|| not_yet(&self.inner.contents.classes[class].name))?;
+        let ready = ready.ok_or_else(|| self.not_ready(class))?;
         let Some(place) = ready.place_of[to] else {
             return Err(Refused::NotFound(format!("row {to} is a copy of a clean example")));
         };
@@ -232,11 +233,20 @@ impl Session {
     fn look_and_wait(&self, class: usize) {
         self.look(class);
         if self.inner.scorer.is_some() {
-            self.inner.queue.wait(PATIENCE, || self.inner.is_ready(class));
+            let inner = &self.inner;
+            inner.queue.wait(PATIENCE, || inner.is_ready(class) || inner.failure(class).is_some());
         }
     }
-}
 
-fn not_yet(name: &str) -> Refused {
-    Refused::NotYet(format!("the graph of `{name}` is still being made"))
+    /// Why there is no graph: it was tried and failed, or takes longer than anybody waits.
+    fn not_ready(&self, class: usize) -> Refused {
+        let name = &self.inner.contents.classes[class].name;
+        match self.inner.failure(class) {
+            Some(failure) => Refused::Failed(Error::input(
+                format!("`{name}` has no graph: {failure}"),
+                "mend the features of --clean and --noisy, and start the review again",
+            )),
+            None => Refused::NotYet(format!("the graph of `{name}` is still being made")),
+        }
+    }
 }

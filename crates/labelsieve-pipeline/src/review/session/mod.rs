@@ -4,12 +4,13 @@ mod deciding;
 mod looking;
 mod working;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use labelsieve::Method;
 use labelsieve::relevance::paper_lambda;
-use labelsieve_data::{DataError, DecisionLog, DecisionTable};
+use labelsieve_data::{DataError, DecisionLog};
 
 use super::answers::{Chosen, ClassSummary, CurvePoint, Overview};
 use super::contents::Contents;
@@ -47,6 +48,8 @@ struct Inner {
     scores: Mutex<Vec<ClassScores>>,
     lambda: Mutex<Lambda>,
     ready: Kept<Ready>,
+    /// Why classes could not be made ready.
+    failures: Mutex<HashMap<usize, String>>,
     queue: Queue,
     curve: Curve,
     thumbnails: Thumbnails,
@@ -87,9 +90,8 @@ impl Session {
         contents: Contents,
         scorer: Option<Scorer>,
         log: DecisionLog,
-        table: DecisionTable,
+        decided: Decided,
     ) -> Result<Session> {
-        let decided = deciding::replay(&contents, &table);
         let scores = contents.classes.iter().enumerate().map(|(c, class)| {
             let is_made_from_these = class.decisions == decided.of(c);
             let stamp = Stamp { decisions: decided.version(c), lambda: 0 };
@@ -104,6 +106,7 @@ impl Session {
         let n_summed = if scorer.is_some() { contents.classes.len() } else { 0 };
         let inner = Arc::new(Inner {
             ready: Kept::new(review.memory),
+            failures: Mutex::default(),
             review: review.clone(),
             curve: Curve::new(n_summed),
             contents,

@@ -17,11 +17,13 @@ use crate::review::scores::Stamp;
 pub(super) fn score(inner: &Inner) {
     while let Some((request, watch)) = inner.queue.next() {
         let done = without_panic(|| inner.bring_up_to_date(request, &watch));
+        let failed = done.err().filter(|error| !error.is_stopped()); // stopped: somebody asked for something newer
+        let message = failed.map(|error| error.to_string());
+        // Before those who wait for the class look again.
+        inner.note_failure(request.class, message.clone());
         inner.queue.finish();
-        match done {
-            Err(error) if error.is_stopped() => (), // somebody asked for something newer
-            Err(error) => inner.listeners.tell(&Event::Failed { message: error.to_string() }),
-            Ok(()) => (),
+        if let Some(message) = message {
+            inner.listeners.tell(&Event::Failed { message });
         }
     }
 }
@@ -76,6 +78,19 @@ impl Inner {
     /// Whether a class is in memory and its near-duplicates are known.
     pub(super) fn is_ready(&self, class: usize) -> bool {
         self.ready.get(class).is_some() && lock(&self.scores)[class].has_groups
+    }
+
+    /// Why a class could not be made ready when that was last tried.
+    pub(super) fn failure(&self, class: usize) -> Option<String> {
+        lock(&self.failures).get(&class).cloned()
+    }
+
+    fn note_failure(&self, class: usize, message: Option<String>) {
+        let mut failures = lock(&self.failures);
+        match message.filter(|_| !self.is_ready(class)) {
+            Some(message) => failures.insert(class, message),
+            None => failures.remove(&class),
+        };
     }
 
     /// What the relevance of a class depends on, as it is now.

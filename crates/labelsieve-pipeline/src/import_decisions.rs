@@ -1,11 +1,11 @@
 //! Decisions from other tools, added to a file of ours.
 
-use std::collections::HashSet;
+mod merge;
+
 use std::path::PathBuf;
 
 use labelsieve_data::{
-    DataError, DecisionCounts, DecisionLog, DecisionRow, DecisionTable, ImportOptions, ImportedDecisions,
-    counted, import_decisions,
+    DataError, DecisionCounts, DecisionLog, ImportOptions, ImportedDecisions, counted, import_decisions,
 };
 use serde::Serialize;
 
@@ -70,9 +70,7 @@ impl ImportDecisions {
         if !has_decisions && (found.rows.is_empty() || !self.output.exists()) {
             return Err(self.nothing(&found));
         }
-        if found.rows.iter().all(|row| !row.at.is_empty()) {
-            found.rows.sort_by(|a, b| a.at.cmp(&b.at)); // over all files: the last one wins
-        }
+        merge::sort_by_time(&mut found.rows, monitor);
         let counts = DecisionCounts::of(found.rows.iter().map(|row| row.decision));
         let (log, before) = DecisionLog::open(&self.output).map_err(|error| match error {
             DataError::InUse { path } => Error::input(
@@ -81,15 +79,14 @@ impl ImportDecisions {
             ),
             error => error.into(),
         })?;
-        drop_idle_withdrawals(&mut found.rows, &before);
-        let known: HashSet<Key<'_>> = before.rows.iter().map(key).collect();
-        let (new, old): (Vec<DecisionRow>, Vec<DecisionRow>) =
-            found.rows.into_iter().partition(|row| !known.contains(&key(row)));
+        merge::drop_idle_withdrawals(&mut found.rows, &before);
+        let new = merge::new_rows(&found.rows, &before);
+        merge::warn_of_overruled(&found.rows, (&before, &new), monitor);
         log.append(&new)?;
         log.close()?;
         Ok(Imported {
             n_new: new.len(),
-            n_known: old.len(),
+            n_known: found.rows.len() - new.len(),
             n_accept: counts.n_accept,
             n_reject: counts.n_reject,
             n_unsure: counts.n_unsure,
@@ -111,19 +108,4 @@ impl ImportDecisions {
             "--accept WORD and --reject WORD say what an answer means, --decision-column where it is",
         )
     }
-}
-
-/// Drops withdrawals for candidates that nobody ever decided about: some tools write `undecided` for all of these.
-fn drop_idle_withdrawals(rows: &mut Vec<DecisionRow>, before: &DecisionTable) {
-    let about = |row: &DecisionRow| (row.id.clone(), row.class.clone());
-    let all = before.rows.iter().chain(rows.iter());
-    let decided: HashSet<(String, String)> = all.filter(|row| row.decision.is_some()).map(about).collect();
-    rows.retain(|row| row.decision.is_some() || decided.contains(&about(row)));
-}
-
-/// All fields of a row.
-type Key<'a> = (&'a str, &'a str, Option<labelsieve::Decision>, &'a str, &'a str);
-
-fn key(row: &DecisionRow) -> Key<'_> {
-    (&row.id, &row.class, row.decision, &row.by, &row.at)
 }

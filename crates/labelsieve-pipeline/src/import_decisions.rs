@@ -2,7 +2,7 @@
 
 mod merge;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
     DataError, DecisionCounts, DecisionLog, ImportOptions, ImportedDecisions, counted, import_decisions,
@@ -50,6 +50,7 @@ impl ImportDecisions {
     /// Reads all files and adds what is new.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Imported> {
         OutputKind::Decisions.target(&self.output)?;
+        self.check_words()?;
         Files::default()
             .reads(&self.files)
             .writes([&self.output])
@@ -57,7 +58,7 @@ impl ImportDecisions {
             .check()?;
         let mut found = ImportedDecisions::default();
         for file in &self.files {
-            let read = import_decisions(file, &self.options)?;
+            let read = import_decisions(file, &self.options).map_err(|error| unreadable(file, error))?;
             let unclear = &read.not_understood;
             if !unclear.is_empty() {
                 let (shown, entries) = (file.display(), counted(unclear.len(), "entry"));
@@ -96,6 +97,26 @@ impl ImportDecisions {
         })
     }
 
+    /// Refuses a word that would mean two things.
+    fn check_words(&self) -> Result<()> {
+        let words = &self.options.words;
+        let mut seen: Vec<(String, &str)> = Vec::new();
+        for (given, option) in
+            [(&words.accept, "--accept"), (&words.reject, "--reject"), (&words.unsure, "--unsure")]
+        {
+            for word in given.iter().map(|word| word.trim().to_lowercase()) {
+                if let Some((_, other)) = seen.iter().find(|(known, of)| *known == word && *of != option) {
+                    return Err(Error::input(
+                        format!("`{word}` is given with {other} and with {option}"),
+                        "a word can mean one decision only",
+                    ));
+                }
+                seen.push((word, option));
+            }
+        }
+        Ok(())
+    }
+
     fn nothing(&self, found: &ImportedDecisions) -> Error {
         let files = listed(self.files.iter().map(|file| format!("`{}`", file.display())), self.files.len());
         Error::input(
@@ -107,5 +128,19 @@ impl ImportDecisions {
             ),
             "--accept WORD and --reject WORD say what an answer means, --decision-column where it is",
         )
+    }
+}
+
+/// Says what to do about a file of another tool that cannot be read.
+fn unreadable(file: &Path, error: DataError) -> Error {
+    match error {
+        _ if file.is_dir() => Error::input(
+            format!("`{}` is a folder without samples.json and labels.json", file.display()),
+            "pass a file, or the folder of a FiftyOne export",
+        ),
+        DataError::UnknownFormat { .. } => {
+            Error::input(error.to_string(), "say which tool wrote it with --from")
+        }
+        error => error.into(),
     }
 }

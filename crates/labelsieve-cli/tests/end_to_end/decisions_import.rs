@@ -89,6 +89,16 @@ fn imports_of_nothing_fail_and_leave_the_decisions_alone() {
     }
     write(folder, "t.csv", b"id,class,verdict\na,owl,accept\n");
     refuses(folder, "decisions import t.csv -o d.csv", &["(--decision-column names another)"]);
+    write(folder, "x.json", b"[]");
+    refuses(folder, "decisions import x.json -o d.csv", &["say which tool wrote it with --from"]);
+    std::fs::create_dir(folder.join("folder.csv")).expect("a folder");
+    refuses(
+        folder,
+        "decisions import folder.csv -o d.csv",
+        &["`folder.csv` is a folder without samples.json"],
+    );
+    let twice = "decisions import t.csv --accept yes --reject Yes -o d.csv";
+    refuses(folder, twice, &["`yes` is given with --accept and with --reject"]);
     refuses(folder, "decisions import d.csv -o d.csv", &["would replace the input"]);
     refuses(folder, "decisions import t.csv -o d.json", &["the extension must be .parquet, .csv or .tsv"]);
     assert_eq!(bytes(folder, "d.csv"), before);

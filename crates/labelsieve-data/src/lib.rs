@@ -55,7 +55,8 @@ pub use classifier_file::SavedClassifier;
 pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{
     DecisionCounts, DecisionJoin, DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords,
-    ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, read_decisions,
+    ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, is_moment,
+    read_decisions,
 };
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};

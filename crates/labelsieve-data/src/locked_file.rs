@@ -23,14 +23,34 @@ pub fn open_locked(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Whether `file` is what is found at `path`, and not one that was deleted or replaced meanwhile.
 #[cfg(unix)]
-fn is_still_at(path: &Path, file: &File) -> bool {
+pub fn is_still_at(path: &Path, file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let place = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
     matches!((std::fs::metadata(path), file.metadata()), (Ok(a), Ok(b)) if place(&a) == place(&b))
 }
 
+/// Whether there is a file at `path`.
 #[cfg(not(unix))]
-fn is_still_at(path: &Path, _file: &File) -> bool {
+pub fn is_still_at(path: &Path, _file: &File) -> bool {
     path.exists()
+}
+
+/// An open file whose lock others respect, too, in case the one that [`open_locked`] made is deleted; nothing where the
+/// system has no such locks. [`ErrorKind::WouldBlock`] if somebody else holds it.
+#[cfg(unix)]
+pub fn hold(path: &Path) -> io::Result<Option<File>> {
+    let file = File::open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// Locks keep others from reading here, and from deleting anyway.
+#[cfg(not(unix))]
+pub fn hold(_path: &Path) -> io::Result<Option<File>> {
+    Ok(None)
 }

@@ -1,11 +1,11 @@
 //! Decisions from other tools, added to a file of ours.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+mod merge;
+
+use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
-    DataError, DecisionCounts, DecisionLog, DecisionRow, DecisionTable, ImportOptions, ImportedDecisions,
-    counted, import_decisions,
+    DataError, DecisionCounts, DecisionLog, ImportOptions, ImportedDecisions, counted, import_decisions,
 };
 use serde::Serialize;
 
@@ -50,6 +50,7 @@ impl ImportDecisions {
     /// Reads all files and adds what is new.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Imported> {
         OutputKind::Decisions.target(&self.output)?;
+        self.check_words()?;
         Files::default()
             .reads(&self.files)
             .writes([&self.output])
@@ -57,7 +58,7 @@ impl ImportDecisions {
             .check()?;
         let mut found = ImportedDecisions::default();
         for file in &self.files {
-            let read = import_decisions(file, &self.options)?;
+            let read = import_decisions(file, &self.options).map_err(|error| unreadable(file, error))?;
             let unclear = &read.not_understood;
             if !unclear.is_empty() {
                 let (shown, entries) = (file.display(), counted(unclear.len(), "entry"));
@@ -70,9 +71,7 @@ impl ImportDecisions {
         if !has_decisions && (found.rows.is_empty() || !self.output.exists()) {
             return Err(self.nothing(&found));
         }
-        if found.rows.iter().all(|row| !row.at.is_empty()) {
-            found.rows.sort_by(|a, b| a.at.cmp(&b.at)); // over all files: the last one wins
-        }
+        merge::sort_by_time(&mut found.rows, monitor);
         let counts = DecisionCounts::of(found.rows.iter().map(|row| row.decision));
         let (log, before) = DecisionLog::open(&self.output).map_err(|error| match error {
             DataError::InUse { path } => Error::input(
@@ -81,15 +80,14 @@ impl ImportDecisions {
             ),
             error => error.into(),
         })?;
-        drop_idle_withdrawals(&mut found.rows, &before);
-        let known: HashSet<Key<'_>> = before.rows.iter().map(key).collect();
-        let (new, old): (Vec<DecisionRow>, Vec<DecisionRow>) =
-            found.rows.into_iter().partition(|row| !known.contains(&key(row)));
+        merge::drop_idle_withdrawals(&mut found.rows, &before);
+        let new = merge::new_rows(&found.rows, &before);
+        merge::warn_of_overruled(&found.rows, (&before, &new), monitor);
         log.append(&new)?;
         log.close()?;
         Ok(Imported {
             n_new: new.len(),
-            n_known: old.len(),
+            n_known: found.rows.len() - new.len(),
             n_accept: counts.n_accept,
             n_reject: counts.n_reject,
             n_unsure: counts.n_unsure,
@@ -97,6 +95,26 @@ impl ImportDecisions {
             n_cancelled: found.n_cancelled,
             n_not_understood: found.not_understood.len(),
         })
+    }
+
+    /// Refuses a word that would mean two things.
+    fn check_words(&self) -> Result<()> {
+        let words = &self.options.words;
+        let mut seen: Vec<(String, &str)> = Vec::new();
+        for (given, option) in
+            [(&words.accept, "--accept"), (&words.reject, "--reject"), (&words.unsure, "--unsure")]
+        {
+            for word in given.iter().map(|word| word.trim().to_lowercase()) {
+                if let Some((_, other)) = seen.iter().find(|(known, of)| *known == word && *of != option) {
+                    return Err(Error::input(
+                        format!("`{word}` is given with {other} and with {option}"),
+                        "a word can mean one decision only",
+                    ));
+                }
+                seen.push((word, option));
+            }
+        }
+        Ok(())
     }
 
     fn nothing(&self, found: &ImportedDecisions) -> Error {
@@ -113,17 +131,16 @@ impl ImportDecisions {
     }
 }
 
-/// Drops withdrawals for candidates that nobody ever decided about: some tools write `undecided` for all of these.
-fn drop_idle_withdrawals(rows: &mut Vec<DecisionRow>, before: &DecisionTable) {
-    let about = |row: &DecisionRow| (row.id.clone(), row.class.clone());
-    let all = before.rows.iter().chain(rows.iter());
-    let decided: HashSet<(String, String)> = all.filter(|row| row.decision.is_some()).map(about).collect();
-    rows.retain(|row| row.decision.is_some() || decided.contains(&about(row)));
-}
-
-/// All fields of a row.
-type Key<'a> = (&'a str, &'a str, Option<labelsieve::Decision>, &'a str, &'a str);
-
-fn key(row: &DecisionRow) -> Key<'_> {
-    (&row.id, &row.class, row.decision, &row.by, &row.at)
+/// Says what to do about a file of another tool that cannot be read.
+fn unreadable(file: &Path, error: DataError) -> Error {
+    match error {
+        _ if file.is_dir() => Error::input(
+            format!("`{}` is a folder without samples.json and labels.json", file.display()),
+            "pass a file, or the folder of a FiftyOne export",
+        ),
+        DataError::UnknownFormat { .. } => {
+            Error::input(error.to_string(), "say which tool wrote it with --from")
+        }
+        error => error.into(),
+    }
 }

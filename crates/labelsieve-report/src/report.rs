@@ -299,17 +299,16 @@ impl Report {
     }
 }
 
-/// `Relevance of owls` for `owls.parquet` and for `owls/relevance.parquet`.
+/// `Relevance of owls` for `owls.parquet`, `owls/relevance.parquet` and `owls/relevance-reviewed.parquet`.
 fn title_of(relevance: &Path) -> String {
-    let stem = relevance.file_stem().unwrap_or_default();
-    let name = match stem.eq_ignore_ascii_case("relevance") {
-        true => relevance.parent().and_then(Path::file_name),
+    let stem = relevance.file_stem().unwrap_or_default().to_string_lossy();
+    let begins_with_relevance =
+        stem.split(['-', '_', '.', ' ']).next().is_some_and(|first| first.eq_ignore_ascii_case("relevance"));
+    let name = match begins_with_relevance {
+        true => relevance.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()),
         false => Some(stem),
     };
-    match name {
-        Some(name) => format!("Relevance of {}", name.to_string_lossy()),
-        None => "Relevance".to_owned(),
-    }
+    name.map_or_else(|| "Relevance".to_owned(), |name| format!("Relevance of {name}"))
 }
 
 /// Whether a file is a figure that [`write_figure`] wrote, which may be replaced by a new one.
@@ -342,6 +341,8 @@ mod tests {
         let title = |path: &str| title_of(Path::new(path));
         assert_eq!(title("out/owls.parquet"), "Relevance of owls");
         assert_eq!(title("owls/relevance.parquet"), "Relevance of owls");
+        assert_eq!(title("owls/relevance-reviewed.parquet"), "Relevance of owls");
+        assert_eq!(title("relevance-reviewed.parquet"), "Relevance");
         assert_eq!(title("relevance.csv"), "Relevance");
         assert_eq!(title("../relevance.parquet"), "Relevance");
     }

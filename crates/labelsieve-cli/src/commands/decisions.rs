@@ -148,7 +148,13 @@ impl Show {
         }
         let all = count(&classes.into_values().flatten().collect());
         let row = |name: &str, n: &DecisionCounts| {
-            vec![name.to_owned(), n.n_accept.to_string(), n.n_reject.to_string(), n.n_unsure.to_string()]
+            // A line break in a name would break the table.
+            vec![
+                name.replace('\n', "\\n"),
+                n.n_accept.to_string(),
+                n.n_reject.to_string(),
+                n.n_unsure.to_string(),
+            ]
         };
         let mut rows: Vec<Vec<String>> = counts.iter().map(|(class, n)| row(class, n)).collect();
         rows.push(row("all", &all));

@@ -89,7 +89,41 @@ fn imports_of_nothing_fail_and_leave_the_decisions_alone() {
     }
     write(folder, "t.csv", b"id,class,verdict\na,owl,accept\n");
     refuses(folder, "decisions import t.csv -o d.csv", &["(--decision-column names another)"]);
+    write(folder, "x.json", b"[]");
+    refuses(folder, "decisions import x.json -o d.csv", &["say which tool wrote it with --from"]);
+    std::fs::create_dir(folder.join("folder.csv")).expect("a folder");
+    refuses(
+        folder,
+        "decisions import folder.csv -o d.csv",
+        &["`folder.csv` is a folder without samples.json"],
+    );
+    let twice = "decisions import t.csv --accept yes --reject Yes -o d.csv";
+    refuses(folder, twice, &["`yes` is given with --accept and with --reject"]);
     refuses(folder, "decisions import d.csv -o d.csv", &["would replace the input"]);
     refuses(folder, "decisions import t.csv -o d.json", &["the extension must be .parquet, .csv or .tsv"]);
     assert_eq!(bytes(folder, "d.csv"), before);
+}
+
+#[test]
+fn times_that_cannot_be_read_leave_the_order_of_the_file_and_the_last_row_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    write(
+        folder,
+        "t.csv",
+        b"id,class,decision,at\nx,owl,accept,12/31/2025 10:00\nx,owl,reject,01/02/2026 09:00\n",
+    );
+    let done = run(folder, "decisions import t.csv -o d.csv").ok();
+    assert!(done.err.contains("2 of 2 decisions without a time such as"), "{done:?}");
+    let held = |name: &str| {
+        let table = read_decisions(folder.join(name)).expect("decisions");
+        table.latest().get(&("x", "owl")).copied()
+    };
+    assert_eq!(held("d.csv"), Some(Decision::Reject));
+    for (word, n_new) in [("accept", 1), ("reject", 1), ("accept", 1), ("accept", 0)] {
+        write(folder, "t.csv", format!("id,class,decision\nx,owl,{word}\n").as_bytes());
+        let answer = run(folder, "decisions import t.csv -o again.csv --json").ok().json();
+        assert_eq!(answer["n_new"], n_new, "{word}");
+    }
+    assert_eq!(held("again.csv"), Some(Decision::Accept));
 }

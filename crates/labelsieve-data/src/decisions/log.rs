@@ -7,8 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::table_file::{check_columns, read_table, write_table};
 use super::{DecisionRow, DecisionTable, records};
-use crate::locked_file::open_locked;
+use crate::locked_file::{hold, is_still_at, open_locked};
 use crate::{DataError, Result, TableFormat};
+
+/// As many symbolic links in a row as Linux follows.
+const MOST_LINKS: usize = 40;
 
 /// Adds decisions to a table. Rows go to the end of `FILE.log` first, which is quick and safe, and into the table when the
 /// log is closed. No other process can add to the same table meanwhile.
@@ -27,6 +30,10 @@ struct Tail {
     file: File,
     /// 0 for a log without rows, which has no beginning either.
     end: u64,
+    /// What the table had when it was opened, in case somebody deletes it.
+    table: Vec<DecisionRow>,
+    /// Keeps others out even when somebody deletes the log.
+    held: Option<File>,
     unfolded: Unfolded,
     state: State,
 }
@@ -50,16 +57,14 @@ impl DecisionLog {
         let path = path.as_ref().to_path_buf();
         TableFormat::of(&path)?;
         let log_path = log_path(&path);
-        let mut file = open_locked(&log_path).map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => DataError::InUse { path: path.clone() },
-            _ => DataError::io("open", &log_path)(error),
-        })?;
+        let mut file = open_locked(&log_path).map_err(in_use_or("open", &path, &log_path))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(DataError::io("read", &log_path))?;
         let contents = records::read(&log_path, &bytes)?;
         let end = if contents.rows.is_empty() { 0 } else { contents.end };
         let unfolded = Unfolded::of(contents);
-        let tail = Mutex::new(Tail { file, end, unfolded, state: State::Opening });
+        let tail =
+            Mutex::new(Tail { file, end, table: Vec::new(), held: None, unfolded, state: State::Opening });
         let log = DecisionLog { path, log_path, tail };
         let rows = log.begin()?;
         let table = DecisionTable { path: log.path.clone(), rows };
@@ -69,9 +74,7 @@ impl DecisionLog {
     /// The part of [`DecisionLog::open`] for which the table is locked.
     fn begin(&self) -> Result<Vec<DecisionRow>> {
         let mut tail = self.lock();
-        if !self.path.exists() {
-            write_table(&self.path, &[])?;
-        }
+        self.restore_table(&mut tail)?;
         check_columns(&self.path)?;
         let table = read_table(&self.path)?;
         if tail.unfolded.rows.is_empty() {
@@ -80,7 +83,36 @@ impl DecisionLog {
         self.write(&mut tail, &[])?; // truncates an incomplete record
         sync_folder(&self.log_path)?;
         tail.state = State::Open;
+        tail.table.clone_from(&table);
         Ok(tail.unfolded.clone().after(table))
+    }
+
+    /// Writes the table if there is none: an empty one at first, and later, when somebody has deleted it, what it had.
+    fn restore_table(&self, tail: &mut Tail) -> Result<()> {
+        if self.path.exists() && tail.state == State::Open {
+            return Ok(());
+        }
+        if !self.path.exists() {
+            write_table(&link_target(&self.path), &tail.table)?;
+        }
+        tail.held = hold(&self.path).map_err(in_use_or("open", &self.path, &self.path))?;
+        Ok(())
+    }
+
+    /// Begins the log again if somebody has deleted it: what is written to a deleted file is lost.
+    fn restore_log(&self, tail: &mut Tail) -> Result<()> {
+        if is_still_at(&self.log_path, &tail.file) {
+            return Ok(());
+        }
+        let file = open_locked(&self.log_path).map_err(in_use_or("open", &self.path, &self.log_path))?;
+        let length = file.metadata().map_err(DataError::io("read", &self.log_path))?.len();
+        if length > 0 {
+            let found = "another file in its place";
+            return Err(DataError::malformed(&self.log_path, "start", "the log of this review", found));
+        }
+        tail.file = file;
+        tail.end = 0;
+        sync_folder(&self.log_path)
     }
 
     /// Adds decisions. Once this returns, they survive a kill of the process and a power loss; after an error, earlier
@@ -90,10 +122,15 @@ impl DecisionLog {
             return Ok(());
         }
         let mut tail = self.lock();
-        let mut bytes = match tail.end {
-            0 => records::start(&self.log_path, tail.unfolded.n_rows_in_table)?,
-            _ => Vec::new(),
-        };
+        self.restore_table(&mut tail)?;
+        self.restore_log(&mut tail)?;
+        let mut bytes = Vec::new();
+        if tail.end == 0 {
+            bytes.extend(records::start(&self.log_path, tail.unfolded.n_rows_in_table)?);
+            if !tail.unfolded.rows.is_empty() {
+                bytes.extend(records::rows(&self.log_path, &tail.unfolded.rows)?); // of a log that was deleted
+            }
+        }
         bytes.extend(records::rows(&self.log_path, rows)?);
         self.write(&mut tail, &bytes)?;
         tail.unfolded.rows.extend_from_slice(rows);
@@ -106,11 +143,9 @@ impl DecisionLog {
         if tail.unfolded.rows.is_empty() {
             return Ok(());
         }
-        let table = if self.path.exists() { read_table(&self.path)? } else { Vec::new() };
-        let rows = tail.unfolded.clone().after(table);
-        // In place of what a symbolic link leads to, beside which the log is.
-        let target = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        write_table(&target, &rows)?;
+        self.restore_table(tail)?;
+        let rows = tail.unfolded.clone().after(read_table(&self.path)?);
+        write_table(&link_target(&self.path), &rows)?;
         sync_folder(&self.log_path)?; // the new table must be on disk under its name before the log loses its rows
         let end = std::mem::replace(&mut tail.end, 0);
         if let Err(error) = self.write(tail, &[]) {
@@ -118,6 +153,7 @@ impl DecisionLog {
             return Err(error);
         }
         tail.unfolded = Unfolded { n_rows_in_table: rows.len(), rows: Vec::new() };
+        tail.table = rows;
         Ok(())
     }
 
@@ -135,7 +171,10 @@ impl DecisionLog {
             State::Open => self.fold(&mut tail)?,
         }
         tail.state = State::Closed;
-        std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path))
+        match is_still_at(&self.log_path, &tail.file) {
+            true => std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path)),
+            false => Ok(()), // somebody deleted it
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Tail> {
@@ -199,9 +238,27 @@ impl Unfolded {
 
 /// `FILE.log`, beside the file that a symbolic link leads to.
 fn log_path(table: &Path) -> PathBuf {
-    let mut path = table.canonicalize().unwrap_or_else(|_| table.to_path_buf()).into_os_string();
+    let mut path = link_target(table).into_os_string();
     path.push(".log");
     PathBuf::from(path)
+}
+
+/// What a symbolic link leads to, even if that does not exist yet; writing to the link itself would replace it.
+fn link_target(path: &Path) -> PathBuf {
+    let mut target = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("")).join(next); // which may be absolute
+    }
+    target.canonicalize().unwrap_or(target)
+}
+
+/// A lock that somebody else has is [`DataError::InUse`] of the table.
+fn in_use_or(verb: &'static str, table: &Path, file: &Path) -> impl FnOnce(std::io::Error) -> DataError {
+    move |error| match error.kind() {
+        ErrorKind::WouldBlock => DataError::InUse { path: table.to_path_buf() },
+        _ => DataError::io(verb, file)(error),
+    }
 }
 
 /// Nothing for a log that was deleted meanwhile: its rows are in the table.

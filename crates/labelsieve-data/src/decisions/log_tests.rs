@@ -185,13 +185,15 @@ fn a_table_that_cannot_be_started_leaves_nothing_behind() {
 fn a_full_disk_is_an_error_and_leaves_earlier_rows_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.csv");
-    let (log, _) = DecisionLog::open(&path).unwrap();
+    let (mut log, _) = DecisionLog::open(&path).unwrap();
     log.append(&[row("a", Decision::Accept)]).unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let file = std::mem::replace(&mut log.lock().file, full);
+    let log_path = std::mem::replace(&mut log.log_path, "/dev/full".into());
     let error = log.append(&[row("b", Decision::Accept)]).unwrap_err().to_string();
-    assert!(error.starts_with("cannot write `") && error.contains("d.csv.log`: "), "{error}");
+    assert!(error.starts_with("cannot write `/dev/full`: "), "{error}");
     log.lock().file = file;
+    log.log_path = log_path;
     assert_eq!(ids(&read_decisions(&path).unwrap().rows), ["a"]);
     log.append(&[row("c", Decision::Accept)]).unwrap();
     log.close().unwrap();
@@ -217,4 +219,57 @@ fn many_threads_may_append() {
     drop(log);
     assert_eq!(read_decisions(&path).unwrap().latest().len(), 40);
     assert_eq!(read_decisions(&path).unwrap().rows.len(), 40);
+}
+
+/// Other systems do not let open files be deleted.
+#[cfg(unix)]
+#[test]
+fn a_table_and_a_log_that_somebody_deletes_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.csv");
+    std::fs::write(&path, "id,class,decision\na,owl,reject\n").unwrap();
+    let (log, _) = DecisionLog::open(&path).unwrap();
+    log.append(&[row("b", Decision::Accept)]).unwrap();
+    std::fs::remove_file(&log.log_path).unwrap();
+    assert!(matches!(DecisionLog::open(&path).unwrap_err(), DataError::InUse { .. }));
+    assert_eq!(names_in(folder.path()), ["d.csv"]);
+    log.append(&[row("c", Decision::Accept)]).unwrap();
+    assert_eq!(ids(&read_decisions(&path).unwrap().rows), ["a", "b", "c"]);
+    assert!(matches!(DecisionLog::open(&path).unwrap_err(), DataError::InUse { .. }));
+    std::fs::remove_file(&path).unwrap();
+    log.append(&[row("d", Decision::Accept)]).unwrap();
+    assert_eq!(ids(&read_decisions(&path).unwrap().rows), ["a", "b", "c", "d"]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(&log.log_path).unwrap();
+    log.close().unwrap();
+    assert_eq!(ids(&read_decisions(&path).unwrap().rows), ["a", "b", "c", "d"]);
+    assert_eq!(names_in(folder.path()), ["d.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn another_file_in_the_place_of_a_deleted_log_is_refused_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.csv");
+    let (log, _) = DecisionLog::open(&path).unwrap();
+    std::fs::remove_file(&log.log_path).unwrap();
+    std::fs::write(&log.log_path, "12:03 started").unwrap();
+    let error = log.append(&[row("a", Decision::Accept)]).unwrap_err().to_string();
+    assert!(error.ends_with("expected the log of this review, found another file in its place"), "{error}");
+    log.close().unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("d.csv.log")).unwrap(), "12:03 started");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_table_that_does_not_exist_yet_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link.csv");
+    std::os::unix::fs::symlink("d.csv", &link).unwrap();
+    let (log, _) = DecisionLog::open(&link).unwrap();
+    log.append(&[row("a", Decision::Accept)]).unwrap();
+    assert_eq!(names_in(folder.path()), ["d.csv", "d.csv.log", "link.csv"]);
+    log.close().unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(ids(&read_decisions(folder.path().join("d.csv")).unwrap().rows), ["a"]);
 }

@@ -15,7 +15,9 @@ use labelsieve::Decision;
 use serde::{Deserialize, Serialize};
 
 pub use counts::DecisionCounts;
-pub use import::{DecisionSource, DecisionWords, ImportOptions, ImportedDecisions, import_decisions};
+pub use import::{
+    DecisionSource, DecisionWords, ImportOptions, ImportedDecisions, import_decisions, is_moment,
+};
 pub use join::DecisionJoin;
 pub use log::DecisionLog;
 pub use spelling::{decision_code, decision_word};

@@ -40,7 +40,14 @@ impl Truth {
                 Ok(rows.map(|(i, id)| known.get(&(id, relevance.classes.get(i))).copied()).collect())
             }
             Truth::Decisions(path) => {
-                let (decided, _) = Decisions::open(path)?.of_relevance(relevance, monitor)?;
+                let decisions = Decisions::open(path)?;
+                if decisions.is_empty() {
+                    return Err(Error::input(
+                        format!("`{}` holds no decisions", path.display()),
+                        "make some with `labelsieve review`, or add others with `labelsieve decisions import`",
+                    ));
+                }
+                let (decided, _) = decisions.of_relevance(relevance, monitor)?;
                 let is_relevant = |decision: Decision| decision.relevance().map(|fixed| fixed > 0.5);
                 Ok(decided.into_iter().map(|decision| decision.and_then(is_relevant)).collect())
             }

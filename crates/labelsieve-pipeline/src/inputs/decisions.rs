@@ -33,6 +33,11 @@ impl Decisions {
         Ok(Decisions { table: read_decisions(path)? })
     }
 
+    /// Whether nothing is decided: no rows, or all withdrawn.
+    pub fn is_empty(&self) -> bool {
+        self.table.latest().is_empty()
+    }
+
     /// All files that are read.
     pub fn files(path: &Path) -> [PathBuf; 2] {
         [path.to_path_buf(), beside(path, ".log")]

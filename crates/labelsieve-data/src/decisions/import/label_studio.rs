@@ -9,7 +9,7 @@ use std::path::Path;
 use labelsieve::Decision;
 use serde_json::Value;
 
-use super::moment::normalised;
+use super::moment::{is_moment, normalised};
 use super::words::Said;
 use super::{ImportOptions, ImportedDecisions, text_of};
 use crate::decisions::DecisionRow;
@@ -37,9 +37,10 @@ pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Resul
         let answers = task.get("annotations").and_then(Value::as_array).unwrap_or(&none);
         let is_cancelled = |answer: &&Value| answer.get("was_cancelled") == Some(&Value::Bool(true));
         found.n_cancelled += answers.iter().filter(is_cancelled).count();
-        // The latest answer counts; of equals, the last.
-        let latest =
-            answers.iter().filter(|answer| !is_cancelled(answer)).max_by_key(|answer| moment(answer));
+        // The latest answer counts; of equals, or where not all times are known, the last.
+        let given: Vec<&Value> = answers.iter().filter(|answer| !is_cancelled(answer)).collect();
+        let have_times = given.iter().all(|answer| is_moment(&moment(answer)));
+        let latest = given.into_iter().max_by_key(|answer| have_times.then(|| moment(answer)));
         let Some(latest) = latest else {
             found.n_undecided += 1;
             continue;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::DecisionRow;
 use crate::{DataError, Result, TableFormat};
 
+pub use moment::is_moment;
 pub use words::DecisionWords;
 
 /// Where decisions come from.

@@ -6,6 +6,11 @@ pub(super) fn normalised(text: &str) -> String {
     parse(text.trim()).unwrap_or_else(|| text.trim().to_owned())
 }
 
+/// Whether a text is a time as [`normalised`] returns those that it understands.
+pub fn is_moment(text: &str) -> bool {
+    parse(text).is_some_and(|parsed| parsed == text)
+}
+
 fn parse(text: &str) -> Option<String> {
     if !text.is_ascii() || text.len() < 19 {
         return None;
@@ -82,6 +87,8 @@ mod tests {
         check("2024-03-01T00:30:00+01:00", "2024-02-29T23:30:00.000000Z");
         check("1999-12-31T23:59:59.1234567-0100", "2000-01-01T00:59:59.123456Z");
         check(" yesterday ", "yesterday");
+        assert!(is_moment(&normalised("2021-03-09 22:16:08")));
+        assert!(!is_moment("12/31/2025 10:00") && !is_moment(""));
         check("2021-13-09T22:16:08Z", "2021-13-09T22:16:08Z");
     }
 

@@ -6,7 +6,7 @@ pub(super) fn normalised(text: &str) -> String {
     parse(text.trim()).unwrap_or_else(|| text.trim().to_owned())
 }
 
-/// Whether a text is a time as [`normalised`] returns those that it understands.
+/// Whether a text is a time in the form that imported decisions have: RFC 3339, in UTC.
 pub fn is_moment(text: &str) -> bool {
     parse(text).is_some_and(|parsed| parsed == text)
 }

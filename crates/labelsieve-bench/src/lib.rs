@@ -1,5 +1,5 @@
 //! `labelsieve bench`: the paper's tables from its released features, the same on photos, every method on generated pools,
-//! and where the time of one class goes.
+//! where the time of one class goes, and what a person's decisions are worth.
 //!
 //! [`Bench`] is a subcommand of clap: whoever parses it runs it with a [`Monitor`] and a place for the result. `protocol/` is
 //! what the benchmarks with shots and episodes share; the others have a file each.
@@ -9,6 +9,7 @@ mod output;
 mod paper;
 mod photos;
 mod protocol;
+mod review;
 mod sanity;
 
 use std::io::Write;
@@ -21,6 +22,7 @@ pub use paper::Paper;
 pub use paper::legacy_numpy::LegacyNumpyRandom;
 pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use photos::Photos;
+pub use review::Review;
 pub use sanity::Sanity;
 
 /// The heading of options that every command has, as in the other commands.
@@ -37,6 +39,8 @@ pub enum Bench {
     Class(Class),
     /// Run every method on generated pools with ground truth
     Sanity(Sanity),
+    /// Let a simulated reviewer decide, in every order of looking
+    Review(Review),
 }
 
 impl Bench {
@@ -48,6 +52,7 @@ impl Bench {
             Bench::Photos(bench) => bench.run(monitor, out),
             Bench::Class(bench) => bench.run(out),
             Bench::Sanity(bench) => bench.run(monitor, out),
+            Bench::Review(bench) => bench.run(monitor, out),
         }
     }
 }

@@ -4,8 +4,6 @@ mod columns;
 mod kinds;
 mod paths;
 
-pub use paths::shell_word;
-
 use std::io::ErrorKind;
 use std::path::Path;
 

@@ -219,7 +219,10 @@ pub fn interrupted(line: &str) {
 /// The text without control characters but line breaks and tabs: names of files and classes may hold any, and a terminal
 /// would obey them.
 fn visible(text: &str) -> Cow<'_, str> {
-    let is_hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+    // Besides control characters, those that turn the direction of the text after them.
+    let turns =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_hidden = |c: char| turns(c) || c.is_control() && c != '\n' && c != '\t';
     if !text.contains(is_hidden) {
         return Cow::from(text);
     }

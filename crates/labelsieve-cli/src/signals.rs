@@ -15,6 +15,9 @@ struct AllKept {
     now: Option<Kept>,
 }
 
+/// What the first signal does instead of ending the process.
+static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
 static KEPT: Mutex<AllKept> = Mutex::new(AllKept { steps: None, now: None });
 
 /// Notes what to say when a signal comes from now on.
@@ -26,6 +29,12 @@ pub fn keep(kept: Kept) {
         (_, steps @ Kept::Steps { .. }) => *all = AllKept { steps: Some(steps), now: None },
         (_, kept) => all.now = Some(kept),
     }
+}
+
+/// Lets the next signal call `work`, for a command that has to end by itself. Another signal ends it at once.
+#[cfg_attr(not(feature = "review"), expect(dead_code, reason = "only a review ends by itself"))]
+pub fn on_first(work: impl FnOnce() + Send + 'static) {
+    *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
 }
 
 /// What is kept and how to resume.
@@ -68,8 +77,11 @@ pub fn install() {
     let heeded: Vec<i32> = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let Ok(mut signals) = Signals::new(heeded) else { return };
     let wait = move || {
-        if let Some(signal) = signals.forever().next() {
-            end(signal);
+        for signal in signals.forever() {
+            match FIRST.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                Some(work) => work(),
+                None => end(signal),
+            }
         }
     };
     // Without the thread, a signal would be swallowed: rather no handler, but that cannot be undone here.

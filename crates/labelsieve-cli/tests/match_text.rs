@@ -276,10 +276,7 @@ fn copies_of_guarded_examples_are_flagged_or_dropped() {
     folder.write("b.csv", "id,title\nelsewhere,crane\n");
     let unknown = guard.replace("a.csv", "b.csv");
     let message = error_of(&folder.run(&format!("match --classes classes.toml -o out.parquet {unknown}")));
-    assert!(
-        message.contains("1 candidates have no features in `pool.npy` and were not compared"),
-        "{message}"
-    );
+    assert!(message.contains("1 candidate without features in `pool.npy`, not compared"), "{message}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) trait BatchModel {
     /// Makes what does not change while the job `of` is solved. The pool may leave the device afterwards.
     fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, of: &Job) -> Result<Self::Prepared>;
 
-    /// The relevance of each job's noisy rows, handed to `done` in order.
+    /// What the model says of each job's noisy rows, decided or not, handed to `done` in order.
     fn solve(&self, gpu: &Gpu, jobs: &[Self::Prepared], done: &mut dyn FnMut(usize, Relevance))
     -> Result<()>;
 }
@@ -127,11 +127,12 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 self.phases.insertion += start.elapsed();
             }
             self.wait_for_insertion()?;
-            let (gpu, model, finished) = (self.gpu, self.model, self.finished);
+            let (gpu, model, finished, jobs) = (self.gpu, self.model, self.finished, self.jobs);
             self.time(
                 |phases| &mut phases.training,
                 |_| {
                     model.solve(gpu, &prepared, &mut |position, relevance| {
+                        let relevance = jobs[batch[position]].problem.settle(relevance);
                         finished(batch[position], &relevance);
                         results[batch[position]] = Some(relevance);
                     })

@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaSlice, DeviceRepr};
 use labelsieve::Relevance;
 use labelsieve::engine::Job;
-use labelsieve::relevance::LabelPropagation;
+use labelsieve::relevance::{LabelPropagation, label_seeds};
 
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
@@ -33,6 +33,8 @@ struct Flow {
     along: u64,
     square: u64,
     squares: u64,
+    seeds: u64,
+    goal: f64,
     n: u32,
     n_clean: u32,
     n_tiles: u32,
@@ -71,6 +73,7 @@ impl Flow {
 pub(crate) struct PreparedFlow {
     flow: Flow,
     _memory: CudaSlice<u8>,
+    _seeds: CudaSlice<f32>,
 }
 
 impl BatchModel for LabelPropagation {
@@ -82,19 +85,23 @@ impl BatchModel for LabelPropagation {
 
     fn bytes(&self, k: usize, z: usize, _dim: usize) -> usize {
         let n = k + z;
-        let scratch = k * n * 4 + n * 12;
-        Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + scratch
+        let (seeds, scratch) = (n * 4, k * n * 4 + n * 12);
+        Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + seeds + scratch
     }
 
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, _of: &Job) -> Result<PreparedFlow> {
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, of: &Job) -> Result<PreparedFlow> {
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().expect("label propagation asks for neighbours");
         let memory = gpu.buffer::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;
         let (mut flow, _) = Flow::lay_out(at(&memory), n, edges.edge_bound(k));
+        let seeds = label_seeds(&of.problem);
         flow.n_clean = k as u32;
+        flow.goal = 1e-12 * seeds.iter().map(|&y| f64::from(y) * f64::from(y)).sum::<f64>();
+        let seeds = gpu.copy(&seeds)?;
+        flow.seeds = at(&seeds);
         let buffers = EdgeBuffers { offsets: flow.offsets, columns: flow.columns, weights: flow.weights };
         edges.insert(gpu, clean, &pool.rows, buffers)?;
-        Ok(PreparedFlow { flow, _memory: memory })
+        Ok(PreparedFlow { flow, _memory: memory, _seeds: seeds })
     }
 
     fn solve(&self, gpu: &Gpu, jobs: &[PreparedFlow], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
@@ -131,7 +138,7 @@ fn converge(gpu: &Gpu, alpha: f32, flows: &[Flow], squares: &CudaSlice<f64>) -> 
         if iteration % LOOK_EVERY == 0 {
             let squares = gpu.read(squares, 2 * flows.len())?;
             let now = squares.iter().skip(parity as usize).step_by(2);
-            if now.zip(flows).all(|(square, flow)| *square <= 1e-12 * f64::from(flow.n_clean)) {
+            if now.zip(flows).all(|(square, flow)| *square <= flow.goal) {
                 break;
             }
         }

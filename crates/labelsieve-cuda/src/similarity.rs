@@ -1,7 +1,8 @@
-//! Closeness to the mean of the clean rows.
+//! Closeness to the mean of the clean and accepted rows.
 
 use labelsieve::engine::Job;
-use labelsieve::{Features, NoisyPool, Relevance};
+use labelsieve::relevance::clean_direction;
+use labelsieve::{NoisyPool, Relevance};
 
 use crate::batch::upload_few;
 use crate::cuda::Cuda;
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::gpu::{at, launch, warp_per_row};
 use crate::rows::Rows;
 
-/// `(1 + v·x) / 2`, where x is the unit-length mean of the clean rows. Jobs that follow each other on one pool share it.
+/// `(1 + v·x) / 2`, where x is the unit-length mean of the clean and accepted rows. Jobs that follow each other on one pool share it.
 pub(crate) fn score(
     cuda: &Cuda,
     jobs: &[Job],
@@ -26,7 +27,7 @@ pub(crate) fn score(
             loaded = Some((pool, state.staging.upload(gpu, pool.features())?));
         }
         let (_, rows) = loaded.as_ref().expect("just loaded");
-        let mean = upload_few(gpu, &mean(job.problem.clean)?)?;
+        let mean = upload_few(gpu, &clean_direction(&job.problem)?)?;
         let out = gpu.buffer::<f32>(rows.n)?;
         launch!(
             gpu.stream,
@@ -39,17 +40,9 @@ pub(crate) fn score(
             mean.address(),
             at(&out),
         );
-        let relevance = Relevance::new(gpu.read(&out, rows.n)?)?;
+        let relevance = job.problem.settle(Relevance::new(gpu.read(&out, rows.n)?)?);
         finished(number, &relevance);
         results.push(relevance);
     }
     Ok(results)
-}
-
-fn mean(clean: &Features) -> Result<Features> {
-    let mut sum = vec![0f32; clean.dim()];
-    for row in clean.rows() {
-        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-    }
-    Ok(Features::new(sum, clean.dim())?)
 }

@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 use labelsieve::Relevance;
 use labelsieve::random::Stream;
-use labelsieve::relevance::{Training, paper_lambda};
+use labelsieve::relevance::{Training, lambda_of, loss_weights};
 
 use crate::batch::{BatchModel, LoadedPool};
 use crate::error::Result;
@@ -42,6 +42,7 @@ struct Job {
     partial: u64,
     bias_partial: u64,
     row_keys: u64,
+    loss_weights: u64,
     weight_key: u64,
     dropout_key: u64,
     n: u32,
@@ -49,7 +50,7 @@ struct Job {
     dim: u32,
     stride: u32,
     n_tiles: u32,
-    lambda: f32,
+    unused: u32,
 }
 
 #[expect(unsafe_code, reason = "a struct of plain numbers, handed to a kernel")]
@@ -105,6 +106,7 @@ pub(crate) struct PreparedNetwork {
     job: Job,
     _memory: CudaSlice<u8>,
     _keys: CudaSlice<u64>,
+    _loss_weights: CudaSlice<f32>,
 }
 
 impl BatchModel for NetworkModel {
@@ -121,8 +123,8 @@ impl BatchModel for NetworkModel {
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize {
         let n = k + z;
         let edges = self.neighbours.map(|count| (z + 2 * k) * count);
-        let (keys, scratch) = (n * 8, k * n * 4 + n * 12);
-        Job::lay_out(0, n, dim, edges).1 + keys + scratch
+        let (keys, loss_weights, scratch) = (n * 8, n * 4, k * n * 4 + n * 12);
+        Job::lay_out(0, n, dim, edges).1 + keys + loss_weights + scratch
     }
 
     fn prepare(
@@ -137,10 +139,11 @@ impl BatchModel for NetworkModel {
         let memory = gpu.buffer::<u8>(Job::lay_out(0, n, clean.dim, edges).1)?;
         let (mut job, _) = Job::lay_out(at(&memory), n, clean.dim, edges);
         let keys = gpu.copy(&[row_keys(of.problem.clean).as_slice(), &pool.keys].concat())?;
+        let loss_weights = gpu.copy(&loss_weights(&of.problem, lambda_of(&of.problem, self.lambda)))?;
         let stream = Stream::new(of.seed);
         job.n_clean = k as u32;
-        job.lambda = self.lambda.unwrap_or_else(|| paper_lambda(k));
         job.row_keys = at(&keys);
+        job.loss_weights = at(&loss_weights);
         job.weight_key = stream.branch(0).key();
         job.dropout_key = stream.branch(1).key();
         let buffers = EdgeBuffers { offsets: job.offsets, columns: job.columns, weights: job.weights };
@@ -149,7 +152,7 @@ impl BatchModel for NetworkModel {
         }
         let edges = pool.edges.as_ref().map(|_| buffers);
         propagate(gpu, clean, &pool.rows, edges, job.x, job.inverse_degree)?;
-        Ok(PreparedNetwork { job, _memory: memory, _keys: keys })
+        Ok(PreparedNetwork { job, _memory: memory, _keys: keys, _loss_weights: loss_weights })
     }
 
     fn solve(

@@ -7,7 +7,7 @@ use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::Neighbours;
 use labelsieve::random::Stream;
 use labelsieve::relevance::{Gcn, LabelPropagation, Mlp, Similarity, Training};
-use labelsieve::{ClassProblem, Features, Method, NoisyPool, Relevance};
+use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool, Relevance};
 use labelsieve_cuda::Cuda;
 use rayon::prelude::*;
 
@@ -105,12 +105,14 @@ fn difference(found: &Neighbours, exact: &Neighbours) -> String {
 struct Case {
     clean: Vec<Features>,
     pools: Vec<NoisyPool>,
+    /// Of each pool.
+    decisions: Vec<Vec<Option<Decision>>>,
 }
 
 /// Pools of unequal sizes, each with clean sets of several sizes.
 fn case(dim: usize, sizes: &[usize], shots: &[usize], kind: Kind) -> Case {
     let all = |c: usize, n: usize| features(n, dim, kind, 1000 + c as u64);
-    let mut case = Case { clean: Vec::new(), pools: Vec::new() };
+    let mut case = Case { clean: Vec::new(), pools: Vec::new(), decisions: Vec::new() };
     for (c, &size) in sizes.iter().enumerate() {
         let rows = all(c, size + shots.iter().sum::<usize>());
         let mut first = size;
@@ -119,6 +121,7 @@ fn case(dim: usize, sizes: &[usize], shots: &[usize], kind: Kind) -> Case {
             first += k;
         }
         case.pools.push(NoisyPool::new(rows.select(&(0..size).collect::<Vec<_>>())));
+        case.decisions.push(vec![None; size]);
     }
     case
 }
@@ -129,11 +132,21 @@ impl Case {
         self.clean
             .iter()
             .enumerate()
-            .map(|(i, clean)| Job {
-                problem: ClassProblem::new(clean, &self.pools[i / n_shots]).unwrap(),
-                seed: 7 + i as u64,
-            })
+            .map(|(i, clean)| Job { problem: self.problem(clean, i / n_shots), seed: 7 + i as u64 })
             .collect()
+    }
+
+    fn problem<'a>(&'a self, clean: &'a Features, pool: usize) -> ClassProblem<'a> {
+        let problem = ClassProblem::new(clean, &self.pools[pool]).unwrap();
+        problem.with_decisions(&self.decisions[pool]).unwrap()
+    }
+
+    /// The same with decisions that go round in circles over the rows of each pool.
+    fn decided(mut self, pattern: &[Option<Decision>]) -> Case {
+        for decisions in &mut self.decisions {
+            *decisions = pattern.iter().copied().cycle().take(decisions.len()).collect();
+        }
+        self
     }
 }
 
@@ -211,6 +224,48 @@ fn similarity_equals_the_cpus() {
 }
 
 #[test]
+fn decisions_count_as_on_the_cpu() {
+    use Decision::{Accept, Reject, Unsure};
+    let pattern =
+        [None, Some(Accept), None, Some(Reject), Some(Unsure), None, Some(Reject), None, None, None, None];
+    let methods = [
+        (Method::gcn(), 1e-3),
+        (Method::Mlp(Mlp::default()), 1e-3),
+        (Method::LabelPropagation(LabelPropagation::default()), 1e-4),
+        (Method::Similarity(Similarity {}), 0.0),
+    ];
+    for (method, tolerance) in &methods {
+        for case in cases() {
+            check_parity(method, &case.decided(&pattern), *tolerance);
+        }
+        for decision in [Accept, Reject] {
+            let case = case(20, &[300], &[2], Kind::Clusters(4)).decided(&[Some(decision)]);
+            check_parity(method, &case, 0.0);
+        }
+    }
+}
+
+#[test]
+fn decisions_of_nobody_change_no_bit() {
+    let cuda = gpu_or_skip!();
+    let methods = [
+        Method::gcn(),
+        Method::Mlp(Mlp::default()),
+        Method::LabelPropagation(LabelPropagation::default()),
+        Method::Similarity(Similarity {}),
+    ];
+    for method in methods {
+        let case = case(64, &[700], &[1, 5], Kind::Clusters(9));
+        let jobs = case.jobs();
+        let without: Vec<Job> = jobs
+            .iter()
+            .map(|job| Job { problem: ClassProblem::new(job.problem.clean, &case.pools[0]).unwrap(), ..*job })
+            .collect();
+        assert_eq!(score(cuda, &method, &jobs), score(cuda, &method, &without), "{}", method.name());
+    }
+}
+
+#[test]
 fn the_order_of_rows_decides_nothing_on_either_device() {
     let cuda = gpu_or_skip!();
     let case = case(64, &[700, 2500], &[1, 5], Kind::Clusters(9));
@@ -218,7 +273,7 @@ fn the_order_of_rows_decides_nothing_on_either_device() {
         case.pools.iter().map(|pool| Stream::new(11).choose(pool.features().len(), usize::MAX)).collect();
     let permuted = |pool: &NoisyPool, order: &[usize]| NoisyPool::new(pool.features().select(order));
     let pools = case.pools.iter().zip(&orders).map(|(pool, order)| permuted(pool, order)).collect();
-    let moved = Case { clean: case.clean.clone(), pools };
+    let moved = Case { clean: case.clean.clone(), pools, decisions: case.decisions.clone() };
     for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
         let expected = score(&Cpu, &method, &case.jobs());
         for engine in [&Cpu as &dyn Engine, cuda] {
@@ -241,7 +296,8 @@ fn a_graph_made_in_advance_gives_the_same_relevance() {
     let expected = score(cuda, &Method::gcn(), &case.jobs());
     let noisy = case.pools[0].features().clone();
     let graph = cuda.noisy_graph(&noisy, 50).unwrap();
-    let ready = Case { clean: case.clean, pools: vec![NoisyPool::from_parts(noisy, graph).unwrap()] };
+    let pools = vec![NoisyPool::from_parts(noisy, graph).unwrap()];
+    let ready = Case { clean: case.clean, pools, decisions: case.decisions };
     assert_eq!(score(cuda, &Method::gcn(), &ready.jobs()), expected);
 }
 

@@ -1,5 +1,6 @@
 //! Small tables as CSV.
 
+use std::io::Write;
 use std::path::Path;
 
 use crate::{AtomicFile, DataError, Result};
@@ -11,13 +12,28 @@ pub fn write_csv<'a, const N: usize>(
     rows: impl Iterator<Item = [&'a str; N]>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let mut writer = csv::Writer::from_writer(AtomicFile::create(path)?);
-    let failed = |error: csv::Error| DataError::io("write", path)(error.into());
-    writer.write_record(header).map_err(failed)?;
+    write_rows(AtomicFile::create(path)?, header, rows).map_err(DataError::io("write", path))?.commit()
+}
+
+/// The same in memory.
+pub fn csv_bytes<'a, const N: usize>(
+    header: [&str; N],
+    rows: impl Iterator<Item = [&'a str; N]>,
+) -> Result<Vec<u8>> {
+    write_rows(Vec::new(), header, rows).map_err(DataError::io("write", "CSV"))
+}
+
+fn write_rows<'a, W: Write, const N: usize>(
+    out: W,
+    header: [&str; N],
+    rows: impl Iterator<Item = [&'a str; N]>,
+) -> std::io::Result<W> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(header)?;
     for row in rows {
-        writer.write_record(row).map_err(failed)?;
+        writer.write_record(row)?;
     }
-    writer.into_inner().map_err(|error| DataError::io("write", path)(error.into_error()))?.commit()
+    writer.into_inner().map_err(|error| error.into_error())
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod classifier_file;
 mod clip_retrieval;
 mod column_values;
 mod csv_write;
+mod decisions;
 mod error;
 mod feature_file;
 mod file_kind;
@@ -20,7 +21,9 @@ pub mod images;
 mod input;
 mod journal;
 mod labels;
+mod locked_file;
 mod matrix;
+mod moment;
 mod network_file;
 mod npy;
 mod npy_dictionary;
@@ -42,13 +45,19 @@ mod texts;
 mod thumbnail_file;
 mod truth_file;
 mod unread;
+mod wording;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
 pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use classifier_file::SavedClassifier;
-pub use csv_write::write_csv;
+pub use csv_write::{csv_bytes, write_csv};
+pub use decisions::{
+    DecisionCounts, DecisionJoin, DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords,
+    ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, is_moment,
+    read_decisions,
+};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFile, FeatureFormat};
 pub use file_kind::{FileKind, Wanted};
@@ -56,7 +65,9 @@ pub use ids_table::ids_table_of;
 pub use input::is_stream;
 pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
+pub use locked_file::open_locked;
 pub use matrix::Matrix;
+pub use moment::rfc3339;
 pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision, Verified};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
@@ -76,3 +87,4 @@ pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};
 pub use unread::Unread;
+pub use wording::{counted, noun_for};

@@ -16,6 +16,7 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowSelection, RowSelector,
 };
 
 use crate::column_values::numbers;
@@ -25,6 +26,9 @@ use crate::{ColumnRole, DataError, Result, Texts, Wanted};
 
 /// Rows per batch: few enough for embeddings of a few thousand columns to stay in cache.
 const BATCH_ROWS: usize = 4096;
+
+/// Rows per batch where only some of a group are asked for: they may be images.
+const SELECTED_BATCH_ROWS: usize = 32;
 
 /// More than the ids of any table take. Repeated values take no space in a file, but each does in memory.
 const MOST_BYTES: usize = 32 << 30;
@@ -193,12 +197,26 @@ impl Groups {
         sizes.fold(0, u64::saturating_add)
     }
 
+    /// `n` rows of a group after the first `skip`, a few at a time.
+    pub(crate) fn batches_from(&self, group: usize, skip: usize, n: usize) -> Result<Batches> {
+        let rows = RowSelection::from(vec![RowSelector::skip(skip), RowSelector::select(n)]);
+        self.chosen_batches(group, SELECTED_BATCH_ROWS.min(n).max(1), Some(rows))
+    }
+
     pub(crate) fn batches(&self, group: usize, batch_rows: usize) -> Result<Batches> {
+        self.chosen_batches(group, batch_rows, None)
+    }
+
+    fn chosen_batches(&self, group: usize, batch_rows: usize, rows: Option<RowSelection>) -> Result<Batches> {
         let file = self.file.try_clone().map_err(DataError::io("open", &self.path))?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_projection(self.mask.clone())
             .with_row_groups(vec![group])
             .with_batch_size(batch_rows);
+        let builder = match rows {
+            Some(rows) => builder.with_row_selection(rows),
+            None => builder,
+        };
         let reader = guarded(&self.path, || builder.build())?;
         Ok(Batches { path: self.path.clone(), reader })
     }

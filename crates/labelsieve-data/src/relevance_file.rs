@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, Float32Array, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, Float32Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use labelsieve::Decision;
 
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::Column;
@@ -40,6 +41,7 @@ pub struct RelevanceRow {
 pub struct RelevanceWriter {
     path: PathBuf,
     rows_written: usize,
+    has_decisions: bool,
     writer: TableWriter,
 }
 
@@ -49,22 +51,44 @@ impl RelevanceWriter {
     pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<RelevanceWriter> {
         let path = path.as_ref().to_path_buf();
         let writer = TableWriter::create(&path, schema(), metadata)?;
-        Ok(RelevanceWriter { path, rows_written: 0, writer })
+        Ok(RelevanceWriter { path, rows_written: 0, has_decisions: false, writer })
+    }
+
+    /// The same with a column `decision` at the end.
+    pub fn create_with_decisions(
+        path: impl AsRef<Path>,
+        metadata: &[(String, String)],
+    ) -> Result<RelevanceWriter> {
+        let path = path.as_ref().to_path_buf();
+        let writer = TableWriter::create(&path, schema_with_decisions(), metadata)?;
+        Ok(RelevanceWriter { path, rows_written: 0, has_decisions: true, writer })
     }
 
     /// Rows go to `stream` as they come, as CSV.
     pub fn to_stream(stream: Box<dyn Write + Send>) -> RelevanceWriter {
         let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema());
-        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, writer }
+        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, has_decisions: false, writer }
     }
 
-    /// Adds rows. A relevance outside [0, 1] is refused.
+    /// The same with a column `decision` at the end.
+    pub fn to_stream_with_decisions(stream: Box<dyn Write + Send>) -> RelevanceWriter {
+        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema_with_decisions());
+        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, has_decisions: true, writer }
+    }
+
+    /// Adds rows that nobody decided about. A relevance outside [0, 1] is refused.
     pub fn write(&mut self, rows: &[RelevanceRow]) -> Result<()> {
+        self.write_decided(rows, &[])
+    }
+
+    /// Adds rows with what was decided about them, where the file has a column for it; rows without a decision may be
+    /// missing at the end.
+    pub fn write_decided(&mut self, rows: &[RelevanceRow], decisions: &[Option<Decision>]) -> Result<()> {
         if let Some(at) = rows.iter().position(|row| !is_relevance(row.relevance)) {
             let place = format!("row {}", self.rows_written + at);
             return Err(bad_relevance(&self.path, place, rows[at].relevance));
         }
-        self.writer.write(vec![
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
             dictionary_column(rows.iter().map(|row| row.class.as_str())),
             Arc::new(Float32Array::from_iter_values(rows.iter().map(|row| row.relevance))),
@@ -73,7 +97,12 @@ impl RelevanceWriter {
             Arc::new(StringArray::from_iter(rows.iter().map(|row| row.best_clean.as_deref()))),
             Arc::new(Float32Array::from_iter(rows.iter().map(|row| row.best_clean_similarity))),
             Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.reciprocal_neighbours))),
-        ])?;
+        ];
+        if self.has_decisions {
+            let decision = |i| decisions.get(i).copied().flatten().map(Decision::name);
+            columns.push(Arc::new(StringArray::from_iter((0..rows.len()).map(decision))));
+        }
+        self.writer.write(columns)?;
         self.rows_written += rows.len();
         Ok(())
     }
@@ -97,6 +126,8 @@ pub struct RelevanceTable {
     pub relevance: Vec<f32>,
     /// Which were given as clean.
     pub is_clean: Vec<bool>,
+    /// What a person had decided about each when the file was made; nothing for a file made without decisions.
+    pub decisions: Option<Vec<Option<Decision>>>,
     /// The metadata of the run.
     pub metadata: BTreeMap<String, String>,
 }
@@ -109,15 +140,21 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let metadata = file.metadata();
     let (mut ids, mut classes) = (Texts::default(), LabelsBuilder::default());
     let (mut relevance, mut is_clean) = (Vec::new(), Vec::new());
+    let has_decisions = file.has("decision");
+    let mut decisions = Vec::new();
     let mut wanted = vec![("id", Kind::Text), ("class", Kind::Text), ("relevance", Kind::Float)];
     wanted.extend(file.has("is_clean").then_some(("is_clean", Kind::Flag)));
+    wanted.extend(has_decisions.then_some(("decision", Kind::OptionalText)));
     file.for_each_batch(&wanted, |columns| {
-        let [id, class, score, clean @ ..] = columns else { unreachable!("as many columns as names") };
+        let [id, class, score, others @ ..] = columns else { unreachable!("as many columns as names") };
         id.append_texts(&mut ids)?;
         class.for_each_given_text(&mut |text| classes.push(text))?;
         append_relevance(score, &mut relevance)?;
-        if let [clean] = clean {
-            is_clean.extend(clean.flags()?.into_iter().map(|flag| flag.unwrap_or(false)));
+        for column in others {
+            match column.name {
+                "decision" => append_decisions(column, &mut decisions)?,
+                _ => is_clean.extend(column.flags()?.into_iter().map(|flag| flag.unwrap_or(false))),
+            }
         }
         is_clean.resize(relevance.len(), false);
         Ok(())
@@ -128,6 +165,7 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
         classes: classes.finish(),
         relevance,
         is_clean,
+        decisions: has_decisions.then_some(decisions),
         metadata,
     })
 }
@@ -210,6 +248,24 @@ fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {
         Some(row) => Err(column.bad_row(row, "a number in [0, 1]", out[start + row].to_string())),
         None => Ok(()),
     }
+}
+
+fn append_decisions(column: &Column<'_>, out: &mut Vec<Option<Decision>>) -> Result<()> {
+    for (row, word) in column.optional_texts()?.into_iter().enumerate() {
+        let decision = word.as_deref().map(str::trim).filter(|word| !word.is_empty()).map(|word| {
+            word.parse().map_err(|_| {
+                column.bad_row(row, "`accept`, `reject`, `unsure` or nothing", format!("`{word}`"))
+            })
+        });
+        out.push(decision.transpose()?);
+    }
+    Ok(())
+}
+
+fn schema_with_decisions() -> Schema {
+    let mut fields: Vec<_> = schema().fields().iter().cloned().collect();
+    fields.push(Arc::new(Field::new("decision", DataType::Utf8, true)));
+    Schema::new(fields)
 }
 
 fn schema() -> Schema {

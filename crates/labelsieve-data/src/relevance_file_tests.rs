@@ -295,3 +295,24 @@ fn what_is_wrong_with_a_csv_is_named_with_its_line() {
     let error = read_relevance(&path).unwrap_err().to_string();
     assert!(error.ends_with("line 2: expected text in UTF-8, found other bytes"), "{error}");
 }
+
+#[test]
+fn decisions_are_a_column_of_their_own_where_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [row("a", "owl", 1.0), row("b", "owl", 0.0), row("c", "owl", 0.5)];
+    let decisions = [Some(Decision::Accept), Some(Decision::Reject), None];
+    for name in ["r.parquet", "r.csv"] {
+        let path = folder.path().join(name);
+        let mut writer = RelevanceWriter::create_with_decisions(&path, &[]).unwrap();
+        writer.write_decided(&rows, &decisions).unwrap();
+        writer.write(&rows[..1]).unwrap();
+        writer.finish().unwrap();
+        let read = read_relevance(&path).unwrap();
+        assert_eq!(read.decisions, Some([&decisions[..], &[None]].concat()), "{name}");
+    }
+    let path = folder.path().join("bad.csv");
+    std::fs::write(&path, "id,class,relevance,decision\na,owl,0.5,keep\n").unwrap();
+    let error = read_relevance(&path).unwrap_err().to_string();
+    let expected = "column `decision`, row 0: expected `accept`, `reject`, `unsure` or nothing, found `keep`";
+    assert!(error.ends_with(expected), "{error}");
+}

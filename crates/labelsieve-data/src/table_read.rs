@@ -1,5 +1,6 @@
-//! Columns of a table by name, from Parquet or from CSV, a few thousand rows at a time.
+//! Columns of a table by name, from Parquet, CSV or TSV, a few thousand rows at a time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use csv::StringRecord;
 
 use crate::column_values::parse_flag;
 use crate::parquet_columns::{Column, ParquetFile};
-use crate::table_write::TableFormat;
+use crate::table_write::{TableFormat, unescape};
 use crate::{DataError, Result};
 
 /// Rows per batch.
@@ -39,14 +40,14 @@ pub(crate) struct TableFile {
 
 enum Source {
     Parquet(ParquetFile),
-    Csv { reader: Box<csv::Reader<File>>, header: Vec<String> },
+    Lines { reader: Box<csv::Reader<File>>, header: Vec<String>, format: TableFormat },
 }
 
 impl TableFile {
-    /// `.csv` is CSV with a header, everything else is Parquet.
+    /// `.csv` and `.tsv` are lines below a header, everything else is Parquet.
     pub(crate) fn open(path: &Path) -> Result<TableFile> {
         let source = match TableFormat::of(path) {
-            Ok(TableFormat::Csv) => open_csv(path)?,
+            Ok(format @ (TableFormat::Csv | TableFormat::Tsv)) => open_lines(path, format)?,
             _ => {
                 let file = ParquetFile::open(path)?;
                 check_rows(path, file.claimed_rows())?;
@@ -56,11 +57,21 @@ impl TableFile {
         Ok(TableFile { path: path.to_path_buf(), source })
     }
 
-    /// The metadata of the run; CSV has none.
+    /// The metadata of the run; CSV and TSV have none.
     pub(crate) fn metadata(&self) -> BTreeMap<String, String> {
         match &self.source {
             Source::Parquet(file) => file.metadata(),
-            Source::Csv { .. } => BTreeMap::new(),
+            Source::Lines { .. } => BTreeMap::new(),
+        }
+    }
+
+    /// The names of the columns.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        match &self.source {
+            Source::Parquet(file) => {
+                file.schema().fields().iter().map(|field| field.name().clone()).collect()
+            }
+            Source::Lines { header, .. } => header.clone(),
         }
     }
 
@@ -68,7 +79,7 @@ impl TableFile {
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.source {
             Source::Parquet(file) => file.schema().index_of(name).is_ok(),
-            Source::Csv { header, .. } => header.iter().any(|column| column == name),
+            Source::Lines { header, .. } => header.iter().any(|column| column == name),
         }
     }
 
@@ -88,7 +99,9 @@ impl TableFile {
                     visit(columns)
                 })
             }
-            Source::Csv { reader, header } => read_csv(&path, *reader, &header, wanted, visit),
+            Source::Lines { reader, header, format } => {
+                read_lines(&path, *reader, &header, format, wanted, visit)
+            }
         }
     }
 }
@@ -100,21 +113,27 @@ fn check_rows(path: &Path, rows: usize) -> Result<()> {
     }
 }
 
-fn open_csv(path: &Path) -> Result<Source> {
+fn open_lines(path: &Path, format: TableFormat) -> Result<Source> {
     let file = File::open(path).map_err(DataError::io("open", path))?;
-    let mut reader = csv::ReaderBuilder::new().has_headers(true).buffer_capacity(1 << 20).from_reader(file);
+    let mut builder = csv::ReaderBuilder::new();
+    builder.has_headers(true).buffer_capacity(1 << 20);
+    if format == TableFormat::Tsv {
+        builder.delimiter(b'\t').quoting(false); // as it is written: a quote is a quote
+    }
+    let mut reader = builder.from_reader(file);
     let header = reader.headers().map_err(|error| bad_csv(path, error))?;
     if header.is_empty() {
         return Err(DataError::malformed(path, "line 1", "a header with column names", "an empty file"));
     }
     let header = header.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned()).collect();
-    Ok(Source::Csv { reader: Box::new(reader), header })
+    Ok(Source::Lines { reader: Box::new(reader), header, format })
 }
 
-fn read_csv(
+fn read_lines(
     path: &Path,
     mut reader: csv::Reader<File>,
     header: &[String],
+    format: TableFormat,
     wanted: &[(&str, Kind)],
     mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
 ) -> Result<()> {
@@ -138,9 +157,14 @@ fn read_csv(
                 .iter()
                 .zip(&places)
                 .map(|((name, kind), &place)| {
-                    parse(*kind, records.iter().map(|record| record.get(place).unwrap_or(""))).map_err(
-                        |(row, expected, found)| bad_cell(path, &records[row], name, expected, found),
-                    )
+                    let cells = records.iter().map(|record| record.get(place).unwrap_or(""));
+                    let cells: Vec<Cow<'_, str>> = match format {
+                        TableFormat::Tsv => cells.map(unescape).collect(),
+                        _ => cells.map(Cow::from).collect(),
+                    };
+                    parse(*kind, cells.iter().map(Cow::as_ref)).map_err(|(row, expected, found)| {
+                        bad_cell(path, &records[row], name, expected, found)
+                    })
                 })
                 .collect::<Result<Vec<ArrayRef>>>()?;
             let columns: Vec<Column<'_>> = wanted

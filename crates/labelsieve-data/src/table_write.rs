@@ -219,6 +219,37 @@ fn escape_into(cell: &str, lines: &mut Vec<u8>) {
     }
 }
 
+/// A field of TSV as it was before [`escape_into`]. A backslash that escapes nothing is a backslash.
+pub(crate) fn unescape(cell: &str) -> Cow<'_, str> {
+    if !cell.contains('\\') {
+        return Cow::from(cell);
+    }
+    let (mut text, mut rest) = (String::with_capacity(cell.len()), cell);
+    while let Some(at) = rest.find('\\') {
+        text.push_str(&rest[..at]);
+        let (c, length) = escaped(&rest[at + 1..]).unwrap_or(('\\', 0));
+        text.push(c);
+        rest = &rest[at + 1 + length..];
+    }
+    text.push_str(rest);
+    Cow::from(text)
+}
+
+/// The character that an escape stands for, and the length of the escape without its backslash.
+fn escaped(rest: &str) -> Option<(char, usize)> {
+    match rest.as_bytes().first()? {
+        b'\\' => Some(('\\', 1)),
+        b't' => Some(('\t', 1)),
+        b'n' => Some(('\n', 1)),
+        b'r' => Some(('\r', 1)),
+        b'u' => {
+            let digits = &rest[1..].strip_prefix('{')?.split_once('}')?.0;
+            Some((char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, digits.len() + 3))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +288,15 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn tsv_reads_back_as_it_was(cell in "(\\PC|\\p{Cc}|[\\\\u{}1btn]){0,12}") {
+            let mut escaped = Vec::new();
+            escape_into(&cell, &mut escaped);
+            let escaped = String::from_utf8(escaped).unwrap();
+            proptest::prop_assert!(!escaped.contains(['\t', '\n', '\r']));
+            proptest::prop_assert_eq!(unescape(&escaped), cell);
+        }
+
         #[test]
         fn csv_reads_back_as_it_was(cells in proptest::collection::vec(".{0,8}", 2..5)) {
             let texts: Vec<&str> = cells.iter().map(String::as_str).collect();

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use labelsieve::{Features, Method};
+use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter};
+use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter, counted};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use crate::device;
 use crate::error::Result;
 use crate::estimate::{Estimate, Work};
 use crate::inputs::copies::Copies;
+use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{ClassRows, PoolFiles, Pools};
 use crate::inputs::same_network::{common_network, network_metadata};
 use crate::inputs::swapped;
@@ -29,6 +30,9 @@ pub struct Clean {
     /// The examples.
     #[serde(flatten)]
     pub files: PoolFiles,
+    /// What people decided about candidates.
+    #[serde(serialize_with = "resume::debug")]
+    pub decisions: Option<PathBuf>,
     /// How relevance is scored.
     pub method: Method,
     /// Where it is scored.
@@ -56,6 +60,15 @@ pub struct Cleaned {
     pub n_left_out: usize,
     /// Classes without candidates, which are listed with their clean examples alone.
     pub without_candidates: Vec<String>,
+    /// Candidates that people decided about, where decisions were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionCounts>,
+}
+
+/// Decisions joined with the candidates of each class, and how many are about none.
+struct Decided {
+    classes: Vec<Vec<Option<Decision>>>,
+    n_unmatched: usize,
 }
 
 /// What it would take to score these examples.
@@ -86,7 +99,9 @@ impl Clean {
         let target = OutputKind::Table.target(&self.output)?;
         self.method.build()?;
         if let Some(output) = target.file() {
-            let files = Files::default().reads(self.files.paths()).writes([output]);
+            let decisions = self.decisions.as_deref().map(Decisions::files);
+            let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
+            let files = files.writes([output]);
             files.writes_beside(output, &[".partial"]).check()?;
         }
         Ok(target)
@@ -95,11 +110,19 @@ impl Clean {
     /// Scores all classes, or those that an earlier run of the same job left undone, and writes the table.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
         let target = self.check()?;
+        let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let pools = Pools::open(&self.files, monitor)?;
         pools.warn_of_left_out(monitor);
         if let Some(warning) = swapped::suspicion(&pools) {
             monitor.warning(&warning);
         }
+        let decided = match &decisions {
+            None => None,
+            Some(decisions) => {
+                let (classes, counts) = decisions.of_pools(&pools, monitor)?;
+                Some(Decided { classes, n_unmatched: counts.n_unmatched })
+            }
+        };
         if let Some(output) = target.file() {
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
@@ -109,7 +132,11 @@ impl Clean {
         });
         let (journal, mut scored) = match target {
             Target::File(output) => {
-                let key = resume::Key::new("clean", self, &["device", "output"])?.with(&settings);
+                let mut key =
+                    resume::Key::new("clean", self, &["device", "output", "decisions"])?.with(&settings);
+                if let Some(decisions) = &decisions {
+                    key = key.with(&json!({ "decisions": decisions.digest() }));
+                }
                 let key = key.on_device(opened.kind()).with_files(&self.files.paths())?;
                 let (journal, scored) = resumed(output, &key, &pools, monitor)?;
                 (Some(journal), scored)
@@ -119,9 +146,12 @@ impl Clean {
                 (None, HashMap::new())
             }
         };
-        self.score(&pools, opened.engine(), journal.as_ref(), &mut scored, monitor)?;
+        let of_classes = decided.as_ref().map_or(&[][..], |decided| &decided.classes);
+        self.score((&pools, of_classes), opened.engine(), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
-        let cleaned = on_stdout(target, write(&pools, &scored, &settings, target, monitor))?;
+        let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
+        let cleaned =
+            on_stdout(target, write((&pools, of_classes), &scored, (settings, counts), target, monitor))?;
         if let Some(journal) = journal {
             journal.remove()?;
         }
@@ -131,7 +161,7 @@ impl Clean {
     /// Scores what is not yet scored, and notes every class in the journal as it is finished.
     fn score(
         &self,
-        pools: &Pools,
+        (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
         engine: &dyn labelsieve::engine::Engine,
         journal: Option<&Journal>,
         scored: &mut HashMap<usize, Scored>,
@@ -152,6 +182,7 @@ impl Clean {
             names: &names,
             clean: &clean,
             pool_sizes: &pool_sizes,
+            decisions,
         };
         let load_pool = |class: usize| {
             let noisy = load(&pools.noisy, &pools.classes[class].noisy)?;
@@ -172,11 +203,32 @@ impl Clean {
             }
             let z = result.relevance.len();
             let mean = result.relevance.iter().sum::<f32>() / z.max(1) as f32;
-            monitor.detail(&format!("{}: {z} candidates, mean relevance {mean:.2}", names[class]));
+            let candidates = counted(z, "candidate");
+            monitor.detail(&format!("{}: {candidates}, mean relevance {mean:.2}", names[class]));
             progress.inc(pool_sizes[class] as u64);
             finished.lock().unwrap_or_else(|poison| poison.into_inner()).insert(class, result);
             Ok(())
         })
+    }
+}
+
+impl Decided {
+    /// Decisions about candidates that took part. Those about others, known by their features alone to be clean examples,
+    /// are named here.
+    fn counts(&self, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) -> DecisionCounts {
+        let (mut decided, mut n_copies) = (Vec::new(), 0);
+        for (c, of_class) in self.classes.iter().enumerate() {
+            let scored = &scored[&c];
+            decided.extend(scored.kept().map(|place| of_class[place]));
+            n_copies += scored.copies.iter().filter(|&&place| of_class[place].is_some()).count();
+        }
+        if n_copies > 0 {
+            monitor.warning(&format!(
+                "ignoring {} about candidates with the features of a clean example of their class",
+                counted(n_copies, "decision")
+            ));
+        }
+        DecisionCounts { n_unmatched: self.n_unmatched + n_copies, ..DecisionCounts::of(decided) }
     }
 }
 
@@ -211,30 +263,37 @@ fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor
 }
 
 fn write(
-    pools: &Pools,
+    (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
     scored: &HashMap<usize, Scored>,
-    settings: &Value,
+    (mut settings, counts): (Value, Option<DecisionCounts>),
     target: Target<'_>,
     monitor: &dyn Monitor,
 ) -> labelsieve_data::Result<Cleaned> {
     const ROWS: usize = 65_536;
     let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
+    if let Some(DecisionCounts { n_accept, n_reject, n_unsure, .. }) = counts {
+        settings["decisions"] = json!({ "n_accept": n_accept, "n_reject": n_reject, "n_unsure": n_unsure });
+    }
     metadata.insert("labelsieve".to_owned(), settings.to_string());
     let metadata: Vec<(String, String)> = metadata.into_iter().collect();
-    let mut writer = match target {
-        Target::File(output) => RelevanceWriter::create(output, &metadata)?,
-        Target::Stdout => RelevanceWriter::to_stream(monitor.stdout()),
+    let mut writer = match (target, counts) {
+        (Target::File(output), None) => RelevanceWriter::create(output, &metadata)?,
+        (Target::File(output), Some(_)) => RelevanceWriter::create_with_decisions(output, &metadata)?,
+        (Target::Stdout, None) => RelevanceWriter::to_stream(monitor.stdout()),
+        (Target::Stdout, Some(_)) => RelevanceWriter::to_stream_with_decisions(monitor.stdout()),
     };
     let mut copies = pools.copies;
     let (mut n_candidates, mut sum) = (0usize, 0f64);
     for (c, class) in pools.classes.iter().enumerate() {
         let scored = &scored[&c];
-        let clean = class.clean.iter().map(|&row| clean_row(pools, class, row));
+        let decided = |place: usize| decisions.get(c).and_then(|decisions| decisions[place]);
+        let clean = class.clean.iter().map(|&row| (clean_row(pools, class, row), None));
         let kept = scored.kept().enumerate();
-        let noisy = kept.map(|(i, place)| noisy_row(pools, class, scored, i, place));
+        let noisy = kept.map(|(i, place)| (noisy_row(pools, class, scored, i, place), decided(place)));
         let mut rows = clean.chain(noisy).peekable();
         while rows.peek().is_some() {
-            writer.write(&rows.by_ref().take(ROWS).collect::<Vec<_>>())?;
+            let (rows, decisions): (Vec<_>, Vec<_>) = rows.by_ref().take(ROWS).unzip();
+            writer.write_decided(&rows, &decisions)?;
         }
         n_candidates += scored.relevance.len();
         copies.by_content += scored.copies.len();
@@ -249,6 +308,7 @@ fn write(
         copies,
         n_left_out: pools.left_out.n_candidates(),
         without_candidates: empty.map(|class| class.name.clone()).collect(),
+        decisions: counts,
     })
 }
 

@@ -13,6 +13,8 @@ pub enum OutputKind {
     Table,
     /// Classes of examples.
     Predictions,
+    /// What people decided about candidates.
+    Decisions,
     /// Features of images.
     Features,
     /// Classifiers, networks, PCAs.
@@ -40,7 +42,7 @@ impl OutputKind {
     fn endings(self) -> &'static [&'static str] {
         match self {
             OutputKind::Table => &["parquet", "csv"],
-            OutputKind::Predictions => &["parquet", "csv", "tsv"],
+            OutputKind::Predictions | OutputKind::Decisions => &["parquet", "csv", "tsv"],
             OutputKind::Features => &["parquet", "npz", "npy"],
             OutputKind::Weights => &["safetensors"],
             OutputKind::Page => &["html", "htm"],

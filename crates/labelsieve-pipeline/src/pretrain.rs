@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_vision::images::{Crop, Dataset, View};
 use labelsieve_vision::training::{Examples, Preset, Rates, Recipe, Training};
 use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};
@@ -99,12 +99,12 @@ impl Pretrain {
         let (images, validation) = self.load(side, monitor)?;
         let examples = Examples::all(Arc::new(images));
         monitor.note(&format!(
-            "{} on {} images of {} classes, {side}×{side}, {} epochs of {} batches of {}, on {networks}",
+            "{} on {} of {}, {side}×{side}, {} of {} of {}, on {networks}",
             self.architecture,
-            examples.rows.len(),
-            examples.n_classes,
-            recipe.epochs,
-            recipe.batches(examples.rows.len()),
+            counted(examples.rows.len(), "image"),
+            counted(examples.n_classes, "class"),
+            counted(recipe.epochs, "epoch"),
+            counted(recipe.batches(examples.rows.len()), "batch"),
             recipe.batch,
         ));
         let training = Training {
@@ -155,9 +155,9 @@ impl Pretrain {
     fn load(&self, side: usize, monitor: &dyn Monitor) -> Result<(Dataset, Option<Dataset>)> {
         let images = decode_all(&self.images.open()?, None, side, self.images.on_damage, monitor)?;
         if images.classes().len() < 2 {
-            let (n, classes) = (images.len(), images.classes().len());
+            let (n, classes) = (counted(images.len(), "image"), counted(images.classes().len(), "class"));
             return Err(Error::input(
-                format!("{n} images of {classes} classes are too few to train on"),
+                format!("{n} of {classes} are too few to train on"),
                 "classes come from folder names or from --label-column; --where may exclude too much",
             ));
         }

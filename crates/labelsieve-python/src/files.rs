@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use labelsieve::Decision;
 use labelsieve_data::{
-    ExampleTable, Ids, Labels, RelevanceRow, RelevanceWriter, RunDirectory, SavedClassifier, TableColumns,
-    read_candidates as read_candidate_file, read_relevance as read_relevance_file, read_relevance_reasons,
-    read_truth as read_truth_file,
+    DecisionRow, ExampleTable, Ids, Labels, RelevanceRow, RelevanceWriter, RunDirectory, SavedClassifier,
+    TableColumns, read_candidates as read_candidate_file, read_decisions as read_decision_file,
+    read_relevance as read_relevance_file, read_relevance_reasons, read_truth as read_truth_file,
 };
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, matrix};
 use crate::errors::{data_error, value_error};
+use crate::relevance::parse_decisions;
 
 /// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -20,6 +22,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_relevance, module)?)?;
     module.add_function(wrap_pyfunction!(read_run, module)?)?;
     module.add_function(wrap_pyfunction!(read_candidates, module)?)?;
+    module.add_function(wrap_pyfunction!(read_decisions, module)?)?;
     module.add_function(wrap_pyfunction!(read_truth, module)?)?;
     module.add_function(wrap_pyfunction!(read_features, module)?)?;
     module.add_function(wrap_pyfunction!(read_classifier, module)?)?;
@@ -34,8 +37,12 @@ fn texts(labels: &Labels) -> Texts {
     (0..labels.len()).map(|row| labels.get(row).to_owned()).collect()
 }
 
-/// Ids, classes, relevance, is_clean, reasons, and what the writer said about the run.
-type RelevanceColumns<'py> = (Texts, Texts, Numbers<'py>, Flags<'py>, Vec<Reasons>, BTreeMap<String, String>);
+/// Ids, classes, relevance, is_clean, reasons, decisions if there are any, and what the writer said about the run.
+type RelevanceColumns<'py> =
+    (Texts, Texts, Numbers<'py>, Flags<'py>, Vec<Reasons>, Option<OptionalTexts>, BTreeMap<String, String>);
+
+/// Texts, where there are any.
+type OptionalTexts = Vec<Option<String>>;
 
 /// The reasons of a row: name found, best clean example, its similarity, reciprocal neighbours.
 type Reasons = (Option<String>, Option<String>, Option<f32>, Option<u32>);
@@ -56,10 +63,13 @@ fn read_relevance(py: Python<'_>, path: PathBuf) -> PyResult<RelevanceColumns<'_
     let (relevance, is_clean) =
         (PyArray1::from_vec(py, table.relevance), PyArray1::from_vec(py, table.is_clean));
     let ids = table.ids.iter().map(str::to_owned).collect();
-    Ok((ids, classes, relevance, is_clean, reasons, table.metadata))
+    let word = |decision: Option<Decision>| decision.map(|decision| decision.to_string());
+    let decisions = table.decisions.map(|decisions| decisions.into_iter().map(word).collect());
+    Ok((ids, classes, relevance, is_clean, reasons, decisions, table.metadata))
 }
 
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the columns of a file")]
 fn write_relevance(
     path: PathBuf,
     ids: Texts,
@@ -67,6 +77,7 @@ fn write_relevance(
     relevance: PyReadonlyArray1<'_, f32>,
     is_clean: PyReadonlyArray1<'_, bool>,
     reasons: Vec<Reasons>,
+    decisions: Option<OptionalTexts>,
     metadata: Vec<(String, String)>,
 ) -> PyResult<()> {
     let (relevance, is_clean) = (relevance.as_slice()?, is_clean.as_slice()?);
@@ -90,8 +101,16 @@ fn write_relevance(
             }
         })
         .collect();
-    let mut writer = RelevanceWriter::create(path, &metadata).map_err(data_error)?;
-    rows.chunks(65_536).try_for_each(|rows| writer.write(rows)).map_err(data_error)?;
+    let decisions = decisions.map(parse_decisions).transpose()?;
+    let mut writer = match decisions {
+        None => RelevanceWriter::create(path, &metadata),
+        Some(_) => RelevanceWriter::create_with_decisions(path, &metadata),
+    }
+    .map_err(data_error)?;
+    let mut decisions = decisions.iter().flat_map(|decisions| decisions.chunks(65_536));
+    rows.chunks(65_536)
+        .try_for_each(|rows| writer.write_decided(rows, decisions.next().unwrap_or_default()))
+        .map_err(data_error)?;
     writer.finish().map_err(data_error)
 }
 
@@ -115,6 +134,21 @@ fn read_candidates(py: Python<'_>, path: PathBuf) -> PyResult<(Texts, Texts, Tex
     let classes = texts(&table.classes);
     let ids = table.ids.iter().map(str::to_owned).collect();
     Ok((ids, classes, texts(&table.matched_names)))
+}
+
+/// Ids, classes, decisions, who made them and when.
+#[pyfunction]
+fn read_decisions(py: Python<'_>, path: PathBuf) -> PyResult<(Texts, Texts, OptionalTexts, Texts, Texts)> {
+    let table = py.detach(|| read_decision_file(path)).map_err(data_error)?;
+    let column = |field: fn(&DecisionRow) -> String| table.rows.iter().map(field).collect();
+    let word = |row: &DecisionRow| row.decision.map(|decision| decision.to_string());
+    Ok((
+        column(|row| row.id.clone()),
+        column(|row| row.class.clone()),
+        table.rows.iter().map(word).collect(),
+        column(|row| row.by.clone()),
+        column(|row| row.at.clone()),
+    ))
 }
 
 /// Ids, classes, whether they belong there.

@@ -14,7 +14,7 @@ use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, TableColumns};
 use labelsieve_pipeline::clean::{Clean, estimate};
 use labelsieve_pipeline::embed::{Embed, Reduction};
-use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel};
+use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
@@ -231,6 +231,7 @@ fn clean_files<'py>(
     let options = Options(options);
     let job = Clean {
         files: options.pools(options.get("candidates")?)?,
+        decisions: options.get("decisions")?,
         method: options.method()?,
         device: options.device()?,
         seed: options.get("seed")?,
@@ -269,6 +270,7 @@ fn train_files<'py>(
     let job = Train {
         files: options.pools(None)?,
         relevance: options.get("relevance")?,
+        decisions: options.get("decisions")?,
         classifier,
         base: options.get("base")?,
         scale: options.get("scale")?,
@@ -299,6 +301,7 @@ fn finetune_files<'py>(
     let job = FineTune {
         network: options.get("network")?,
         relevance: options.get("relevance")?,
+        decisions: options.get("decisions")?,
         images: options.images(options.get("images")?, "image_id_column", None)?,
         base_images,
         softmax: options.choice("softmax", softmax)?,
@@ -367,7 +370,10 @@ fn evaluate_files<'py>(
     let job = Evaluate {
         model,
         relevance: options.get("relevance")?,
-        truth: options.get("truth")?,
+        truth: match options.get::<Option<PathBuf>>("decisions")? {
+            Some(decisions) => Some(Truth::Decisions(decisions)),
+            None => options.get::<Option<PathBuf>>("truth")?.map(Truth::File),
+        },
         mixed: options.mixed()?,
         device: options.device()?,
     };

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use labelsieve::engine::Job;
-use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
 use labelsieve_pipeline::scoring::{Scored, Scoring};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -27,6 +27,7 @@ pub fn relevance<'py>(
     method: &str,
     seed: u64,
     device: &str,
+    decisions: Option<Vec<Option<String>>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<OneClass<'py>> {
     let method = parse_method(method)?;
@@ -36,6 +37,10 @@ pub fn relevance<'py>(
     let pool = NoisyPool::new(features(&noisy, "noisy")?);
     let task = Task::new(rows_to_do(&method, clean.len(), pool.features().len()));
     let mut problem = ClassProblem::new(&clean, &pool).map_err(method_error)?.watched(task.watch());
+    let decisions = decisions.map(parse_decisions).transpose()?;
+    if let Some(decisions) = &decisions {
+        problem = problem.with_decisions(decisions).map_err(method_error)?;
+    }
     if let Some(others) = &others {
         problem = problem.with_others(others).map_err(method_error)?;
     }
@@ -104,6 +109,7 @@ type Cleaned<'py> = (
 
 /// All classes of a matrix: relevance, most similar clean row, its similarity, number of reciprocal neighbours.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the settings of one call, by keyword in Python")]
 pub fn clean<'py>(
     py: Python<'py>,
     x: Rows<'py>,
@@ -111,12 +117,21 @@ pub fn clean<'py>(
     method: &str,
     seed: u64,
     device: &str,
+    decisions: Option<Vec<Option<String>>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Cleaned<'py>> {
     let method = parse_method(method)?;
     let opened = open_device(py, device)?;
     let all = features(&x, "X")?;
     let classes = labels.rows(all.len())?;
+    let decisions: Vec<Vec<Option<Decision>>> = match decisions.map(parse_decisions).transpose()? {
+        None => Vec::new(),
+        Some(all) => {
+            let rows =
+                |class: &ClassRows| class.noisy.iter().map(|&row| all.get(row).copied().flatten()).collect();
+            classes.iter().map(rows).collect()
+        }
+    };
     let to_do = classes.iter().map(|class| rows_to_do(&method, class.clean.len(), class.noisy.len()));
     let task = Task::new(to_do.sum());
     let names: Vec<&str> = labels.names.iter().map(String::as_str).collect();
@@ -125,7 +140,15 @@ pub fn clean<'py>(
     run(py, &task, progress.as_ref(), || {
         let clean: Vec<Features> = classes.iter().map(|class| all.select(&class.clean)).collect();
         let (engine, clean, pool_sizes) = (opened.engine(), clean.as_slice(), pool_sizes.as_slice());
-        let scoring = Scoring { method: &method, engine, seed, names: &names, clean, pool_sizes };
+        let scoring = Scoring {
+            method: &method,
+            engine,
+            seed,
+            names: &names,
+            clean,
+            pool_sizes,
+            decisions: &decisions,
+        };
         let load = |class: usize| Ok(all.select(&classes[class].noisy));
         let every: Vec<usize> = (0..classes.len()).collect();
         scoring.run(&every, &load, task.watch(), &|class, scored| {
@@ -184,6 +207,12 @@ impl Found {
             self.is_copy[row] = true;
         }
     }
+}
+
+/// One decision per row, where there is one.
+pub fn parse_decisions(words: Vec<Option<String>>) -> PyResult<Vec<Option<Decision>>> {
+    let parse = |word: Option<String>| word.map(|word| word.parse()).transpose();
+    words.into_iter().map(parse).collect::<labelsieve::Result<_>>().map_err(method_error)
 }
 
 /// The paper's λ for this number of clean examples.

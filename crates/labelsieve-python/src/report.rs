@@ -14,11 +14,13 @@ type Summary = (Vec<(&'static str, usize)>, Vec<(String, String)>);
 
 /// Writes one HTML file from a run directory or, if `path` is a file, from a relevance file.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the package calls it by position")]
 pub fn report(
     py: Python<'_>,
     path: PathBuf,
     output: PathBuf,
     truth: Option<PathBuf>,
+    decisions: Option<PathBuf>,
     images: Option<PathBuf>,
     title: Option<String>,
     per_class: usize,
@@ -30,6 +32,9 @@ pub fn report(
         };
         if let Some(truth) = truth {
             report = report.with_truth(truth);
+        }
+        if let Some(decisions) = decisions {
+            report = report.with_decisions(decisions);
         }
         if let Some(images) = images {
             report = report.with_images(images);
@@ -46,6 +51,7 @@ pub fn report(
         ("classes", summary.classes),
         ("examples", summary.examples),
         ("pictures", summary.pictures),
+        ("decisions", summary.decisions),
     ];
     Ok((counts, summary.unreadable))
 }

@@ -37,9 +37,23 @@ def test_pictures_and_truth_are_taken_where_they_are(table, sample, tmp_path):
     truth = pandas.DataFrame({"id": table["id"], "class": table["class"], "relevant": sample.truth})
     truth[~sample.is_clean].to_parquet(tmp_path / "truth.parquet")
     plain = labelsieve.report(table, tmp_path / "plain.html")
-    full = labelsieve.report(table, tmp_path / "r.html", truth=tmp_path / "truth.parquet", images=tmp_path / "photos")
+    files = {"truth": tmp_path / "truth.parquet", "images": tmp_path / "photos"}
+    full = labelsieve.report(table, tmp_path / "r.html", **files, per_class=len(sample.y))
     assert full["pictures"] == full["examples"] > 0 == plain["pictures"]
     assert full["figures"] > plain["figures"], "truth brings figures of its own"
+
+
+def test_decisions_are_marked_as_their_file_has_them(table, sample, tmp_path):
+    first, second = [i for i, is_clean in enumerate(sample.is_clean) if not is_clean][:2]
+    rows = [f"{table['id'][i]},{table['class'][i]},{word}" for i, word in [(first, "accept"), (second, "reject")]]
+    (tmp_path / "d.csv").write_text("\n".join(["id,class,decision", *rows, ""]))
+    held = labelsieve.report(table, tmp_path / "r.html", decisions=tmp_path / "d.csv")
+    assert held["decisions"] == 2
+    assert "<dt>rejected</dt><dd>1</dd>" in (tmp_path / "r.html").read_text()
+    assert labelsieve.report(table, tmp_path / "r.html")["decisions"] == 0
+    (tmp_path / "other.csv").write_text("id,class,decision\nnobody,nothing,accept\n")
+    with pytest.raises(ValueError, match="expected candidates of"):
+        labelsieve.report(table, tmp_path / "s.html", decisions=tmp_path / "other.csv")
 
 
 def test_what_is_no_run_is_refused_and_leaves_nothing(tmp_path):

@@ -1,6 +1,8 @@
 //! Tables and figures that follow from relevance and truth alone.
 
-use labelsieve_data::{Best, Cell, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow};
+use labelsieve_data::{
+    Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow,
+};
 
 use crate::classes::Classes;
 
@@ -57,6 +59,10 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
     if with_truth {
         columns.extend([column("noise %", 0), column("AUC", 3)]);
     }
+    let with_decisions = !classes.decided.is_empty();
+    if with_decisions {
+        columns.extend(DecisionCounts::default().named().map(|(name, _)| column(name, 0)));
+    }
     let cell = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
     let rows = classes.classes.iter().map(|class| {
         let numbers = classes.numbers(class);
@@ -68,6 +74,9 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
         ];
         if with_truth {
             cells.extend([cell(numbers.noise.map(|noise| 100.0 * noise)), cell(numbers.auc)]);
+        }
+        if with_decisions {
+            cells.extend(numbers.decided.named().map(|(_, n)| Cell::number(n as f64)));
         }
         TableRow::new(class.name.clone(), cells)
     });

@@ -5,13 +5,18 @@ use std::ops::Range;
 use std::path::Path;
 
 use labelsieve_data::{
-    ClassRelevance, DataError, RelevanceReasons, RelevanceTable, Result, TruthTable, read_relevance_reasons,
+    ClassRelevance, DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result,
+    TruthTable, read_relevance_reasons,
 };
 
+use crate::decided::Decided;
 use crate::statistics::{auc, mean};
 
 /// A class, with rows of the relevance table.
 pub(crate) struct Class {
+    /// As files spell it.
+    pub(crate) key: String,
+    /// For people.
     pub(crate) name: String,
     /// Rows of its clean examples.
     pub(crate) clean: Vec<usize>,
@@ -24,6 +29,7 @@ pub(crate) struct Classes {
     pub(crate) table: RelevanceTable,
     /// Per row of the table, whether it belongs to its class, where that is known.
     pub(crate) truth: Vec<Option<bool>>,
+    pub(crate) decided: Decided,
     pub(crate) classes: Vec<Class>,
 }
 
@@ -37,6 +43,7 @@ pub(crate) struct ClassNumbers {
     /// Irrelevant share of the candidates whose truth is known.
     pub(crate) noise: Option<f64>,
     pub(crate) auc: Option<f64>,
+    pub(crate) decided: DecisionCounts,
 }
 
 /// A part of a ranked list.
@@ -47,13 +54,26 @@ pub(crate) struct Section {
 }
 
 impl Classes {
-    /// Joins both files by example and class.
-    pub(crate) fn new(table: RelevanceTable, truth: Option<TruthTable>) -> Result<Classes> {
+    /// Joins the files by example and class.
+    pub(crate) fn new(
+        table: RelevanceTable,
+        truth: Option<TruthTable>,
+        decisions: Option<DecisionTable>,
+    ) -> Result<Classes> {
+        let decided = match &decisions {
+            Some(decisions) => Decided::of_file(&table, decisions)?,
+            None => Decided::of_column(&table),
+        };
         let truth = match truth {
             Some(truth) => join(&table, &truth)?,
             None => vec![None; table.ids.len()],
         };
-        let empty = |name: &String| Class { name: name.clone(), clean: Vec::new(), ranked: Vec::new() };
+        let empty = |name: &String| Class {
+            key: name.clone(),
+            name: name.clone(),
+            clean: Vec::new(),
+            ranked: Vec::new(),
+        };
         let mut classes: Vec<Class> = table.classes.names.iter().map(empty).collect();
         for (row, &code) in table.classes.codes.iter().enumerate() {
             let class = &mut classes[code as usize];
@@ -63,7 +83,7 @@ impl Classes {
             // Stable, so that equal ones stay in the order of the file.
             class.ranked.sort_by(|&a, &b| table.relevance[b].total_cmp(&table.relevance[a]));
         }
-        Ok(Classes { table, truth, classes })
+        Ok(Classes { table, truth, decided, classes })
     }
 
     /// Renames classes to their readable names, with the original in brackets, and sorts by them.
@@ -98,6 +118,7 @@ impl Classes {
             weight: values().map(f64::from).sum(),
             noise: (n_known > 0).then(|| irrelevant.len() as f64 / n_known as f64),
             auc: auc(&relevant, &irrelevant),
+            decided: self.decided.count(class.ranked.iter().copied()),
         }
     }
 
@@ -127,16 +148,18 @@ impl Classes {
         (relevant, irrelevant)
     }
 
-    /// The reasons of chosen rows, by row.
-    pub(crate) fn reasons(
-        &self,
-        path: &Path,
-        mut rows: Vec<usize>,
-    ) -> Result<HashMap<usize, RelevanceReasons>> {
-        rows.sort_unstable();
-        rows.dedup();
-        let reasons = read_relevance_reasons(path, &rows)?;
-        Ok(rows.into_iter().zip(reasons).collect())
+    /// The reasons of all rows.
+    pub(crate) fn reasons(&self, path: &Path) -> Result<Vec<RelevanceReasons>> {
+        let rows: Vec<usize> = (0..self.table.ids.len()).collect();
+        read_relevance_reasons(path, &rows)
+    }
+}
+
+impl Class {
+    /// Rows of the candidates that are shown with pictures.
+    pub(crate) fn shown(&self, most: usize) -> impl Iterator<Item = usize> + '_ {
+        let ranks = sections(self.ranked.len(), most).into_iter().flat_map(|section| section.ranks);
+        ranks.map(|rank| self.ranked[rank])
     }
 }
 
@@ -188,6 +211,7 @@ mod tests {
             classes: ["owl", "owl", "owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75, 0.5, 0.125],
             is_clean: vec![false, true, false, false, false],
+            decisions: None,
             metadata: Default::default(),
         }
     }
@@ -204,7 +228,7 @@ mod tests {
     #[test]
     fn candidates_are_ranked_and_joined_with_the_truth_of_their_own_class() {
         let truth = truth(&[("a", "owl", false), ("c", "owl", true), ("a", "cat", true)]);
-        let classes = Classes::new(table(), Some(truth)).unwrap();
+        let classes = Classes::new(table(), Some(truth), None).unwrap();
         let [cat, owl] = &classes.classes[..] else { panic!("two classes") };
         assert_eq!((owl.name.as_str(), &owl.clean[..], &owl.ranked[..]), ("owl", &[1][..], &[2, 3, 0][..]));
         assert_eq!(classes.candidates(owl), [(0.75, Some(true)), (0.5, None), (0.25, Some(false))]);
@@ -218,7 +242,7 @@ mod tests {
 
     #[test]
     fn classes_may_have_names_for_people() {
-        let mut classes = Classes::new(table(), None).unwrap();
+        let mut classes = Classes::new(table(), None, None).unwrap();
         classes.rename(&BTreeMap::from([("owl".to_owned(), "Barn owl".to_owned())]));
         let names: Vec<&str> = classes.classes.iter().map(|class| class.name.as_str()).collect();
         assert_eq!(names, ["Barn owl (owl)", "cat"]);
@@ -227,7 +251,9 @@ mod tests {
 
     #[test]
     fn a_truth_of_other_candidates_is_refused() {
-        let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)]))) else { panic!("joined") };
+        let Err(error) = Classes::new(table(), Some(truth(&[("x", "owl", true)])), None) else {
+            panic!("joined")
+        };
         let message = "`t.parquet`: rows: expected candidates of `r.parquet`, with the same `id` and `class`, \
                        found none";
         assert_eq!(error.to_string(), message);

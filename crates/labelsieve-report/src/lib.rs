@@ -1,4 +1,4 @@
-//! What a run found, for people: figures as SVG, and one HTML file with tables, figures and ranked galleries that needs
+//! What a run found, for people: figures as SVG, and one HTML file with ranked galleries, tables and figures that needs
 //! no network and no other file.
 //!
 //! ```no_run
@@ -14,11 +14,13 @@
 
 mod automatic;
 mod classes;
+mod decided;
 mod figures;
-mod folder_files;
 mod html;
+mod links;
 mod pictures;
 mod report;
+mod settings;
 mod statistics;
 mod svg;
 mod thumbnails;

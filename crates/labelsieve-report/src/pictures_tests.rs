@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage};
@@ -17,7 +18,8 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) {
 }
 
 fn load(pictures: &Pictures, wanted: &[&str]) -> Thumbnails {
-    pictures.load(&wanted.iter().copied().collect(), &mut |_| ()).unwrap()
+    let wanted = wanted.iter().copied().collect();
+    super::load(pictures, &wanted, &wanted, &mut |_| ()).unwrap()
 }
 
 fn of(images: Vec<PathBuf>) -> Pictures {
@@ -78,10 +80,26 @@ fn captions_lie_beside_the_images() {
     let found = load(&named, &["p2"]);
     assert_eq!((ids(&found), found.captions["p2"].as_str()), (vec!["p2"], "y"));
     let wrong = Pictures { text_columns: vec!["notes".into()], ..pictures.clone() };
-    assert!(wrong.load(&HashSet::from(["1.png"]), &mut |_| ()).is_err());
+    let wanted = HashSet::from(["1.png"]);
+    assert!(super::load(&wrong, &wanted, &wanted, &mut |_| ()).is_err());
 
     write(folder.path(), "texts.csv", b"id,text\nowl/1.png,verified\n");
     let texts = Pictures { texts: vec![folder.path().join("texts.csv")], ..pictures };
     let found = load(&texts, &["owl/1.png", "1.png"]);
     assert_eq!(found.captions, HashMap::from([("owl/1.png".to_owned(), "verified".to_owned())]));
+}
+
+#[test]
+fn examples_without_a_picture_on_the_page_have_their_captions_and_files_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "1.png", &png(1));
+    write(folder, "2.png", &png(2));
+    write(folder, "metadata.csv", b"file_name,caption\n1.png,first\n2.png,second\n");
+    let wanted = HashSet::from(["1.png", "2.png"]);
+    let pictures = of(vec![folder.to_path_buf()]);
+    let found = super::load(&pictures, &wanted, &HashSet::from(["1.png"]), &mut |_| ()).unwrap();
+    assert_eq!(ids(&found), ["1.png"]);
+    assert_eq!(found.captions["2.png"], "second");
+    assert_eq!(found.files["2.png"], folder.join("2.png"));
 }

@@ -6,16 +6,21 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
-    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_relevance, read_truth,
+    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_decisions,
+    read_relevance, read_truth,
 };
 
 use crate::automatic;
-use crate::classes::{Classes, sections};
+use crate::classes::Classes;
 use crate::figures::{Layout, describe, draw};
-use crate::html;
-use crate::pictures::Pictures;
+use crate::html::{self, Counts};
+use crate::pictures::{self, Pictures};
+use crate::settings;
 use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
+
+/// Candidates of a class that have a picture, unless told otherwise.
+const PER_CLASS: usize = 60;
 
 /// The sources of a report: a run directory, or a relevance file, perhaps with truth and pictures.
 #[derive(Clone, Debug)]
@@ -25,8 +30,10 @@ pub struct Report {
     figures: Vec<Figure>,
     relevance: Option<PathBuf>,
     truth: Option<PathBuf>,
+    decisions: Option<PathBuf>,
     pictures: Pictures,
     per_class: usize,
+    review: Option<String>,
 }
 
 /// The progress of [`Report::write`] with the part that takes long: finding and shrinking pictures.
@@ -47,12 +54,18 @@ pub struct Summary {
     pub figures: usize,
     /// Classes with a gallery.
     pub classes: usize,
-    /// Examples shown in galleries.
+    /// Examples in galleries: all of them.
     pub examples: usize,
-    /// Examples shown with a picture.
+    /// Examples with a picture.
     pub pictures: usize,
-    /// Examples shown with a caption.
+    /// Examples with a caption.
     pub captions: usize,
+    /// Examples with a link to the file of their picture.
+    pub links: usize,
+    /// Candidates that people decided about.
+    pub decisions: usize,
+    /// Decisions about examples that are no candidates here, as id and class.
+    pub foreign_decisions: Vec<(String, String)>,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
     /// Examples shown without a picture because none was found; empty if no source of pictures was given.
@@ -67,45 +80,51 @@ impl Report {
     /// The report of a run directory.
     pub fn of_run(run: &RunDirectory) -> Result<Report> {
         let there = |path: PathBuf| path.exists().then_some(path);
+        let mut info = run.info().clone();
+        if let Some(relevance) = there(run.relevance_path()) {
+            info = settings::add_lambda(info, &read_relevance(relevance)?);
+        }
         Ok(Report {
-            info: run.info().clone(),
+            info,
             tables: run.tables()?,
             figures: run.figures()?,
             relevance: there(run.relevance_path()),
             truth: there(run.truth_path()),
+            decisions: None,
             pictures: Pictures {
                 images: there(run.thumbnails_path()).into_iter().collect(),
                 ..Pictures::default()
             },
-            per_class: 60,
+            per_class: PER_CLASS,
+            review: None,
         })
     }
 
     /// The report of a relevance file, as `labelsieve clean` writes it.
     pub fn of_relevance(path: impl Into<PathBuf>) -> Result<Report> {
         let path = path.into();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut info = RunInfo::new(format!("Relevance of {name}"));
-        for (key, value) in read_relevance(&path)?.metadata {
-            match serde_json::from_str::<serde_json::Value>(&value) {
-                Ok(settings @ serde_json::Value::Object(_)) => info = with_settings(info, "", &settings),
-                _ => info = info.setting(key, value),
-            }
-        }
+        let info = settings::add_all(RunInfo::new(title_of(&path)), &read_relevance(&path)?);
         Ok(Report {
             info,
             tables: Vec::new(),
             figures: Vec::new(),
             relevance: Some(path),
             truth: None,
+            decisions: None,
             pictures: Pictures::default(),
-            per_class: 60,
+            per_class: PER_CLASS,
+            review: None,
         })
     }
 
     /// Takes the truth from this file.
     pub fn with_truth(self, path: impl Into<PathBuf>) -> Report {
         Report { truth: Some(path.into()), ..self }
+    }
+
+    /// Marks what people decided about candidates, as this file has it.
+    pub fn with_decisions(self, path: impl Into<PathBuf>) -> Report {
+        Report { decisions: Some(path.into()), ..self }
     }
 
     /// Takes pictures, and the captions beside them, from this folder or file.
@@ -124,10 +143,15 @@ impl Report {
         self
     }
 
-    /// Shows at most this many candidates of each class: half from the top of the ranking, a quarter from the middle, a
-    /// quarter from the bottom. The default is 60.
+    /// Shows pictures of at most this many candidates of each class: half from the top of the ranking, a quarter from
+    /// the middle, a quarter from the bottom. The others are listed. The default is 60.
     pub fn with_candidates_per_class(self, per_class: usize) -> Report {
         Report { per_class, ..self }
+    }
+
+    /// Shows this command beside the galleries: the one that opens these candidates for a person to decide on.
+    pub fn with_review_command(self, command: impl Into<String>) -> Report {
+        Report { review: Some(command.into()), ..self }
     }
 
     /// Writes one HTML file that needs nothing else.
@@ -145,27 +169,38 @@ impl Report {
             None => Thumbnails::default(),
         };
         let mut summary = Summary { tables: tables.len(), figures: figures.len(), ..Summary::default() };
-        let page =
-            html::Page { info: &self.info, tables: &tables, figures: &figures, classes: classes.as_ref() };
+        let reasons = match (&classes, &self.relevance) {
+            (Some(classes), Some(relevance)) => classes.reasons(relevance)?,
+            _ => Vec::new(),
+        };
+        let originals = html::Originals::new(path, &thumbnails.files, &self.pictures.images);
+        let sources = classes.as_ref().map(|classes| html::Sources {
+            classes,
+            reasons: &reasons,
+            thumbnails: &thumbnails,
+            originals: &originals,
+            per_class: self.per_class,
+        });
+        let page = html::Page {
+            info: &self.info,
+            tables: &tables,
+            figures: &figures,
+            galleries: sources.as_ref().map(|sources| (sources, self.intro(sources))),
+        };
         let written = |result: std::io::Result<()>| result.map_err(DataError::io("write", path));
         written(page.write_start(&mut file))?;
-        if let (Some(classes), Some(relevance)) = (&classes, &self.relevance) {
-            let shown = self.shown(classes);
-            self.count_missing(classes, &shown, &thumbnails, &mut summary);
-            let reasons = classes.reasons(relevance, shown)?;
-            let galleries = html::Galleries {
-                classes,
-                reasons: &reasons,
-                thumbnails: &thumbnails,
-                per_class: self.per_class,
-            };
-            for (number, class) in classes.classes.iter().enumerate() {
-                let counts = galleries.write(&mut file, number, class);
-                let (examples, pictures) = counts.map_err(DataError::io("write", path))?;
+        if let Some(sources) = &sources {
+            self.count_missing(sources.classes, &thumbnails, &mut summary);
+            for (number, class) in sources.classes.classes.iter().enumerate() {
+                let counts = html::write_class(&mut file, sources, number, class);
+                let Counts { examples, pictures, links } = counts.map_err(DataError::io("write", path))?;
                 summary.examples += examples;
                 summary.pictures += pictures;
+                summary.links += links;
             }
-            summary.classes = classes.classes.len();
+            summary.classes = sources.classes.classes.len();
+            summary.decisions = sources.classes.decided.count_all().total();
+            summary.foreign_decisions = sources.classes.decided.foreign.clone();
         }
         written(page.write_end(&mut file))?;
         file.commit()?;
@@ -203,7 +238,8 @@ impl Report {
     fn classes(&self) -> Result<Option<Classes>> {
         let Some(relevance) = &self.relevance else { return Ok(None) };
         let truth = self.truth.as_ref().map(read_truth).transpose()?;
-        let mut classes = Classes::new(read_relevance(relevance)?, truth)?;
+        let decisions = self.decisions.as_ref().map(read_decisions).transpose()?;
+        let mut classes = Classes::new(read_relevance(relevance)?, truth, decisions)?;
         classes.rename(&self.info.class_names);
         Ok(Some(classes))
     }
@@ -217,22 +253,34 @@ impl Report {
         figures
     }
 
-    /// Rows of the relevance table that galleries show.
-    fn shown(&self, classes: &Classes) -> Vec<usize> {
+    /// What the galleries say before the first class.
+    fn intro(&self, sources: &html::Sources<'_>) -> html::Intro<'_> {
+        let ids = &sources.classes.table.ids;
+        let has_picture = |row: &usize| sources.thumbnails.by_id.contains_key(&ids[*row]);
+        let candidates = sources.classes.classes.iter().flat_map(|class| class.shown(self.per_class));
+        html::Intro {
+            n_pictured: candidates.filter(has_picture).count(),
+            has_links: !sources.thumbnails.files.is_empty(),
+            review: self.review.as_deref(),
+        }
+    }
+
+    /// Rows of the relevance table that galleries show with pictures.
+    fn pictured(&self, classes: &Classes) -> Vec<usize> {
         let rows = classes.classes.iter().flat_map(|class| {
-            let ranks = sections(class.ranked.len(), self.per_class).into_iter().flat_map(|s| s.ranks);
-            class.clean.iter().take(self.per_class).copied().chain(ranks.map(|rank| class.ranked[rank]))
+            class.clean.iter().take(self.per_class).copied().chain(class.shown(self.per_class))
         });
         rows.collect()
     }
 
     /// Counts the examples that have captions, and those that should have pictures.
-    fn count_missing(&self, classes: &Classes, shown: &[usize], found: &Thumbnails, summary: &mut Summary) {
+    fn count_missing(&self, classes: &Classes, found: &Thumbnails, summary: &mut Summary) {
+        let ids = &classes.table.ids;
+        summary.captions = (0..ids.len()).filter(|&row| found.captions.contains_key(&ids[row])).count();
         let unreadable: HashSet<&str> = found.unreadable.iter().map(|(id, _)| id.as_str()).collect();
         let mut seen = HashSet::new();
-        for &row in shown {
-            let id = &classes.table.ids[row];
-            summary.captions += usize::from(found.captions.contains_key(id));
+        for row in self.pictured(classes) {
+            let id = &ids[row];
             let is_missing = !found.by_id.contains_key(id) && !unreadable.contains(id);
             if is_missing && !self.pictures.images.is_empty() && seen.insert(id) {
                 summary.missing.push(id.to_owned());
@@ -242,11 +290,25 @@ impl Report {
     }
 
     fn thumbnails(&self, classes: &Classes, progress: &mut dyn FnMut(Progress)) -> Result<Thumbnails> {
-        let ids: HashSet<&str> = self.shown(classes).into_iter().map(|row| &classes.table.ids[row]).collect();
-        let wanted = ids.len();
+        let id = |row: usize| &classes.table.ids[row];
+        let all: HashSet<&str> = (0..classes.table.ids.len()).map(id).collect();
+        let pictured: HashSet<&str> = self.pictured(classes).into_iter().map(id).collect();
+        let wanted = pictured.len();
         progress(Progress { found: 0, wanted });
-        self.pictures.load(&ids, &mut |found| progress(Progress { found, wanted }))
+        pictures::load(&self.pictures, &all, &pictured, &mut |found| progress(Progress { found, wanted }))
     }
+}
+
+/// `Relevance of owls` for `owls.parquet`, `owls/relevance.parquet` and `owls/relevance-reviewed.parquet`.
+fn title_of(relevance: &Path) -> String {
+    let stem = relevance.file_stem().unwrap_or_default().to_string_lossy();
+    let begins_with_relevance =
+        stem.split(['-', '_', '.', ' ']).next().is_some_and(|first| first.eq_ignore_ascii_case("relevance"));
+    let name = match begins_with_relevance {
+        true => relevance.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()),
+        false => Some(stem),
+    };
+    name.map_or_else(|| "Relevance".to_owned(), |name| format!("Relevance of {name}"))
 }
 
 /// Whether a file is a figure that [`write_figure`] wrote, which may be replaced by a new one.
@@ -265,24 +327,23 @@ pub fn write_figure(figure: &Figure, path: impl AsRef<Path>) -> Result<()> {
     file.commit()
 }
 
-/// Adds the values of a JSON object under their dotted names, as `labelsieve clean` stores them.
-fn with_settings(info: RunInfo, prefix: &str, value: &serde_json::Value) -> RunInfo {
-    match value {
-        serde_json::Value::Object(parts) => parts.iter().fold(info, |info, (name, part)| {
-            let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            with_settings(info, &name, part)
-        }),
-        serde_json::Value::Null => info,
-        serde_json::Value::String(text) => info.setting(prefix, text),
-        // They were single precision: 0.1, not 0.10000000149011612.
-        serde_json::Value::Number(number) if number.is_f64() => {
-            info.setting(prefix, number.as_f64().unwrap_or_default() as f32)
-        }
-        other => info.setting(prefix, other),
-    }
-}
-
 /// Writes the report of a run directory to one HTML file.
 pub fn write(run: &RunDirectory, path: impl AsRef<Path>) -> Result<Summary> {
     Report::of_run(run)?.write(path, &mut |_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_never_says_relevance_of_relevance() {
+        let title = |path: &str| title_of(Path::new(path));
+        assert_eq!(title("out/owls.parquet"), "Relevance of owls");
+        assert_eq!(title("owls/relevance.parquet"), "Relevance of owls");
+        assert_eq!(title("owls/relevance-reviewed.parquet"), "Relevance of owls");
+        assert_eq!(title("relevance-reviewed.parquet"), "Relevance");
+        assert_eq!(title("relevance.csv"), "Relevance");
+        assert_eq!(title("../relevance.parquet"), "Relevance");
+    }
 }

@@ -1,6 +1,6 @@
 //! Small pictures of examples: shrunk, ready for a page.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Cursor;
 use std::path::PathBuf;
 
@@ -31,6 +31,8 @@ pub(crate) struct Thumbnails {
     pub(crate) by_id: HashMap<String, String>,
     /// Captions of examples, shown under their pictures or in place of missing ones.
     pub(crate) captions: HashMap<String, String>,
+    /// Files of pictures, for links; none for those inside Parquet files and tars.
+    pub(crate) files: BTreeMap<String, PathBuf>,
     /// Ids that name pictures in several places; one of them is shown.
     pub(crate) ambiguous: BTreeSet<String>,
     /// Ids of pictures that could not be read, with the reason.

@@ -16,10 +16,11 @@
 //! ```
 //!
 //! The folders are the pipeline: [`matching`] finds candidates by their texts, [`graph`] connects the examples of a
-//! class, [`relevance`] scores them, [`classifier`] learns from the weighted examples, [`evaluation`] measures the
-//! result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
+//! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
+//! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
 pub mod classifier;
+mod decision;
 pub mod engine;
 mod error;
 pub mod evaluation;
@@ -32,12 +33,14 @@ mod kernels;
 pub mod level;
 pub mod matching;
 mod model;
+pub mod ordering;
 pub mod random;
 pub mod relevance;
 pub mod schedule;
 pub mod synthetic;
 mod watch;
 
+pub use decision::Decision;
 pub use error::{Error, Result};
 #[doc(hidden)] // for our own crates
 pub use features::unit_rows;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::{NEIGHBOURS, Neighbours, NoisyGraph};
@@ -36,6 +37,8 @@ pub struct ClassProblem<'a> {
     pub noisy: &'a NoisyPool,
     /// Examples of other classes, for the models that learn from them; may be empty.
     pub others: Option<&'a Features>,
+    /// One per noisy example, or none at all.
+    decisions: &'a [Option<Decision>],
     watch: &'a Watch,
 }
 
@@ -46,13 +49,43 @@ impl<'a> ClassProblem<'a> {
             return Err(Error::NoCleanExample);
         }
         clean.check_width("the noisy set", noisy.features(), "the clean set")?;
-        Ok(ClassProblem { clean, noisy, others: None, watch: Watch::nobody() })
+        Ok(ClassProblem { clean, noisy, others: None, decisions: &[], watch: Watch::nobody() })
     }
 
     /// Adds examples of other classes.
     pub fn with_others(self, others: &'a Features) -> Result<ClassProblem<'a>> {
         self.clean.check_width("the set of other classes", others, "the clean set")?;
         Ok(ClassProblem { others: Some(others), ..self })
+    }
+
+    /// Adds what a person has decided about the noisy examples, one entry each. The pool and its graph stay as they are: an
+    /// accepted example counts as a clean one and has relevance 1, a rejected one as a known negative and has relevance 0.
+    pub fn with_decisions(self, decisions: &'a [Option<Decision>]) -> Result<ClassProblem<'a>> {
+        let (expected, found) = (self.noisy.features().len(), decisions.len());
+        if expected != found {
+            return Err(Error::Length { what: "decisions", expected, found });
+        }
+        Ok(ClassProblem { decisions, ..self })
+    }
+
+    /// What was decided about noisy example `i`.
+    pub fn decision(&self, i: usize) -> Option<Decision> {
+        self.decisions.get(i).copied().flatten()
+    }
+
+    /// The noisy examples with this decision, in order.
+    pub fn decided(&self, decision: Decision) -> Vec<usize> {
+        (0..self.decisions.len()).filter(|&i| self.decisions[i] == Some(decision)).collect()
+    }
+
+    /// What a model says of the noisy examples, with the decided ones at what the person said.
+    pub fn settle(&self, mut relevance: Relevance) -> Relevance {
+        for (relevance, decision) in relevance.noisy.iter_mut().zip(self.decisions) {
+            if let Some(fixed) = decision.and_then(Decision::relevance) {
+                *relevance = fixed;
+            }
+        }
+        relevance
     }
 
     /// Lets `watch` follow and stop the work on this problem.

@@ -3,39 +3,44 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageColumns;
 use labelsieve_data::{AtomicFile, DataError};
 use labelsieve_pipeline::embed::Embed;
 use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_pipeline::{Context, Monitor, Result};
+use labelsieve_pipeline::{Monitor, Result};
 use labelsieve_vision::images::OnDamage;
 
-use super::Photos;
-use super::config::{Backbone, PhotoColumns};
+use super::config::PhotoColumns;
 use super::photo_set::PhotoSet;
 
-/// The features of a backbone's network: those of an earlier run when network and photos are still the same, else new
-/// ones. A killed embedding resumes where it stopped.
-pub fn features(
-    bench: &Photos,
-    backbone: &Backbone,
-    columns: &PhotoColumns,
-    photos: &PhotoSet,
-    monitor: &dyn Monitor,
-) -> Result<PathBuf> {
-    let network = backbone.network.as_deref().context("a backbone has features or a network")?;
-    std::fs::create_dir_all(&bench.output).map_err(DataError::io("write", &bench.output))?;
-    let output = bench.output.join(format!("features-{}.parquet", backbone.name));
-    let made_from = bench.output.join(format!("features-{}.txt", backbone.name));
+/// The images of a set of photos.
+pub fn images_of(photos: &PhotoSet, columns: &PhotoColumns) -> ImageFiles {
     let columns = ImageColumns {
         image: Some(columns.image.clone()),
         id: Some(columns.id.clone()),
         label: Some(columns.class.clone()),
         filters: Vec::new(),
     };
-    let images = ImageFiles { sources: photos.files.clone(), columns, on_damage: OnDamage::Skip };
-    let embed = Embed::new(network, images, bench.device, &output);
-    let files: Vec<&Path> = photos.files.iter().map(PathBuf::as_path).collect();
+    ImageFiles { sources: photos.files.clone(), columns, on_damage: OnDamage::Skip }
+}
+
+/// What `network`, called `name`, makes of images, in `folder`: the features of an earlier run when network and images are still
+/// the same, else new ones. A killed embedding resumes where it stopped.
+pub fn features(
+    network: &Path,
+    name: &str,
+    images: ImageFiles,
+    device: Device,
+    folder: &Path,
+    monitor: &dyn Monitor,
+) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
+    let output = folder.join(format!("features-{name}.parquet"));
+    let made_from = folder.join(format!("features-{name}.txt"));
+    let files = images.sources.clone();
+    let embed = Embed::new(network, images, device, &output);
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let fingerprint = embed.key()?.with_files(&files)?.text(monitor);
     if output.is_file() && std::fs::read_to_string(&made_from).is_ok_and(|earlier| earlier == fingerprint) {
         monitor.detail(&format!("`{}` holds the features of an earlier run", output.display()));

@@ -4,20 +4,20 @@
 //! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run resumes where it
 //! stopped.
 
-mod candidates;
-mod config;
-mod draws;
-mod embedding;
-mod features;
+pub(crate) mod candidates;
+pub(crate) mod config;
+pub(crate) mod draws;
+pub(crate) mod embedding;
+pub(crate) mod features;
 mod figures;
 mod fine_tune;
 mod five_way;
 mod half;
 mod low_shot;
 mod measure;
-mod photo_set;
+pub(crate) mod photo_set;
 mod pictures;
-mod prepare;
+pub(crate) mod prepare;
 mod results;
 mod tables;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use labelsieve_pipeline::table::percent;
-use labelsieve_pipeline::{Error, Monitor, Result};
+use labelsieve_pipeline::{Context, Error, Monitor, Result};
 
 use super::candidates::CandidateSet;
 use super::config::{Backbone, Config};
@@ -34,6 +34,13 @@ impl Prepared {
     }
 }
 
+/// Where the photo files of a configuration are: in the folder given, else that of the environment, else beside it.
+pub fn data_folder(config: &Path, given: Option<&Path>) -> PathBuf {
+    let beside = || config.parent().unwrap_or(Path::new("")).to_path_buf();
+    let given = given.map(Path::to_path_buf);
+    given.or_else(|| std::env::var_os("LABELSIEVE_DATA").map(PathBuf::from)).unwrap_or_else(beside)
+}
+
 impl Photos {
     /// Reads everything that decides the result, and refuses what cannot work before the work.
     pub(super) fn prepare(&self, monitor: &dyn Monitor) -> Result<Prepared> {
@@ -47,8 +54,11 @@ impl Photos {
         for backbone in &mut config.backbones {
             if backbone.features.is_none() {
                 let start = Instant::now();
-                backbone.features =
-                    Some(embedding::features(self, backbone, &config.photos, &photos, monitor)?);
+                let network = backbone.network.as_deref().context("a backbone has features or a network")?;
+                let images = embedding::images_of(&photos, &config.photos);
+                let name = &backbone.name;
+                let made = embedding::features(network, name, images, self.device, &self.output, monitor)?;
+                backbone.features = Some(made);
                 embedding += start.elapsed().as_secs_f64();
             }
         }
@@ -81,9 +91,7 @@ impl Photos {
 
     /// --data, else the environment, else beside the configuration.
     pub(super) fn data_folder(&self) -> PathBuf {
-        let beside = || self.config.parent().unwrap_or(Path::new("")).to_path_buf();
-        let given = self.data.clone().or_else(|| std::env::var_os("LABELSIEVE_DATA").map(PathBuf::from));
-        given.unwrap_or_else(beside)
+        data_folder(&self.config, self.data.as_deref())
     }
 
     fn choose_backbones(&self, config: &mut Config, monitor: &dyn Monitor) -> Result<()> {

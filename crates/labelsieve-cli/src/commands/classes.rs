@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_data::text::{read_class_file, write_class_file};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
@@ -38,7 +39,7 @@ impl Classes {
         if self.json.json {
             return printer.json("classes", &json!({ "n_classes": n_classes }));
         }
-        printer.note(&format!("{n_classes} classes written to `{}`", self.output.display()));
+        printer.note(&format!("{} written to `{}`", counted(n_classes, "class"), self.output.display()));
         Ok(())
     }
 }

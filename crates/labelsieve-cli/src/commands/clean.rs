@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::clean::{Clean as Job, Cleaned, estimate};
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
@@ -25,6 +27,11 @@ pub struct Clean {
     /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
+
+    /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
+    /// rejected ones as known negatives
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
 
     /// Output file, .parquet or .csv, with one row per example and class; - for CSV on stdout, which cannot be resumed
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
@@ -51,6 +58,9 @@ impl Clean {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         self.method.check_options(given)?;
         given.refuse_columns(self.pools.tables())?;
+        if self.dry_run {
+            given.refuse(&["decisions"], "--dry-run", "decisions change neither memory nor time")?;
+        }
         match self.candidates {
             Some(_) => given.refuse(
                 &["noisy_labels"],
@@ -73,7 +83,8 @@ impl Clean {
         }
         let output = self.output.clone().context("no output file")?;
         refuse_json_beside(self.json, &output)?;
-        let job = Job { files, method, device: self.device.device, seed: self.seed.seed, output };
+        let (device, seed, decisions) = (self.device.device, self.seed.seed, self.decisions.clone());
+        let job = Job { files, decisions, method, device, seed, output };
         let cleaned = job.run(printer)?;
         match self.json.json {
             true => printer.json("clean", &cleaned),
@@ -91,13 +102,20 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         false => format!("; written to `{}`", output.display()),
     };
     printer.note(&format!(
-        "{} candidates of {} classes, mean relevance {:.2}{place}",
-        cleaned.n_candidates, cleaned.n_classes, cleaned.mean_relevance,
+        "{} of {}, mean relevance {:.2}{place}",
+        counted(cleaned.n_candidates, "candidate"),
+        counted(cleaned.n_classes, "class"),
+        cleaned.mean_relevance,
     ));
+    if let Some(counts) = &cleaned.decisions {
+        decisions::say(counts, printer);
+    }
     cleaned.copies.say("features", printer);
     let none = &cleaned.without_candidates;
     if !none.is_empty() {
         let names = listed(none.iter().map(|name| format!("`{name}`")), none.len());
-        printer.note(&format!("{} classes have no candidates, only clean examples: {names}", none.len()));
+        let have = if none.len() == 1 { "has" } else { "have" };
+        let classes = counted(none.len(), "class");
+        printer.note(&format!("{classes} {have} no candidates, only clean examples: {names}"));
     }
 }

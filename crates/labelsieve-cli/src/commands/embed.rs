@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::Precision;
+use labelsieve_data::{Precision, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
 
@@ -86,8 +86,8 @@ impl Embed {
             printer
                 .note(&format!("PCA of width {dim} keeps {share:.1} % of the variance; written to `{pca}`"));
         }
-        printer
-            .note(&format!("{n_images} images, {dim} features each, written to `{}`", self.output.display()));
+        let images = counted(n_images, "image");
+        printer.note(&format!("{images}, {dim} features each, written to `{}`", self.output.display()));
         if let Some(table) = &summary.ids_table {
             let table = table.display();
             printer

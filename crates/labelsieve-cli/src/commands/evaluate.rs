@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel};
+use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::hint::user_error;
@@ -16,7 +17,8 @@ use crate::printer::Printer;
 #[derive(Args)]
 #[command(override_usage = "labelsieve evaluate [OPTIONS] --model <FILE> --test <FILE>\n       \
                             labelsieve evaluate [OPTIONS] --model <FILE> --images <SOURCE>...\n       \
-                            labelsieve evaluate [OPTIONS] --relevance <FILE> --truth <FILE>")]
+                            labelsieve evaluate [OPTIONS] --relevance <FILE> --truth <FILE>\n       \
+                            labelsieve evaluate [OPTIONS] --relevance <FILE> --decisions <FILE>")]
 pub struct Evaluate {
     /// Classifier from `labelsieve train`; with --images, a network from `labelsieve finetune` or `pretrain`
     #[arg(long, value_name = "FILE")]
@@ -45,6 +47,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", requires = "relevance")]
     truth: Option<PathBuf>,
 
+    /// Decisions as ground truth: accepted candidates are relevant, rejected ones are not
+    #[arg(long, value_name = "FILE", requires = "relevance", conflicts_with = "truth")]
+    decisions: Option<PathBuf>,
+
     #[command(flatten)]
     mixed: MixedArguments,
 
@@ -71,10 +77,12 @@ impl Evaluate {
             }
             Some(test) => {
                 given.refuse_columns([test.as_path()])?;
-                match self.truth.is_none() && self.baseline.is_none() {
-                    true => {
-                        given.refuse(&["relevance"], "evaluate --model", "give --truth or --baseline with it")
-                    }
+                match self.truth().is_none() && self.baseline.is_none() {
+                    true => given.refuse(
+                        &["relevance"],
+                        "evaluate --model",
+                        "give --truth, --decisions or --baseline with it",
+                    ),
                     false => Ok(()),
                 }
             }
@@ -98,7 +106,7 @@ impl Evaluate {
         let job = Job {
             model,
             relevance: self.relevance.clone(),
-            truth: self.truth.clone(),
+            truth: self.truth(),
             mixed: self.mixed.mixed(),
             device: self.device.device,
         };
@@ -108,9 +116,14 @@ impl Evaluate {
         }
         report.lines().iter().try_for_each(|line| printer.data(line))?;
         if let Some(n) = report.relevance.map(|relevance| relevance.n_unknown).filter(|&n| n > 0) {
-            printer.note(&format!("skipped {n} candidates without ground truth"));
+            printer.note(&format!("skipped {} without ground truth", counted(n, "candidate")));
         }
         Ok(())
+    }
+
+    fn truth(&self) -> Option<Truth> {
+        let decisions = self.decisions.clone().map(Truth::Decisions);
+        self.truth.clone().map(Truth::File).or(decisions)
     }
 
     /// Two different things can be measured; what belongs to neither is answered with both.
@@ -122,9 +135,9 @@ impl Evaluate {
                 "give --test FEATURES for a classifier of `labelsieve train`, or --images SOURCE… for a network of \
                  `labelsieve finetune` or `labelsieve pretrain`",
             )),
-            (None, Some(_)) if self.truth.is_none() => Err(user_error(
+            (None, Some(_)) if self.truth().is_none() => Err(user_error(
                 "--relevance needs ground truth to compare with",
-                "pass --truth FILE: Parquet or CSV with `id`, `class` and `relevant`",
+                "pass --truth FILE: Parquet or CSV with `id`, `class` and `relevant`; or --decisions FILE",
             )),
             (None, None) => Err(user_error(
                 "nothing to evaluate: give a classifier, or relevance",

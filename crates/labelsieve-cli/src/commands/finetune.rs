@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_data::counted;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::finetune::{FineTune as Job, Softmax};
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments, on_damage};
@@ -25,6 +27,11 @@ pub struct FineTune {
     /// Relevance file from `labelsieve clean`, which includes the clean examples
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
+
+    /// Decisions about candidates: accepted ones count as clean examples, rejected ones not at all [default: those that the
+    /// relevance file was made with]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
 
     /// Images of all clean and noisy examples, matched by id: folders, .parquet, .tar
     #[arg(long, value_name = "SOURCE", num_args = 1.., required = true)]
@@ -104,6 +111,7 @@ impl FineTune {
         let job = Job {
             network: self.network.clone(),
             relevance: self.relevance.clone(),
+            decisions: self.decisions.clone(),
             images: files(&self.images, None, &[]),
             base_images: base.map(|base| files(base, self.base_label_column.as_ref(), &self.base_filters)),
             softmax: self.softmax,
@@ -119,9 +127,12 @@ impl FineTune {
         if self.json.json {
             return printer.json("finetune", &tuned);
         }
+        if let Some(counts) = &tuned.decisions {
+            decisions::say(counts, printer);
+        }
         printer.note(&format!(
-            "network with {} classes written to `{}`; use it with `labelsieve predict --model … --images …`",
-            tuned.n_classes,
+            "network with {} written to `{}`; use it with `labelsieve predict --model … --images …`",
+            counted(tuned.n_classes, "class"),
             self.output.display()
         ));
         Ok(())

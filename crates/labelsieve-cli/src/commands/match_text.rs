@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve::matching::{MatchRule, TextEncoding};
+use labelsieve_data::counted;
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match as Job};
@@ -149,7 +150,7 @@ impl Match {
             return Ok(());
         }
         let (n, output) = (matched.statistics.n_candidates, self.output.display());
-        printer.note(&format!("{n} candidates written to `{output}`"));
+        printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate")));
         printer.data(statistics)
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod classes;
 mod clean;
 mod completions;
+mod decisions;
 mod demo;
 mod embed;
 mod evaluate;
@@ -14,7 +15,10 @@ mod match_text;
 mod predict;
 mod pretrain;
 mod report;
+#[cfg_attr(not(feature = "review"), path = "no_review.rs")]
+mod review;
 mod run;
+mod run_sources;
 mod train;
 mod train_attention;
 mod words;
@@ -39,6 +43,8 @@ pub enum Command {
     Embed(Box<embed::Embed>),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
+    /// Import decisions about candidates from other tools, or count them
+    Decisions(decisions::Decisions),
     /// Train a classifier with every candidate weighted by its relevance
     Train(Box<train::Train>),
     /// Fine-tune a whole network on images weighted by their relevance
@@ -52,6 +58,8 @@ pub enum Command {
     Evaluate(Box<evaluate::Evaluate>),
     /// Write an HTML report of a run or a relevance file
     Report(report::Report),
+    /// Look at candidates in a browser and decide about them; the relevance follows
+    Review(Box<review::Review>),
     /// Run benchmarks
     Bench(bench::Bench),
     /// Run the whole pipeline on built-in icons
@@ -74,9 +82,11 @@ impl Command {
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
+            Command::Review(command) => command.check_options(given),
             // All options of these count, or clap refuses them together with what they need.
             Command::Run(_)
             | Command::Classes(_)
+            | Command::Decisions(_)
             | Command::Embed(_)
             | Command::FineTune(_)
             | Command::Bench(_)
@@ -94,12 +104,14 @@ impl Command {
             Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
+            Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),
             Command::TrainAttention(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),
+            Command::Review(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
             Command::Completions(command) => command.run(printer),

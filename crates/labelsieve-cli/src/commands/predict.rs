@@ -14,6 +14,7 @@ use crate::printer::{Printer, refuse_json_beside};
 /// Predict the classes of new examples
 #[derive(Args)]
 #[command(group = ArgGroup::new("examples").required(true).args(["features", "images"]))]
+#[command(mut_arg("label_column", |column| column.hide(true)))] // refused below, with the reason
 pub struct Predict {
     /// Classifier from `labelsieve train`; with --images, a network from `labelsieve finetune` or `pretrain`
     #[arg(long, value_name = "FILE")]

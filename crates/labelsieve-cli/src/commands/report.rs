@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::RunDirectory;
+use labelsieve_data::{RunDirectory, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::outputs::{Files, OutputKind};
 use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
@@ -14,6 +14,8 @@ use crate::arguments::JsonArguments;
 use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
+
+use super::words::{Words, words};
 
 /// Write an HTML report of a run or a relevance file
 #[derive(Args)]
@@ -31,6 +33,10 @@ pub struct Report {
     /// Ground truth: Parquet or CSV with `id`, `class` and `relevant` [default: the run's own]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
+
+    /// Decisions to mark: .parquet, .csv or .tsv with `id`, `class` and `decision` [default: those in the relevance file]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
 
     /// Pictures of clean examples and candidates: folders, .parquet files with image bytes, .tar files, image
     /// files [default: the run's own]
@@ -62,14 +68,17 @@ pub struct Report {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Candidates shown per class: half from the top of the ranking, a quarter each from the middle and the bottom
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    /// Candidates shown with a picture per class, or `all`: half from the top of the ranking, a quarter each from the
+    /// middle and the bottom; the others are listed
+    #[arg(long, value_name = "N", default_value = "60", value_parser = per_class)]
     per_class: usize,
 
     #[command(flatten)]
     json: JsonArguments,
 }
 
+/// Pages above this size take browsers seconds to open.
+const LARGE_PAGE: u64 = 100_000_000;
 /// Examples that are named in a warning.
 const MOST_NAMED: usize = 3;
 
@@ -78,11 +87,11 @@ impl Report {
         match &self.output {
             Some(_) => Ok(()),
             None => {
-                let of_page = ["title", "images", "per_class"];
+                let of_page = ["title", "images", "per_class", "decisions"];
                 given.refuse(
                     &of_page,
                     "report without --output",
-                    "--figures writes no pictures and no heading",
+                    "--figures writes no pictures, no heading and no decisions",
                 )
             }
         }
@@ -92,7 +101,8 @@ impl Report {
         if let Some(output) = &self.output {
             OutputKind::Page.target(output)?;
             let images = self.images.iter().flat_map(|images| files_below(images));
-            let given = [&self.source].into_iter().chain(&self.truth).chain(&self.text);
+            let given =
+                [&self.source].into_iter().chain(&self.truth).chain(&self.decisions).chain(&self.text);
             let files = Files::default().reads(given).reads_images(images).reads_run(&self.source);
             files.writes([output]).check()?;
         }
@@ -100,7 +110,8 @@ impl Report {
         let n_figures = match &self.figures {
             Some(folder) => {
                 let n = contents.write_figures(folder)?.len();
-                printer.note(&format!("{n} figures written to `{}`", folder.display()));
+                let figures = counted(n, "figure");
+                printer.note(&format!("{figures} written to `{}`", folder.display()));
                 n
             }
             None => 0,
@@ -135,6 +146,9 @@ impl Report {
         if let Some(truth) = &self.truth {
             contents = contents.with_truth(truth);
         }
+        if let Some(decisions) = &self.decisions {
+            contents = contents.with_decisions(decisions);
+        }
         if !self.images.is_empty() {
             contents = contents.with_pictures(Pictures {
                 images: self.images.clone(),
@@ -147,7 +161,38 @@ impl Report {
         if let Some(title) = &self.title {
             contents = contents.with_title(title);
         }
-        Ok(contents.with_candidates_per_class(self.per_class))
+        let review = self.review_command().to_string();
+        Ok(contents.with_candidates_per_class(self.per_class).with_review_command(review))
+    }
+
+    /// The review of the same files.
+    fn review_command(&self) -> Words {
+        let mut command = words("review").path(&self.source);
+        if !self.images.is_empty() {
+            command = command.options("--images", &self.images);
+        }
+        let columns = [("--image-column", &self.image_column), ("--id-column", &self.id_column)];
+        for (name, column) in columns {
+            command = column.iter().fold(command, |command, column| command.option(name, column));
+        }
+        if !self.text.is_empty() {
+            command = command.options("--text", &self.text);
+        }
+        command =
+            self.text_column.iter().fold(command, |command, column| command.option("--text-column", column));
+        let folder = match self.source.is_dir() {
+            true => self.source.as_path(),
+            false => self.source.parent().unwrap_or(Path::new("")),
+        };
+        // A run directory of `demo` lies in the folder of the features.
+        let above = self.source.is_dir().then(|| folder.parent()).flatten();
+        if let Some(folder) = [folder].into_iter().chain(above).find(|folder| has_features(folder)) {
+            command = command.option("--clean", folder.join("clean.parquet"));
+            command = command.option("--noisy", folder.join("pool.parquet"));
+            let candidates = Some(folder.join("candidates.parquet")).filter(|path| path.is_file());
+            command = candidates.iter().fold(command, |command, path| command.option("--candidates", path));
+        }
+        command.option("-o", self.decisions.as_ref().unwrap_or(&folder.join("decisions.parquet")))
     }
 
     fn write(&self, contents: &Contents, output: &Path, printer: &Printer) -> Result<()> {
@@ -159,29 +204,44 @@ impl Report {
         bar.finish();
         warn(&summary, printer);
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
+        if bytes > LARGE_PAGE {
+            printer.warning(&format!("the page is {:.0} MB and slow to open", bytes as f64 / 1e6));
+            printer.hint("choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows");
+        }
         if self.json.json {
             return printer.json(
                 "report",
                 &json!({
                     "n_tables": summary.tables, "n_figures": summary.figures, "n_classes": summary.classes,
                     "n_examples": summary.examples, "n_pictures": summary.pictures, "n_captions": summary.captions,
-                    "n_without_picture": summary.missing.len(), "n_bytes": bytes,
+                    "n_links": summary.links, "n_decisions": summary.decisions, "n_without_picture": summary.missing.len(), "n_bytes": bytes,
                 }),
             );
         }
         printer.note(&format!(
-            "`{}`: {} tables, {} figures, {} classes, {} examples shown, {} of them with a picture and {} with a \
-             caption; {:.1} MB",
+            "`{}`: {}, {}, {}, {} shown, {} of them with a picture and {} with a caption; {:.1} MB",
             output.display(),
-            summary.tables,
-            summary.figures,
-            summary.classes,
-            summary.examples,
+            counted(summary.tables, "table"),
+            counted(summary.figures, "figure"),
+            counted(summary.classes, "class"),
+            counted(summary.examples, "example"),
             summary.pictures,
             summary.captions,
             bytes as f64 / 1e6
         ));
         Ok(())
+    }
+}
+
+/// Whether a folder has the features that `labelsieve run` and `demo` keep beside their relevance.
+fn has_features(folder: &Path) -> bool {
+    ["clean.parquet", "pool.parquet"].iter().all(|name| folder.join(name).is_file())
+}
+
+fn per_class(text: &str) -> std::result::Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        number => number.parse().map_err(|_| "expected a non-negative integer or `all`".to_owned()),
     }
 }
 
@@ -210,12 +270,22 @@ fn warn(summary: &Summary, printer: &Printer) {
         };
         let n = summary.missing.len();
         let named = summary.missing.iter().map(|id| format!("`{id}`"));
-        printer.warning(&format!("{n} examples have no picture{clean}: {}", some(named)));
+        let have = if n == 1 { "example has" } else { "examples have" };
+        printer.warning(&format!("{n} {have} no picture{clean}: {}", some(named)));
         printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
+    }
+    if !summary.foreign_decisions.is_empty() {
+        let named = summary.foreign_decisions.iter().map(|(id, class)| format!("`{id}` of `{class}`"));
+        let decisions = counted(named.len(), "decision");
+        printer.warning(&format!("{decisions} about examples that are no candidates here: {}", some(named)));
     }
     if !summary.ambiguous.is_empty() {
         let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
-        printer.warning(&format!("{n} ids match several pictures, one of which is shown: {}", some(named)));
+        let match_several = if n == 1 { "id matches" } else { "ids match" };
+        printer.warning(&format!(
+            "{n} {match_several} several pictures, one of which is shown: {}",
+            some(named)
+        ));
     }
 }
 

@@ -11,12 +11,14 @@ use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_data::text::{TextColumns, TextSource, read_class_file};
 use labelsieve_data::{AtomicFile, DataError, is_stream};
 use labelsieve_pipeline::inputs::built_in;
+use labelsieve_pipeline::inputs::decisions::Decisions;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::resume::{self, Key};
 use labelsieve_pipeline::{Kept, Monitor};
 use serde::Serialize;
 use serde_json::json;
 
+use super::run_sources::RunSources;
 use super::words::{Words, run_step, words};
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments};
 use crate::hint::user_error;
@@ -53,6 +55,11 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
+
+    /// Decisions about candidates, as `labelsieve clean` takes them; a run with other decisions keeps its features
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
+    decisions: Option<PathBuf>,
 
     /// Output folder: a new or empty one, or that of an earlier run, which is resumed
     #[arg(short, long, value_name = "DIR")]
@@ -91,6 +98,15 @@ struct Step {
     why: &'static str,
     words: Words,
     output: PathBuf,
+    /// What decides its result besides the key of the run.
+    input: String,
+}
+
+impl Step {
+    /// The state of what it wrote.
+    fn state(&self) -> Result<String> {
+        Ok(resume::state(&self.output)? + &self.input)
+    }
 }
 
 impl Run {
@@ -100,15 +116,18 @@ impl Run {
         if captions.is_some() && self.classes.is_none() {
             read_class_file(&self.clean)?; // before hours of work, not after them
         }
+        let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let decisions = decisions.map_or(String::new(), |decisions| format!(" {}", decisions.digest()));
         let key = self.key(captions.as_ref())?;
         let _lock = OutputLock::inside(&self.output)?;
         let marker = self.output.join(MARKER);
         std::fs::write(&marker, MARK).map_err(DataError::io("write", &marker))?;
+        RunSources::write(&self.output, &[&self.clean, &self.pool], &self.text)?;
         let model = match &self.model {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
         };
-        let steps = self.steps(&model, captions.as_ref());
+        let steps = self.steps(&model, captions.as_ref(), &decisions);
         let path = self.output.join(JOURNAL);
         let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;
         let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
@@ -116,16 +135,16 @@ impl Run {
         let mut is_done = true; // what follows a step that is run again is run again too
         for step in &steps {
             let (name, shown) = (file_name(&step.output), step.output.display());
-            is_done &= finished.get(&name).is_some_and(|state| {
-                resume::state(&step.output).is_ok_and(|found| found.as_bytes() == state.as_slice())
-            });
+            is_done &= finished
+                .get(&name)
+                .is_some_and(|state| step.state().is_ok_and(|found| found.as_bytes() == state.as_slice()));
             if is_done {
                 printer.note(&format!("\n# {}: done already, in `{shown}`", step.why));
                 continue;
             }
             printer.keep(Kept::Steps { path: path.clone(), total: steps.len() });
             run_step(step.why, &step.words, &step_printer)?;
-            journal.append(&name, resume::state(&step.output)?.as_bytes())?;
+            journal.append(&name, step.state()?.as_bytes())?;
         }
         let report = self.output.join("report.html");
         if self.json.json {
@@ -144,6 +163,8 @@ impl Run {
         let classifier = self.output.join("classifier.safetensors");
         let predict = words("predict").option("--model", classifier).option("--features", "new.parquet");
         printer.note(&format!("$ {predict}"));
+        printer.note("\nLook at the candidates and decide about them, five per class go a long way:");
+        printer.note(&format!("$ {}", words("review").path(&self.output)));
         Ok(())
     }
 
@@ -224,7 +245,7 @@ impl Run {
         let files = [&self.classes, &self.model].into_iter().flatten();
         let files = files.chain(captions.iter().flat_map(|captions| &captions.files));
         let files: Vec<&Path> = files.map(PathBuf::as_path).collect();
-        let key = Key::new("run", self, &["output"])?.with_files(&files)?;
+        let key = Key::new("run", self, &["output", "decisions"])?.with_files(&files)?;
         let key = key.with(&json!({ "captions": captions.is_some(), "network": built_in::NETWORK_NAME }));
         Ok(key.with_images(&images(&self.clean)?)?.with_images(&images(&self.pool)?)?)
     }
@@ -240,7 +261,8 @@ impl Run {
         Ok(path)
     }
 
-    fn steps(&self, model: &Path, captions: Option<&Captions>) -> Vec<Step> {
+    /// `decisions` says which these are.
+    fn steps(&self, model: &Path, captions: Option<&Captions>, decisions: &str) -> Vec<Step> {
         let path = |name: &str| self.output.join(name);
         let (clean, pool) = (path("clean.parquet"), path("pool.parquet"));
         let (relevance, candidates) = (path("relevance.parquet"), path("candidates.parquet"));
@@ -250,7 +272,10 @@ impl Run {
             words.option("--device", &device).option("-o", output)
         };
         let with_pools = |command: &str| words(command).option("--clean", &clean).option("--noisy", &pool);
-        let step = |why, words, output: &Path| Step { why, words, output: output.to_path_buf() };
+        let step = |why, words, output: &Path| {
+            let input = String::new();
+            Step { why, words, output: output.to_path_buf(), input }
+        };
         let mut steps = vec![
             step("Compute features of the clean photos", embed(&self.clean, &clean), &clean),
             step("Compute features of the pool", embed(&self.pool, &pool), &pool),
@@ -267,8 +292,12 @@ impl Run {
             ));
             score = score.option("--candidates", &candidates);
         }
+        if let Some(decisions) = &self.decisions {
+            score = score.option("--decisions", decisions);
+        }
         let score = score.option("--seed", &seed).option("--device", &device).option("-o", &relevance);
-        steps.push(step("Score the relevance of every candidate to its class", score, &relevance));
+        let score = step("Score the relevance of every candidate to its class", score, &relevance);
+        steps.push(Step { input: decisions.to_owned(), ..score });
         let (classifier, report) = (path("classifier.safetensors"), path("report.html"));
         let train = with_pools("train").option("--relevance", &relevance).option("--classifier", "cosine");
         let train = train.option("--seed", &seed).option("--device", &device).option("-o", &classifier);

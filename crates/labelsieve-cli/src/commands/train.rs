@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::train::{Classifier, Train as Job};
 
 use crate::arguments::{DeviceArguments, JsonArguments, PoolArguments, SeedArguments};
@@ -20,6 +22,11 @@ pub struct Train {
     /// Relevance file from `labelsieve clean`
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
+
+    /// Decisions about candidates: accepted ones count as clean examples, rejected ones not at all [default: those that the
+    /// relevance file was made with]
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
 
     /// Kind of classifier; to train the whole network, use `labelsieve finetune`
     #[arg(long, value_enum, default_value = "prototype")]
@@ -98,6 +105,7 @@ impl Train {
         let job = Job {
             files: self.pools.files(None),
             relevance: self.relevance.clone(),
+            decisions: self.decisions.clone(),
             classifier,
             base: self.base.clone(),
             scale: self.scale,
@@ -110,9 +118,12 @@ impl Train {
         if self.json.json {
             return printer.json("train", &trained);
         }
-        let (n, dim) = (trained.n_classes, trained.dim);
+        if let Some(counts) = &trained.decisions {
+            decisions::say(counts, printer);
+        }
+        let (classes, dim) = (counted(trained.n_classes, "class"), trained.dim);
         printer.note(&format!(
-            "classifier of {n} classes with {dim} features written to `{}`",
+            "classifier of {classes} with {dim} features written to `{}`",
             self.output.display()
         ));
         Ok(())

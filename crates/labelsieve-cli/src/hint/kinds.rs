@@ -4,7 +4,7 @@ use std::path::Path;
 
 use labelsieve_data::{FileKind, Wanted};
 
-use super::paths::shell_word;
+use labelsieve_pipeline::shell_word::shell_word;
 
 /// What to do with a file that is `found` where something else is wanted; `None` when it may just be damaged.
 pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<String> {
@@ -73,7 +73,7 @@ pub fn embed_first(images: &Path) -> String {
         "compute features of the images first: `labelsieve embed --model NETWORK.safetensors --images {} -o {}`, then \
          give that file",
         shell_word(images),
-        shell_word(&Path::new(name).with_extension("parquet"))
+        shell_word(Path::new(name).with_extension("parquet"))
     )
 }
 
@@ -86,7 +86,7 @@ fn convert_network(path: &Path) -> String {
          s.save_file({{k.removeprefix('module.'): v.clone(memory_format=torch.contiguous_format) for k, v in w.items() \
          if torch.is_tensor(v)}}, sys.argv[2])\" {} {}`",
         shell_word(path),
-        shell_word(&path.with_extension("safetensors"))
+        shell_word(path.with_extension("safetensors"))
     )
 }
 
@@ -95,7 +95,7 @@ fn convert_features(path: &Path) -> String {
         "convert it: `python -c \"import sys, torch, numpy; numpy.save(sys.argv[2], torch.load(sys.argv[1], \
          map_location='cpu', weights_only=True).float().numpy())\" {} {}`",
         shell_word(path),
-        shell_word(&path.with_extension("npy"))
+        shell_word(path.with_extension("npy"))
     )
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use labelsieve_pipeline::near_name::nearest;
+use labelsieve_pipeline::shell_word::shell_word;
 
 /// Entries of a folder among which a near name is looked for.
 const MOST_ENTRIES: usize = 10_000;
@@ -29,16 +30,6 @@ pub fn missing_folder(output: &Path) -> String {
         _ if missing.is_blocked() => format!("{}; choose another output", missing.said()),
         _ => format!("{}; create it first: `mkdir -p {}`", missing.said(), shell_word(folder)),
     }
-}
-
-/// A path as one word of a command line.
-pub fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Where a path leaves what exists.
@@ -135,11 +126,5 @@ mod tests {
         );
         let hint = missing_folder(&root.join("data/C.npz/r.html"));
         assert!(hint.ends_with("C.npz` is a file, not a folder; choose another output"), "{hint}");
-    }
-
-    #[test]
-    fn odd_paths_become_one_word() {
-        assert_eq!(shell_word(Path::new("a/b-1.pth")), "a/b-1.pth");
-        assert_eq!(shell_word(Path::new("my net's.pth")), r"'my net'\''s.pth'");
     }
 }

@@ -105,7 +105,7 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     writer.finish().expect("disk space");
 
     let clean = run(folder, "clean --clean C.npz --noisy web --candidates M.parquet -o R.parquet").ok();
-    assert!(clean.err.contains("warning: skipping 1 candidates"), "{clean:?}");
+    assert!(clean.err.contains("warning: skipping 1 candidate "), "{clean:?}");
     let table = relevance(folder, "R.parquet");
     let of = |id: &str| -> Vec<usize> { (0..table.ids.len()).filter(|&i| &table.ids[i] == id).collect() };
     let classes_of = |id: &str| of(id).iter().map(|&i| table.classes.get(i)).collect::<Vec<_>>();
@@ -135,8 +135,7 @@ fn candidates_that_are_nowhere_among_the_features_are_refused() {
     writer.write(&[candidate(0, 0, "owl")]).expect("disk space");
     writer.finish().expect("disk space");
     let line = "clean --clean C.npz --noisy N.npz --candidates M.parquet -o R.parquet";
-    let message =
-        ["none of the 1 candidates in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];
+    let message = ["no candidate in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];
     crate::common::refuses(folder, line, &message);
 }
 

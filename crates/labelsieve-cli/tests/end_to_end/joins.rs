@@ -431,7 +431,7 @@ fn classes_that_lose_candidates_are_named_with_counts_and_the_name_that_was_mean
     let done = run(folder, &format!("-q {line} --candidates M.parquet")).ok();
     let lines: Vec<&str> = done.err.lines().collect();
     let expected = [
-        "warning: skipping 1 candidates whose class has no clean example in `C.parquet`: \
+        "warning: skipping 1 candidate whose class has no clean example in `C.parquet`: \
          `T shirt` (1; did you mean `t-shirt`?)",
         "warning: skipping 2 candidates without features in `N.parquet` (e.g. `gone/1`): of `hats` (2)",
     ];
@@ -462,13 +462,10 @@ fn a_run_without_any_candidate_left_fails_and_names_the_file_that_says_who_is_on
         &[("n1", "boots")],
         &["`C.parquet` and `M.parquet` have no class in common: one has `caps`, the other `boots`", "hint: "],
     );
-    check(
-        &[("x", "caps")],
-        &["none of the 1 candidates in `M.parquet` has features in `N.parquet`: e.g. `x`"],
-    );
+    check(&[("x", "caps")], &["no candidate in `M.parquet` has features in `N.parquet`: e.g. `x`"]);
     check(
         &[("x", "caps"), ("n1", "boots")],
-        &["none of the 2 candidates in `M.parquet` is left: 1 are of classes without", "1 have no features"],
+        &["no candidate in `M.parquet` is left: 1 of classes without", "1 without features"],
     );
     check(&[], &["`M.parquet` contains no candidates", "hint: "]);
 }

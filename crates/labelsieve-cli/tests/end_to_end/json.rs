@@ -78,6 +78,12 @@ pub fn check_answer(done: &Finished, command: &str) {
     assert_eq!(done.json()["version"], env!("CARGO_PKG_VERSION"), "{done:?}");
 }
 
+/// The same of a command that goes on.
+#[track_caller]
+pub fn check_answer_text(text: &str, command: &str) {
+    check(&serde_json::from_str(text).expect("one object"), command);
+}
+
 #[track_caller]
 fn check_line(folder: &Path, command: &str, options: &str) -> Value {
     let done = run(folder, &format!("{command} {options} --json")).ok();

@@ -151,7 +151,7 @@ fn images_that_nothing_can_be_learned_from_are_refused() {
     std::fs::copy(folder.join("base/rows/000.png"), folder.join("single.png")).expect("disk space");
     std::fs::hard_link(folder.join("single.png"), folder.join("S.safetensors")).expect("disk space");
     for (options, parts) in [
-        ("--images one -o N.safetensors", &["3 images of 1 classes are too few to train on", "hint: "][..]),
+        ("--images one -o N.safetensors", &["3 images of 1 class are too few to train on", "hint: "][..]),
         ("--images empty -o N.safetensors", &["empty"]),
         ("--images nowhere -o N.safetensors", &["cannot open `nowhere`", "hint: "]),
         (
@@ -272,7 +272,7 @@ fn images_must_be_those_of_the_relevance_file() {
     std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it exists");
     let done = run(folder, &line("clean pool")).ok();
     assert!(done.err.contains("warning: skipped `plain/301.png`: "), "{done:?}");
-    assert!(done.err.contains("warning: 2 candidates have no readable image"), "{done:?}");
+    assert!(done.err.contains("warning: 2 candidates without a readable image"), "{done:?}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn a_class_without_candidates_keeps_its_clean_examples() {
     let folder = folder.path();
     noisy_of(&task).only(|class| class != 2).npz(folder.join("N.npz"));
     let clean = run(folder, CLEAN).ok();
-    assert!(clean.err.contains("1 classes have no candidates"), "{clean:?}");
+    assert!(clean.err.contains("1 class has no candidates"), "{clean:?}");
     run(folder, TRAIN).ok();
     let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
     let mut mean = [0f32; 16];

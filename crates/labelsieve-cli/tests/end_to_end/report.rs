@@ -77,7 +77,7 @@ fn a_run_becomes_one_page_and_its_figures_files() {
     let folder = folder.path();
     write_run(folder);
     let said = run(folder, "report run -o report.html --figures figures").ok().err;
-    let message = "1 classes, 3 examples shown, 1 of them with a picture";
+    let message = "2 tables, 2 figures, 1 class, 3 examples shown, 1 of them with a picture";
     assert!(said.contains(message), "{said}");
     assert!(said.contains("warning: skipped unreadable pictures: `c` (neither JPEG"), "{said}");
     assert_eq!(listing(&folder.join("figures")), ["cumulative-relevance.svg", "lambda.svg"]);
@@ -99,8 +99,8 @@ fn texts_of_a_run_cannot_become_scripts() {
     let page = text(folder.path(), "report.html");
     assert!(!page.contains("<script>alert"), "neither as text nor as data");
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(&#39;x&#39;)"), "but as text");
-    // Theme, page and the data of one class: each opened and closed once.
-    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (3, 3));
+    // Theme, page, folders of originals and the data of one class: each opened and closed once.
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (4, 4));
 }
 
 #[test]
@@ -113,17 +113,26 @@ fn a_relevance_file_alone_is_enough_and_truth_adds_to_it() {
     let plain = text(folder, "plain.html");
     assert!(plain.contains("id=\"figure-cumulative-relevance\"") && plain.contains("id=\"class-5\""));
     assert!(!plain.contains("AUC") && !plain.contains("id=\"figure-relevance-and-truth\""));
-    for setting in
-        ["<dt>method.method</dt><dd>gcn</dd>", "<dt>method.training.learning_rate</dt><dd>0.1</dd>"]
-    {
+    for setting in [
+        "<dt>method.method</dt><dd>gcn</dd>",
+        "<dt>method.training.learning_rate</dt><dd>0.1</dd>",
+        "<dt>λ</dt><dd>default, by the number of clean examples: ",
+    ] {
         assert!(plain.contains(setting), "settings of the run that wrote it: no {setting}");
     }
     run(folder, "report R.parquet --truth T.parquet --per-class 8 -o truth.html").ok();
     let page = text(folder, "truth.html");
     assert!(page.contains("id=\"figure-relevance-and-truth\"") && page.contains("AUC, all classes"));
-    assert!(
-        page.contains("Most relevant, ranks 1 to 4 of 120")
-            && page.contains("Least relevant, ranks 119 to 120")
+    let parts = "\"shown\":[[\"Most relevant\",0,4],[\"Middle\",60,62],[\"Least relevant\",118,120]]";
+    assert!(page.contains(parts), "pictures of both ends and of the middle");
+    let shown = |line: &str| run(folder, line).ok().json()["n_examples"].clone();
+    let all = shown("report R.parquet --per-class all -o all.html --json");
+    assert_eq!(shown("report R.parquet --per-class 8 -o some.html --json"), all, "with a picture or without");
+    assert!(text(folder, "all.html").contains("[[\"All candidates\",0,120]]"));
+    refuses(
+        folder,
+        "report R.parquet --per-class most -o r.html",
+        &["expected a non-negative integer or `all`"],
     );
     let measured = run(folder, "evaluate --relevance R.parquet --truth T.parquet --json").ok().json();
     let auc = measured["relevance"]["all"]["auc"].as_f64().expect("an area");
@@ -173,4 +182,43 @@ fn what_is_no_run_is_refused() {
         "report run -o r.html",
         &["`run/tables.json` is not a readable run file: ", "line 1 column 9"],
     );
+}
+
+#[test]
+fn decisions_are_marked_and_counted_and_the_review_is_a_command_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(
+        folder.join("relevance.csv"),
+        "id,class,relevance,is_clean,decision\na,owl,1,true,\nb,owl,1,false,accept\nc,owl,0.5,false,\n",
+    )
+    .expect("disk space");
+    let line = "report relevance.csv -o r.html --json";
+    assert_eq!(run(folder, line).ok().json()["n_decisions"], 1, "those in the relevance file");
+    let page = text(folder, "r.html");
+    assert!(page.contains("<h1>Relevance</h1>"), "not of relevance");
+    assert!(page.contains("\"d\":\"10\"") && page.contains("<dt>accepted</dt><dd>1</dd>"));
+    assert!(page.contains("labelsieve review relevance.csv -o decisions.parquet</code>"));
+
+    let decisions = "id,class,decision\nb,owl,reject\nc,owl,unsure\nx,owl,accept\n";
+    std::fs::write(folder.join("mine.csv"), decisions).expect("disk space");
+    let done = run(folder, &format!("{line} --decisions mine.csv")).ok();
+    assert!(
+        done.err.contains("warning: 1 decision about examples that are no candidates here: `x` of `owl`"),
+        "{done:?}"
+    );
+    let page = text(folder, "r.html");
+    assert!(page.contains("\"d\":\"23\"") && page.contains("; 1 rejected; 1 unsure</p>"), "the file wins");
+    assert!(page.contains("labelsieve review relevance.csv -o mine.csv</code>"));
+    for name in ["clean.parquet", "pool.parquet"] {
+        std::fs::write(folder.join(name), "").expect("disk space");
+    }
+    run(folder, line).ok();
+    let command =
+        "labelsieve review relevance.csv --clean clean.parquet --noisy pool.parquet -o decisions.parquet";
+    assert!(text(folder, "r.html").contains(command), "with the features that lie beside it");
+    std::fs::write(folder.join("other.csv"), "id,class,decision\nx,owl,accept\n").expect("disk space");
+    let message = ["`other.csv`: rows: expected candidates of `relevance.csv`"];
+    refuses(folder, "report relevance.csv --decisions other.csv -o s.html", &message);
+    refuses(folder, "report relevance.csv --decisions other.csv --figures f", &["--decisions"]);
 }

@@ -41,23 +41,31 @@ fn photo_folder() -> tempfile::TempDir {
     folder
 }
 
-/// The examples of the page's only class: heading of their list, id, caption, whether they have a picture.
-fn shown(folder: &Path, name: &str) -> Vec<(String, String, Option<String>, bool)> {
+/// The data of the page's only class.
+fn class_data(folder: &Path, name: &str) -> Value {
     let page = String::from_utf8(bytes(folder, name)).expect("text");
     let start = page.find("<script type=\"application/json\">").expect("data") + 32;
     let length = page[start..].find("</script>").expect("an end");
-    let data: Value = serde_json::from_str(&page[start..start + length]).expect("JSON");
-    let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let lists = data["lists"].as_array().expect("lists");
-    let items = lists.iter().flat_map(|list| {
-        let items = list["items"].as_array().expect("items");
-        items.iter().map(move |item| {
-            let heading = text(&list["title"]).split_whitespace().next().unwrap_or_default().to_owned();
-            let has_picture = item["p"].as_str().is_some_and(|uri| uri.starts_with("data:image/"));
-            (heading, text(&item["id"]), item["title"].as_str().map(str::to_owned), has_picture)
-        })
-    });
-    items.collect()
+    serde_json::from_str(&page[start..start + length]).expect("JSON")
+}
+
+/// The examples of the page's only class: the list they are in, id, caption, whether they have a picture.
+fn shown(folder: &Path, name: &str) -> Vec<(String, String, Option<String>, bool)> {
+    let data = class_data(folder, name);
+    let mut examples = Vec::new();
+    for list in ["clean", "ranked"] {
+        let columns = &data[list];
+        for (at, id) in columns["id"].as_array().expect("ids").iter().enumerate() {
+            let picture = &columns["p"][at.to_string()];
+            examples.push((
+                list.to_owned(),
+                id.as_str().expect("a text").to_owned(),
+                columns["caption"][at].as_str().map(str::to_owned),
+                picture.as_str().is_some_and(|uri| uri.starts_with("data:image/")),
+            ));
+        }
+    }
+    examples
 }
 
 fn example(
@@ -77,7 +85,7 @@ fn clean_photos_and_captions_are_shown() {
     assert!(done.err.contains("3 examples shown, 3 of them with a picture and 2 with a caption"), "{done:?}");
     assert!(!done.err.contains("warning"), "{done:?}");
     let [clean, first, second] = &shown(folder, "r.html")[..] else { panic!("three examples") };
-    assert_eq!(*clean, example("Clean", "owl/1.png", None, true));
+    assert_eq!(*clean, example("clean", "owl/1.png", None, true));
     assert_eq!((&first.1[..], &first.2, first.3), ("1.png", &Some("an owl, at night".to_owned()), true));
     assert_eq!(
         (&second.1[..], &second.2, second.3),
@@ -86,6 +94,25 @@ fn clean_photos_and_captions_are_shown() {
     let page = String::from_utf8(bytes(folder, "r.html")).expect("text");
     assert!(!page.contains("<b>nobody"), "texts are no markup");
     assert!(page.contains("data-name=\"owl\""));
+}
+
+#[test]
+fn pictures_in_files_are_linked_and_those_in_tars_are_not() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    shell(folder, "mkdir out && cd photos && tar cf ../shard.tar 2.png && rm 2.png").ok();
+    write(folder, "photos/owl #3.png", &png(3));
+    let rows = [("owl/1.png", None), ("1", Some(0.75)), ("owl #3.png", Some(0.5)), ("2", Some(0.25))];
+    write_relevance(folder, &rows);
+    let line = "report R.parquet --images clean photos shard.tar -o out/r.html --json";
+    let done = run(folder, line).ok().json();
+    assert_eq!((&done["n_pictures"], &done["n_links"]), (&4.into(), &3.into()));
+    let data = class_data(folder, "out/r.html");
+    // By the number of the folder where the id says the rest, else in full; the last is in the tar.
+    assert_eq!(data["clean"]["to"], serde_json::json!([0]));
+    assert_eq!(data["ranked"]["to"], serde_json::json!(["../photos/1.png", 1, null]));
+    let page = String::from_utf8(bytes(folder, "out/r.html")).expect("text");
+    assert!(page.contains("id=\"folders\">[\"../clean/\",\"../photos/\"]</script>"));
 }
 
 #[test]
@@ -106,7 +133,7 @@ fn missing_and_doubtful_pictures_are_counted_and_named() {
 
     write(folder, "photos/owl/1.png", &png(7));
     let done = run(folder, "report R.parquet --images clean photos -o r.html").ok();
-    assert!(done.err.contains("warning: 1 ids match several pictures, one of which is shown: `owl/1.png`"));
+    assert!(done.err.contains("warning: 1 id matches several pictures, one of which is shown: `owl/1.png`"));
     let done = run(folder, "report R.parquet -o r.html").ok();
     assert!(!done.err.contains("warning"), "nobody asked for pictures: {done:?}");
 }

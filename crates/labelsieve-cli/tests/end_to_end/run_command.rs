@@ -4,7 +4,7 @@ use std::path::Path;
 
 use labelsieve_data::read_relevance;
 
-use crate::common::{bytes, listing, refuses, run};
+use crate::common::{Finished, bytes, listing, refuses, run};
 use crate::embed::write;
 use crate::networks::{draw, picture};
 
@@ -87,6 +87,36 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
     assert_eq!(other.err.matches("done already").count(), 0, "{other:?}");
     let relevance = read_relevance(folder.join("out/relevance.parquet")).expect("relevance");
     assert_eq!(relevance.is_clean.iter().filter(|clean| !**clean).count(), 12);
+}
+
+#[test]
+fn a_run_with_other_decisions_scores_again_and_keeps_its_features() {
+    let folder = photos();
+    let folder = folder.path();
+    let line = "run --clean clean --pool photos -o out --device cpu";
+    run(folder, line).ok();
+    let with_decisions = format!("{line} --decisions d.csv");
+    let n_again = |done: &Finished| OUTPUTS.len() - done.err.matches(": done already, in `").count();
+    for (text, relevance, steps) in [
+        ("100.png,checks,accept\n", Some(1.0), 3),
+        ("100.png,checks,reject\n", Some(0.0), 3),
+        ("100.png,checks,accept\n100.png,checks,reject\n", Some(0.0), 0),
+    ] {
+        write(folder, "d.csv", format!("id,class,decision\n{text}").as_bytes());
+        let done = run(folder, &with_decisions).ok();
+        assert_eq!(n_again(&done), steps, "{done:?}");
+        let table = read_relevance(folder.join("out/relevance.parquet")).expect("relevance");
+        let found = table.ids.iter().position(|id| id == "100.png").map(|i| table.relevance[i]);
+        assert_eq!(found, relevance, "{text}");
+    }
+    let done = run(folder, line).ok();
+    assert_eq!(n_again(&done), 3, "{done:?}");
+    assert_eq!(read_relevance(folder.join("out/relevance.parquet")).expect("relevance").decisions, None);
+    refuses(
+        folder,
+        "run --clean clean --pool photos -o new --decisions missing.csv",
+        &["cannot open `missing.csv`"],
+    );
 }
 
 #[test]

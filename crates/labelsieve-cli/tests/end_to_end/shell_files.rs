@@ -56,8 +56,10 @@ fn every_command_has_a_manual_page() {
     run(folder.path(), "man -o share/man1").ok();
     let mut wanted: BTreeSet<String> = ["labelsieve.1".to_owned()].into();
     wanted.extend(commands_of(folder.path(), "").iter().map(|name| format!("labelsieve-{name}.1")));
-    let benches = commands_of(folder.path(), "bench");
-    wanted.extend(benches.iter().map(|name| format!("labelsieve-bench-{name}.1")));
+    for group in ["bench", "decisions"] {
+        let inner = commands_of(folder.path(), group);
+        wanted.extend(inner.iter().map(|name| format!("labelsieve-{group}-{name}.1")));
+    }
     let pages: BTreeSet<String> = listing(&folder.path().join("share/man1")).into_iter().collect();
     assert_eq!(pages, wanted);
     let page = std::fs::read_to_string(folder.path().join("share/man1/labelsieve-clean.1")).expect("a page");

@@ -106,7 +106,7 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--clean C.npz",
             [
                 "unexpected argument '--clean'",
-                "hint: `labelsieve run`, `labelsieve clean` and `labelsieve train` take --clean",
+                "hint: `labelsieve run`, `labelsieve clean` and 2 other commands take --clean",
             ],
         ),
         (finetune, "--scale 10", ["unexpected argument '--scale'", "hint: `labelsieve train` takes --scale"]),
@@ -120,4 +120,11 @@ fn options_that_do_nothing_are_refused_by_name() {
     run(folder, train).ok();
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     run(folder, "clean --clean C.parquet --noisy N.parquet --id-column id -o S.parquet").ok();
+}
+
+#[test]
+fn predict_does_not_offer_the_column_that_it_never_uses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let help = run(folder.path(), "predict --help").ok().out;
+    assert!(help.contains("--id-column") && !help.contains("--label-column"), "{help}");
 }

@@ -114,7 +114,7 @@ fn a_run_without_rows_or_candidates_fails_and_writes_statistics_only() {
     let expected = "no candidates: 2 rows read, but none contains `church`, `church building`, `crane` and 1 more names \
                     in title; `out.parquet` was not written";
     assert!(message.contains(expected), "{message}");
-    assert!(message.contains("hint: --rule plural would find 1 candidates"), "{message}");
+    assert!(message.contains("hint: --rule plural would find 1 candidate"), "{message}");
     assert!(folder.path("stats.json").exists());
     folder.write("b.csv", "id,title\n1,x\n");
     let message = folder.error("--text b.csv");

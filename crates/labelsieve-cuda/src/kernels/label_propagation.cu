@@ -16,6 +16,8 @@ struct Flow {
     double* along;    // per tile: direction · image
     double* square;   // per tile: residual · residual
     double* squares;  // residual · residual of the class, now and next by parity of the iteration
+    const float* seeds; // y
+    double goal;      // the square of a residual that is small enough
     uint n, n_clean, n_tiles, unused;
 };
 
@@ -56,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) flow_scale(const Tile* tiles, 
     float degree = 0.0f;
     for (uint e = flow.offsets[row]; e < flow.offsets[row + 1]; e++) degree += flow.weights[e];
     flow.scale[row] = degree > 0.0f ? 1.0f / sqrtf(degree) : 0.0f;
-    flow.solution[row] = row < flow.n_clean ? 1.0f : 0.0f;
+    flow.solution[row] = flow.seeds[row];
 }
 
 // (x − α D^-½ A D^-½ x) of one row by 8 lanes.
@@ -97,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(256) flow_first_square(const Flow* 
 }
 
 __device__ __forceinline__ bool has_converged(const Flow& flow, double square) {
-    return square <= 1e-12 * (double)flow.n_clean;
+    return square <= flow.goal;
 }
 
 extern "C" __global__ void __launch_bounds__(256) flow_apply(const Tile* tiles, const Flow* flows, float alpha, uint parity) {

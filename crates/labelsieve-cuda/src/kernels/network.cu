@@ -31,9 +31,9 @@ struct Job {
     float* partial;           // per tile: ∂Θ₁ (stride×16), ∂b₁, ∂Θ₂
     double* bias_partial;     // per tile: ∂b₂
     const ulong64* row_keys;  // what each row is, which decides on its dropout
+    const float* loss_weights; // what each row adds to the loss: positive where it should be 1, negative where 0
     ulong64 weight_key, dropout_key;
-    uint n, n_clean, dim, stride, n_tiles;
-    float lambda;
+    uint n, n_clean, dim, stride, n_tiles, unused;
 };
 
 struct Tile { uint job, index; };
@@ -172,7 +172,6 @@ extern "C" __global__ void __launch_bounds__(256) probability(const Tile* tiles,
     const Job job = jobs[tiles[blockIdx.x].job];
     uint tile = tiles[blockIdx.x].index;
     float bias = job.parameters[n_parameters(job) - 1];
-    float clean_weight = 1.0f / (float)job.n_clean, noisy_weight = job.lambda / (float)(job.n - job.n_clean);
     double sum = 0.0;
     for (uint r = threadIdx.x / 8; r < TILE; r += 32) {
         uint row = tile * TILE + r;
@@ -181,8 +180,9 @@ extern "C" __global__ void __launch_bounds__(256) probability(const Tile* tiles,
         float inverse = job.offsets == nullptr ? 1.0f : job.inverse_degree[row];
         float a = inverse * (job.support[row] + flow) + bias;
         float p = 1.0f / (1.0f + expf(-a));
-        float gradient = p * (1.0f - p);
-        gradient = row < job.n_clean ? -clean_weight * gradient / (p + EPSILON) : noisy_weight * gradient / (1.0f - p + EPSILON);
+        float weight = job.loss_weights[row];
+        float toward_target = signbit(weight) ? 1.0f - p : p; // by the sign bit: a weight may be -0
+        float gradient = -weight * (p * (1.0f - p)) / (toward_target + EPSILON);
         job.probability[row] = p;
         job.gradient_over_degree[row] = gradient * inverse;
         sum += gradient;

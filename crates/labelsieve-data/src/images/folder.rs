@@ -66,6 +66,11 @@ impl Folder {
         self.images.iter().map(|image| image.id.as_str())
     }
 
+    /// The id and the file of every image.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.images.iter().map(|image| (image.id.as_str(), image.path.as_path()))
+    }
+
     /// The folder and its metadata file.
     pub(super) fn paths(&self) -> Vec<&Path> {
         [&self.root].into_iter().chain(&self.metadata).map(PathBuf::as_path).collect()
@@ -90,7 +95,7 @@ impl Folder {
 }
 
 /// Reads a file without trusting the length it claims.
-fn read(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     if path.is_dir() {
         return Err(DataError::malformed(
             path,

@@ -11,6 +11,7 @@ mod filter;
 mod folder;
 mod folder_metadata;
 mod parquet_images;
+mod pictures;
 mod source;
 mod stream;
 mod tar_captions;
@@ -18,6 +19,7 @@ mod tars;
 
 pub use filter::RowFilter;
 pub use folder_metadata::find_metadata;
+pub use pictures::{FolderFiles, FoundSources, PictureFiles, PictureSources};
 pub use source::ImageSource;
 pub use stream::ImageStream;
 pub use tar_captions::read_tar_captions;

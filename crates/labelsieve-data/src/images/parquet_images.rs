@@ -20,8 +20,14 @@ const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 /// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
 const BATCH_ROWS: usize = 32;
 
+/// Rows whose ids alone are read together.
+const ID_ROWS: usize = 4096;
+
 /// Row groups up to this size are small enough to be read in full batches.
 const LARGEST_BATCH: u64 = 64 << 20;
+
+/// The image of a row, or what is there instead.
+pub(super) type RowBytes = std::result::Result<Vec<u8>, String>;
 
 /// One file, and what to read of it.
 #[derive(Clone, Debug)]
@@ -155,6 +161,60 @@ impl ParquetImages {
             deliver(&id, label.as_deref(), bytes, sink)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Hands out the id and the number of every row, without its image.
+    pub(super) fn locate(&self, note: &mut dyn FnMut(&str, usize)) -> Result<()> {
+        let file = ParquetFile::from_file(&self.path, open_regular(&self.path)?)?;
+        let Some(id) = &self.id else {
+            (0..file.claimed_rows()).for_each(|row| note(&self.row_name(row), row));
+            return Ok(());
+        };
+        let mut batches = file.batches(&[id], ID_ROWS)?;
+        let mut row = 0;
+        while let Some(batch) = batches.next()? {
+            for at in 0..batch.num_rows() {
+                let mut name = String::new();
+                for_each_text(batch.column(0), at, &mut |text| text.clone_into(&mut name));
+                if name.is_empty() {
+                    name = self.row_name(row);
+                }
+                note(&name, row);
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The column of images, row group by row group.
+    pub(super) fn groups(&self) -> Result<Groups> {
+        ParquetFile::from_file(&self.path, open_regular(&self.path)?)?.groups(&[&self.image])
+    }
+
+    /// `n` images of a row group after the first `skip`, or what is there instead.
+    pub(super) fn read_rows(
+        &self,
+        groups: &Groups,
+        group: usize,
+        skip: usize,
+        n: usize,
+    ) -> Result<Vec<RowBytes>> {
+        let mut batches = groups.batches_from(group, skip, n)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = batches.next()? {
+            rows.extend((0..batch.num_rows()).map(|row| match bytes_at(batch.column(0), row) {
+                Some(bytes) if bytes.len() as u64 > MOST_BYTES => Err(format!("{} bytes", bytes.len())),
+                Some(bytes) => Ok(bytes.to_vec()),
+                None => Err("null".to_owned()),
+            }));
+        }
+        Ok(rows)
+    }
+
+    /// The error for a row without an image that can be read.
+    pub(super) fn bad_row(&self, row: usize, found: String) -> DataError {
+        let place = format!("column `{}`, row {row}", self.image);
+        DataError::malformed(&self.path, place, "the bytes of an image", found)
     }
 
     /// The name of a row without an id.

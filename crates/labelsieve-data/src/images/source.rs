@@ -83,6 +83,10 @@ impl ImageSource {
         folders.flat_map(Folder::ids).find(|id| !seen.insert(*id))
     }
 
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
     /// Every file that is read, images of folders too.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();

@@ -57,6 +57,15 @@ struct Sample {
     json: Option<Value>,
 }
 
+/// Where the image of one key is.
+#[derive(Default)]
+struct Located {
+    key: String,
+    /// Place and size.
+    image: Option<(u64, u64)>,
+    id: Option<String>,
+}
+
 impl Tar {
     pub(super) fn open(path: &Path, columns: &ImageColumns) -> Result<Tar> {
         open_regular(path)?;
@@ -76,6 +85,48 @@ impl Tar {
 
     pub(super) fn len_hint(&self) -> Option<usize> {
         self.n_successes
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hands out id, place and size of every image that [`Tar::visit`] would deliver, without reading it. What follows
+    /// damage is not found.
+    pub(super) fn locate(&self, note: &mut dyn FnMut(&str, u64, u64)) -> Result<()> {
+        let successes = self.successes()?;
+        let failed = DataError::io("read", &self.path);
+        let mut archive = tar::Archive::new(BufReader::new(open_regular(&self.path)?));
+        let mut now = Located::default();
+        let mut finish = |sample: Located| {
+            let Some((offset, len)) = sample.image else { return };
+            if successes.as_ref().is_some_and(|keys| !keys.contains(&sample.key)) {
+                return; // a failed download
+            }
+            note(sample.id.as_deref().unwrap_or(&sample.key), offset, len);
+        };
+        for entry in archive.entries_with_seek().map_err(failed)?.map_while(std::result::Result::ok) {
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let (key, ending) = split_name(&name);
+            if key != now.key {
+                finish(std::mem::replace(&mut now, Located { key: key.to_owned(), ..Located::default() }));
+            }
+            if self.is_image(ending) && now.image.is_none() {
+                now.image = Some((entry.raw_file_position(), entry.size()));
+            } else if let Some(id) = self.columns.id.as_deref().filter(|_| ending == "json") {
+                let mut bytes = Vec::new();
+                if entry.take(MOST_SIDE_BYTES).read_to_end(&mut bytes).is_err() {
+                    break;
+                }
+                let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+                now.id = json.get(id).and_then(value_text);
+            }
+        }
+        finish(now);
+        Ok(())
     }
 
     pub(super) fn visit(&self, sink: &mut Sink<'_>) -> ControlFlow<()> {
@@ -212,6 +263,13 @@ impl Tar {
         }
     }
 
+    fn is_image(&self, ending: &str) -> bool {
+        match &self.columns.image {
+            Some(image) => ending == image,
+            None => is_image_name(ending),
+        }
+    }
+
     /// Reads a file of a sample if it is needed.
     fn take_file<R: Read>(
         &self,
@@ -219,10 +277,7 @@ impl Tar {
         ending: &str,
         entry: &mut tar::Entry<'_, R>,
     ) -> std::io::Result<()> {
-        let is_image = match &self.columns.image {
-            Some(image) => ending == image,
-            None => is_image_name(ending),
-        };
+        let is_image = self.is_image(ending);
         let is_label = match &self.columns.label {
             Some(label) => ending == label,
             None => ending == "cls",
@@ -253,12 +308,7 @@ impl Tar {
         if wanted.as_mut().is_some_and(|wanted| !wanted.remove(&sample.key)) {
             return ControlFlow::Continue(()); // a failed download, or a key that came before
         }
-        let value = |name: &str| match sample.json.as_ref()?.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(value) => Some(value.to_string()),
-            _ => None,
-        };
+        let value = |name: &str| value_text(sample.json.as_ref()?.get(name)?);
         if !self.columns.filters.iter().all(|filter| filter.passes(value(&filter.column).as_deref())) {
             return ControlFlow::Continue(());
         }
@@ -268,6 +318,16 @@ impl Tar {
         });
         let id = self.columns.id.as_deref().and_then(value).unwrap_or(sample.key);
         deliver(&id, label.as_deref(), image, sink)
+    }
+}
+
+/// A plain value of a JSON file as text.
+fn value_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
     }
 }
 

@@ -2,21 +2,24 @@
 
 mod images;
 mod output;
+mod relevance;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
-use labelsieve::evaluation::{self, Accuracy, GroupGain, RelevanceAnalysis, accuracy};
+use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{ExampleTable, RelevanceTable, SavedClassifier, read_relevance, read_truth};
+use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance};
 
 pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
+pub use relevance::Truth;
 
 use self::images::measure_images;
 use self::output::{Measured, accuracy_report};
+use self::relevance::analyse;
 use crate::error::{Error, Result};
 use crate::inputs::classifier::load_classifier;
 use crate::inputs::images::ImageFiles;
@@ -32,7 +35,7 @@ pub struct Evaluate {
     /// The relevance.
     pub relevance: Option<PathBuf>,
     /// Which candidates are really relevant.
-    pub truth: Option<PathBuf>,
+    pub truth: Option<Truth>,
     /// Whether features of another network than the classifier's are taken.
     pub mixed: MixedNetworks,
     /// Where networks run.
@@ -83,7 +86,7 @@ impl Evaluate {
             report.accuracy = Some(accuracy_report);
         }
         if let (Some(relevance), Some(truth)) = (&relevance, &self.truth) {
-            report.relevance = Some(analyse(relevance, truth)?);
+            report.relevance = Some(analyse(relevance, truth, monitor)?);
         }
         Ok(report)
     }
@@ -199,36 +202,4 @@ fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Me
         })
         .unzip();
     evaluation::gain_by_pool_size(&pool_sizes, &gains)
-}
-
-fn analyse(relevance: &RelevanceTable, truth: &Path) -> Result<RelevanceReport> {
-    let truth = read_truth(truth)?;
-    let known: HashMap<(&str, &str), bool> =
-        (0..truth.ids.len()).map(|i| ((&truth.ids[i], truth.classes.get(i)), truth.relevant[i])).collect();
-    let mut classes: BTreeMap<String, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
-    let (mut all, mut n_unknown) = ((Vec::new(), Vec::new()), 0);
-    for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
-        let class = relevance.classes.get(i);
-        let Some(&relevant) = known.get(&(&relevance.ids[i], class)) else {
-            n_unknown += 1;
-            continue;
-        };
-        let of_class = classes.entry(class.to_owned()).or_default();
-        for (scores, flags) in [of_class, &mut all] {
-            scores.push(relevance.relevance[i]);
-            flags.push(relevant);
-        }
-    }
-    if all.0.is_empty() {
-        return Err(Error::input(
-            format!(
-                "`{}` and `{}` have no candidate in common",
-                relevance.path.display(),
-                truth.path.display()
-            ),
-            "`id` and `class` must match in both files",
-        ));
-    }
-    let classes = classes.into_iter().map(|(name, (r, t))| (name, RelevanceAnalysis::new(&r, &t))).collect();
-    Ok(RelevanceReport { all: RelevanceAnalysis::new(&all.0, &all.1), classes, n_unknown })
 }

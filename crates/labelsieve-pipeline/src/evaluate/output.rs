@@ -6,6 +6,7 @@ use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
 use serde::Serialize;
 
 use crate::table::{layout, percent};
+use labelsieve_data::counted;
 
 /// Everything measured; what was not asked for is left out.
 #[derive(Serialize)]
@@ -79,6 +80,9 @@ pub struct RelevanceReport {
     pub classes: BTreeMap<String, RelevanceAnalysis>,
     /// Candidates without a verdict.
     pub n_unknown: usize,
+    /// Candidates left out because the relevance was made with decisions about them, where any were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_settled: Option<usize>,
 }
 
 /// How well a classifier does.
@@ -115,7 +119,8 @@ impl Report {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(accuracy) = &self.accuracy {
-            lines.push(format!("{} test examples of {} classes", accuracy.n_test, accuracy.classes.len()));
+            let (examples, classes) = (counted(accuracy.n_test, "test example"), accuracy.classes.len());
+            lines.push(format!("{examples} of {}", counted(classes, "class")));
             let row = |name: &str, s: &Shares| vec![name.to_owned(), percent(s.top_1), percent(s.top_5)];
             let mut rows = vec![row("all", &Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 })];
             rows.extend(accuracy.novel.as_ref().map(|novel| row("new classes alone", novel)));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision};
+use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
 use labelsieve_vision::{ScaleRule, weights};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use self::novel_classes::{NovelClasses, Sources};
 use crate::curve;
 use crate::device::open_learners;
 use crate::error::{Error, Result};
+use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::images::ImageFiles;
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;
@@ -35,6 +36,9 @@ pub struct FineTune {
     /// Relevance of the candidates, with the clean examples in it.
     #[serde(serialize_with = "resume::debug")]
     pub relevance: PathBuf,
+    /// What people decided about candidates, if not what the relevance file says.
+    #[serde(serialize_with = "resume::debug")]
+    pub decisions: Option<PathBuf>,
     /// Images of all examples, clean and noisy, found by their ids.
     pub images: ImageFiles,
     /// Images of the network's base classes, to train them further as well (eq. 8).
@@ -80,6 +84,9 @@ pub struct FineTuned {
     pub n_base: usize,
     /// Examples that counted.
     pub n_examples: usize,
+    /// Candidates that people decided about, where decisions were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionCounts>,
     /// The curves of accuracy and of loss.
     #[serde(serialize_with = "path_text::each")]
     pub curves: [PathBuf; 2],
@@ -91,7 +98,9 @@ impl FineTune {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
         let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let decisions = self.decisions.as_deref().map(Decisions::files);
         let inputs = Files::default().reads([&self.network, &self.relevance]).reads_images(images);
+        let inputs = inputs.reads(decisions.into_iter().flatten());
         let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
         outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
         curve::check(&self.output)?;
@@ -102,7 +111,10 @@ impl FineTune {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = open_learners(self.device, monitor)?;
-        let novel = NovelClasses::load(&self.relevance, &sources, &opened, monitor)?;
+        // Read once: a review may add to the file meanwhile, and the key must be that of what was learned from.
+        let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let novel = NovelClasses::load((&self.relevance, given.as_ref()), &sources, &opened, monitor)?;
+        let decisions = novel.decisions;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),
             Some(_) => (all_names(&opened, &novel.names)?, opened.metadata.classes.len()),
@@ -123,9 +135,10 @@ impl FineTune {
         check_classes(&examples, &names)?;
         let n_examples = examples.rows.len();
         monitor.note(&format!(
-            "fine-tuning on {n_examples} examples of {} classes with relevance >= {LEAST_RELEVANCE}, {} epochs, on {networks}",
-            names.len(),
-            recipe.epochs,
+            "fine-tuning on {} of {} with relevance >= {LEAST_RELEVANCE}, {}, on {networks}",
+            counted(n_examples, "example"),
+            counted(names.len(), "class"),
+            counted(recipe.epochs, "epoch"),
         ));
         let training = Training {
             learners: networks.learners(),
@@ -136,7 +149,7 @@ impl FineTune {
             scale: ScaleRule::Fixed,
             seed: self.seed,
         };
-        let fingerprint = self.key(&recipe, &sources, networks.kind())?.text(monitor);
+        let fingerprint = self.key((&recipe, given.as_ref()), &sources, networks.kind())?.text(monitor);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
         let metadata = NetworkMetadata {
             recipe: json!({
@@ -155,7 +168,7 @@ impl FineTune {
         NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, Precision::F32)?;
         let curves = curve::write(&self.output, "fine-tuning", &done.epochs)?;
         checkpoint::forget(&self.output);
-        Ok(FineTuned { n_classes, n_base, n_examples, curves })
+        Ok(FineTuned { n_classes, n_base, n_examples, decisions, curves })
     }
 
     fn recipe(&self, opened: &OpenedNetwork) -> Recipe {
@@ -178,8 +191,16 @@ impl FineTune {
         Ok(Sources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
     }
 
-    fn key(&self, recipe: &Recipe, sources: &Sources, device: &str) -> Result<Key> {
-        let key = Key::new("finetune", self, &["device", "output"])?;
+    fn key(
+        &self,
+        (recipe, decisions): (&Recipe, Option<&Decisions>),
+        sources: &Sources,
+        device: &str,
+    ) -> Result<Key> {
+        let mut key = Key::new("finetune", self, &["device", "output", "decisions"])?;
+        if let Some(decisions) = decisions {
+            key = key.with(&json!({ "decisions": decisions.digest() }));
+        }
         let key = key.with(&json!({ "recipe": recipe })).on_device(device);
         let key = key.with_files(&[&self.network, &self.relevance])?.with_images(&sources.novel)?;
         sources.base.as_ref().map_or(Ok(key.clone()), |base| key.with_images(base))

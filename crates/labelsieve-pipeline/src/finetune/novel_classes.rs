@@ -4,16 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use labelsieve::Features;
 use labelsieve::classifier::{WeightedClass, prototypes};
+use labelsieve::{Decision, Features};
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{RelevanceTable, read_relevance};
+use labelsieve_data::{RelevanceTable, counted, read_relevance};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
 use labelsieve_vision::training::Examples;
 use labelsieve_vision::{Learner, dataset_features};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::Copies;
+use crate::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use crate::inputs::images::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::inputs::network::OpenedNetwork;
 use crate::monitor::Monitor;
@@ -32,6 +33,8 @@ pub struct Sources {
 pub struct NovelClasses {
     /// Their names, in order.
     pub names: Vec<String>,
+    /// What people decided about the candidates, if the files say so.
+    pub decisions: Option<DecisionCounts>,
     /// Images of the examples and, with labels of their own, of base classes.
     images: Arc<Dataset>,
     examples: Vec<Example>,
@@ -42,6 +45,7 @@ struct Example {
     row: usize,
     class: u32,
     relevance: f32,
+    /// Given as clean, or accepted.
     is_clean: bool,
 }
 
@@ -51,7 +55,7 @@ const NOVEL: &str = "";
 impl NovelClasses {
     /// Decodes the images that the relevance file names, and those of the base classes.
     pub fn load(
-        relevance: &Path,
+        (relevance, decisions): (&Path, Option<&Decisions>),
         sources: &Sources,
         opened: &OpenedNetwork,
         monitor: &dyn Monitor,
@@ -67,11 +71,15 @@ impl NovelClasses {
                 "pass a relevance file from `labelsieve clean`, which includes the clean examples",
             ));
         }
+        let decided = in_force(decisions, &table, monitor)?;
+        let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
         let images = decode(&table, sources, opened, monitor)?;
-        let (mut examples, by_id) = examples(&table, &names, &rows_by_id(&images, opened)?, monitor)?;
+        let (mut examples, by_id) =
+            examples((&table, decisions), &names, &rows_by_id(&images, opened)?, monitor)?;
         let by_content = leave_out_clean_pictures(&mut examples, &|row| images.image(row).pixels());
         Copies { by_id, by_content }.say("images", monitor);
-        Ok(NovelClasses { names, images: Arc::new(images), examples })
+        let decisions = decided.map(|(_, counts)| counts);
+        Ok(NovelClasses { names, decisions, images: Arc::new(images), examples })
     }
 
     /// The prototypes (eq. 5) of the classes in the network's own features, K×d: where W starts.
@@ -173,9 +181,10 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
 }
 
 /// The rows of the relevance file that have an image, and how many candidates are left out because they are clean
-/// examples of their class themselves. Clean ones must have an image.
+/// examples of their class themselves. Clean ones must have an image. Accepted candidates count as clean, rejected ones not
+/// at all.
 fn examples(
-    table: &RelevanceTable,
+    (table, decisions): (&RelevanceTable, &[Option<Decision>]),
     names: &[String],
     rows: &HashMap<&str, usize>,
     monitor: &dyn Monitor,
@@ -192,8 +201,13 @@ fn examples(
             by_id += 1; // one image, by its id: it counts once, as clean
             continue;
         }
+        let decision = decisions.get(i).copied().flatten();
+        if decision == Some(Decision::Reject) {
+            continue;
+        }
         match (rows.get(id), number.get(class)) {
             (Some(&row), Some(&class)) => {
+                let is_clean = is_clean || decision == Some(Decision::Accept);
                 let relevance = if is_clean { 1.0 } else { table.relevance[i] };
                 examples.push(Example { row, class, relevance, is_clean });
             }
@@ -207,7 +221,7 @@ fn examples(
         }
     }
     if missing > 0 {
-        monitor.warning(&format!("{missing} candidates have no readable image or no class"));
+        monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
     }
     Ok((examples, by_id))
 }
@@ -242,16 +256,23 @@ mod tests {
             classes,
             relevance: vec![1.0, 0.9, 0.8, 1.0, 0.7, 0.6],
             is_clean: vec![true, false, false, true, false, false],
+            decisions: None,
             metadata: Default::default(),
         };
         let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();
         let names = ["cat".to_owned(), "owl".to_owned()];
-        let (mut found, by_id) = examples(&table, &names, &rows, &Silent::default()).unwrap();
+        let (mut found, by_id) = examples((&table, &[]), &names, &rows, &Silent::default()).unwrap();
         assert_eq!(by_id, 1);
         let pixels = ["same", "other", "third", "same"].map(str::as_bytes);
         assert_eq!(leave_out_clean_pictures(&mut found, &|row| pixels[row]), 1, "d shows what a shows");
         let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
         // a is clean as owl and stays a candidate of cat.
         assert_eq!(kept, [(0, 1, true), (1, 1, false), (2, 0, true), (0, 0, false)]);
+        let mut decisions = [None; 6];
+        (decisions[2], decisions[4]) = (Some(Decision::Accept), Some(Decision::Reject));
+        let (found, _) = examples((&table, &decisions), &names, &rows, &Silent::default()).unwrap();
+        let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
+        assert_eq!(kept, [(0, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
+        assert_eq!(found[1].relevance, 1.0);
     }
 }

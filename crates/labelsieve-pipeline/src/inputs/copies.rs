@@ -28,11 +28,11 @@ impl Copies {
     pub fn say(&self, content: &str, monitor: &dyn Monitor) {
         let Copies { by_id, by_content } = self;
         if by_id + by_content > 0 {
-            monitor.note(&format!(
-                "{} candidates are also clean examples of their class; used once, as clean examples: {by_id} by id, \
-                 {by_content} by identical {content}",
-                by_id + by_content
-            ));
+            let copies = match by_id + by_content {
+                1 => "1 candidate is also a clean example of its class; used once, as such".to_owned(),
+                n => format!("{n} candidates are also clean examples of their class; used once, as such"),
+            };
+            monitor.note(&format!("{copies}: {by_id} by id, {by_content} by identical {content}"));
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use labelsieve_data::counted;
+
 use crate::monitor::Monitor;
 use crate::near_name::nearest;
 
@@ -34,7 +36,8 @@ impl LeftOut {
             let classes = named(&self.without_clean, known);
             let clean = clean.display();
             monitor.warning(&format!(
-                "skipping {n} candidates whose class has no clean example in `{clean}`: {classes}"
+                "skipping {} whose class has no clean example in `{clean}`: {classes}",
+                counted(n, "candidate")
             ));
         }
         let n: usize = self.without_features.values().sum();
@@ -42,7 +45,8 @@ impl LeftOut {
             let example = self.first_without_features.as_deref().unwrap_or("");
             let (features, classes) = (features.display(), named(&self.without_features, &[]));
             monitor.warning(&format!(
-                "skipping {n} candidates without features in `{features}` (e.g. `{example}`): of {classes}"
+                "skipping {} without features in `{features}` (e.g. `{example}`): of {classes}",
+                counted(n, "candidate")
             ));
         }
     }

@@ -4,6 +4,7 @@ pub mod attention;
 pub mod built_in;
 pub mod classifier;
 pub mod copies;
+pub mod decisions;
 pub mod images;
 pub mod left_out;
 pub mod network;

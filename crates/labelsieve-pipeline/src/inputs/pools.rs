@@ -225,10 +225,9 @@ fn nothing_left(
     let (clean, source, features) = (clean.display(), source.display(), features.display());
     let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let Some(other) = left_out.without_clean.keys().next() else {
-        let n = left_out.n_candidates();
         return match &left_out.first_without_features {
             Some(id) => Error::input(
-                format!("none of the {n} candidates in `{source}` has features in `{features}`: e.g. `{id}`"),
+                format!("no candidate in `{source}` has features in `{features}`: e.g. `{id}`"),
                 "the ids of both files must be the same; choose the column with --id-column",
             ),
             None => Error::input(
@@ -241,9 +240,8 @@ fn nothing_left(
         let without_features: usize = left_out.without_features.values().sum();
         return Error::input(
             format!(
-                "none of the {} candidates in `{source}` is left: {} are of classes without a clean example in \
-                 `{clean}`, {without_features} have no features in `{features}`",
-                left_out.n_candidates(),
+                "no candidate in `{source}` is left: {} of classes without a clean example in `{clean}`, \
+                 {without_features} without features in `{features}`",
                 left_out.n_candidates() - without_features,
             ),
             "class names and ids must match in all files",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::matching::{Leak, LeakGuard, LeakKind};
 use labelsieve_data::text::read_content_hashes;
-use labelsieve_data::{ExampleTable, LeakedExample, TableColumns};
+use labelsieve_data::{ExampleTable, LeakedExample, TableColumns, counted};
 
 use crate::error::{Context, Result};
 use crate::inputs::same_network::MixedNetworks;
@@ -86,13 +86,16 @@ impl LeakCheck {
                 LeakFate::Flag => "flagged in column `leak_of`",
                 LeakFate::Drop => "dropped",
             };
-            monitor.warning(&format!("{n_leaks} candidates are copies of guarded examples: {fate}"));
+            let copies = match n_leaks {
+                1 => "1 candidate is a copy of a guarded example".to_owned(),
+                n => format!("{n} candidates are copies of guarded examples"),
+            };
+            monitor.warning(&format!("{copies}: {fate}"));
         }
         if n_unchecked > 0 {
             let path = self.features.display();
-            monitor.warning(&format!(
-                "{n_unchecked} candidates have no features in `{path}` and were not compared"
-            ));
+            let candidates = counted(n_unchecked as usize, "candidate");
+            monitor.warning(&format!("{candidates} without features in `{path}`, not compared"));
         }
     }
 }

@@ -10,7 +10,7 @@ use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, NameWarnin
 use labelsieve_data::text::{
     DamagedFile, ForeignEncoding, OnBadRow, ScanSummary, TextColumns, TextSource, read_class_file, scan,
 };
-use labelsieve_data::{AtomicFile, CandidateWriter, DataError, is_stream};
+use labelsieve_data::{AtomicFile, CandidateWriter, DataError, counted, is_stream};
 use serde::Serialize;
 
 pub use leaks::{LeakCheck, LeakFate};
@@ -146,9 +146,8 @@ impl Match {
     ) -> Error {
         let output = self.output.display();
         if n_leaks > 0 {
-            let message = format!(
-                "all {n_leaks} candidates are copies of guarded examples; `{output}` was not written"
-            );
+            let message =
+                format!("all candidates are copies of guarded examples; `{output}` was not written");
             return Error::input(message, "drop --drop-leaks to flag them instead");
         }
         let names: Vec<&str> =
@@ -160,15 +159,15 @@ impl Match {
             names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         };
         let hint = match (self.rule, statistics.n_candidates_plural) {
-            (_, Some(n)) if n > 0 => format!("--rule plural would find {n} candidates"),
+            (_, Some(n)) if n > 0 => format!("--rule plural would find {}", counted(n as usize, "candidate")),
             (MatchRule::AnyWord, _) => "search other columns with --text-column".to_owned(),
             (MatchRule::Plural, _) => "try --rule any-word, or other columns with --text-column".to_owned(),
             _ => "try --rule plural or any-word, or other columns with --text-column".to_owned(),
         };
         let columns = source.text_columns().join(", ");
         let message = format!(
-            "no candidates: {} rows read, but none contains {searched} in {columns}; `{output}` was not written",
-            summary.n_rows
+            "no candidates: {} read, but none contains {searched} in {columns}; `{output}` was not written",
+            counted(summary.n_rows as usize, "row")
         );
         Error::input(message, hint)
     }
@@ -214,7 +213,7 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
         0 => String::new(),
         n => format!(" ({n} videos or failed downloads skipped)"),
     };
-    monitor.note(&format!("{} rows read{skipped}{damaged}", summary.n_rows));
+    monitor.note(&format!("{} read{skipped}{damaged}", counted(summary.n_rows as usize, "row")));
 }
 
 /// Nothing read is no result.

@@ -1,10 +1,10 @@
 //! One process at a time works on an output.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::DataError;
+use labelsieve_data::{DataError, open_locked};
 
 use crate::error::{Error, Result};
 
@@ -63,36 +63,6 @@ impl Drop for OutputLock {
             }
         }
     }
-}
-
-/// The file at `path`, locked; [`ErrorKind::WouldBlock`] if somebody else holds it.
-fn open_locked(path: &Path) -> io::Result<File> {
-    loop {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => (),
-            Err(TryLockError::WouldBlock) => return Err(ErrorKind::WouldBlock.into()),
-            // A file system without locks: as good as it gets.
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        if is_still_at(path, &file) {
-            return Ok(file);
-        }
-        // Whoever held it before removed it between our opening and our locking: once more.
-    }
-}
-
-#[cfg(unix)]
-fn is_still_at(path: &Path, file: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let place = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((std::fs::metadata(path), file.metadata()), (Ok(a), Ok(b)) if place(&a) == place(&b))
-}
-
-#[cfg(not(unix))]
-fn is_still_at(path: &Path, _file: &File) -> bool {
-    path.exists()
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
-use labelsieve::{Features, Method, NoisyPool, Watch};
+use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
 pub use drawn::Drawn;
 pub use scored::Scored;
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;
 
 /// The classes of a run and how they are scored.
@@ -34,6 +34,8 @@ pub struct Scoring<'a> {
     pub clean: &'a [Features],
     /// Numbers of candidates of all classes.
     pub pool_sizes: &'a [usize],
+    /// What people decided about the candidates of each class, one entry per candidate; empty for no decisions at all.
+    pub decisions: &'a [Vec<Option<Decision>>],
 }
 
 /// A class on its way to the engine.
@@ -42,6 +44,8 @@ struct Input {
     pool: NoisyPool,
     drawn: Drawn,
     copies: Vec<usize>,
+    /// One per candidate that takes part, or none at all.
+    decisions: Vec<Option<Decision>>,
 }
 
 impl Scoring<'_> {
@@ -64,7 +68,11 @@ impl Scoring<'_> {
                 .iter()
                 .map(|input| {
                     let job = input.drawn.job(&self.clean[input.class], &input.pool)?;
-                    Ok(Job { problem: job.problem.watched(watch), ..job })
+                    let problem = match input.decisions.is_empty() {
+                        true => job.problem,
+                        false => job.problem.with_decisions(&input.decisions)?,
+                    };
+                    Ok(Job { problem: problem.watched(watch), ..job })
                 })
                 .collect::<labelsieve::Result<Vec<_>>>()?;
             let failure: Mutex<Option<Error>> = Mutex::default();
@@ -81,13 +89,38 @@ impl Scoring<'_> {
         Ok(())
     }
 
-    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
+    /// Scores one class whose candidates, without `copies`, are in memory with their graph, which changes the time and not
+    /// the result; `decisions` has one entry for each of them.
+    pub fn score_ready(
+        &self,
+        class: usize,
+        pool: &NoisyPool,
+        decisions: &[Option<Decision>],
+        copies: Vec<usize>,
+        watch: &Watch,
+    ) -> Result<Scored> {
+        let drawn = self.drawn(class);
+        let job = drawn.job(&self.clean[class], pool)?;
+        let problem = job.problem.with_decisions(decisions)?.watched(watch);
+        let relevance = self.engine.relevance(self.method, &[Job { problem, ..job }], &|_, _| ())?;
+        let relevance = relevance.first().context("an engine answers every job")?;
+        Ok(Scored::new(&problem, relevance, copies))
+    }
+
+    fn drawn(&self, class: usize) -> Drawn {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        let drawn = Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0));
+        Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0))
+    }
+
+    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
+        let drawn = self.drawn(class);
         let noisy = load(class)?;
         let copies = identical_rows(&self.clean[class], &noisy);
+        let takes_part = |place: &usize| copies.binary_search(place).is_err();
+        let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
+        let decisions = (0..decisions.len()).filter(takes_part).map(|place| decisions[place]).collect();
         let pool = NoisyPool::new(without(noisy, &copies));
-        Ok(Input { class, pool, drawn, copies })
+        Ok(Input { class, pool, drawn, copies, decisions })
     }
 }
 
@@ -109,7 +142,7 @@ pub fn rows_held_by_size(method: &Method, n_clean: &[usize], pool_sizes: &[usize
 }
 
 /// All rows but some, which are in ascending order.
-fn without(features: Features, rows: &[usize]) -> Features {
+pub(crate) fn without(features: Features, rows: &[usize]) -> Features {
     if rows.is_empty() {
         return features;
     }
@@ -138,6 +171,7 @@ mod tests {
             names: &["a", "b", "c"],
             clean: &clean,
             pool_sizes: &sizes,
+            decisions: &[],
         };
         let score = |asked: &[usize], pools: &[Features]| {
             let found: Mutex<Vec<(usize, Scored)>> = Mutex::default();
@@ -162,6 +196,46 @@ mod tests {
     }
 
     #[test]
+    fn decisions_stay_with_their_candidates_when_copies_of_clean_examples_leave_the_pool() {
+        let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(0).classes.remove(0);
+        let n = class.noisy.len();
+        let method = Method::gcn();
+        let score = |noisy: &Features, decisions: &[Vec<Option<Decision>>]| {
+            let scoring = Scoring {
+                method: &method,
+                engine: &Cpu,
+                seed: 0,
+                names: &["a"],
+                clean: std::slice::from_ref(&class.clean),
+                pool_sizes: &[noisy.len()],
+                decisions,
+            };
+            let found: Mutex<Vec<f32>> = Mutex::default();
+            let done = |_, scored: Scored| {
+                *found.lock().unwrap() = scored.relevance;
+                Ok(())
+            };
+            scoring.run(&[0], &|_| Ok(noisy.clone()), &Watch::new(), &done).unwrap();
+            found.into_inner().unwrap()
+        };
+        let mut decided = vec![None; n];
+        (decided[0], decided[3]) = (Some(Decision::Reject), Some(Decision::Accept));
+        let with_decisions = score(&class.noisy, &[decided.clone()]);
+        assert_eq!((with_decisions[0], with_decisions[3]), (0.0, 1.0));
+        let without = score(&class.noisy, &[]);
+        assert!((0..n).any(|i| decided[i].is_none() && with_decisions[i] != without[i]));
+        assert_eq!(score(&class.noisy, &[vec![None; n]]), without);
+
+        let with_copy = class.clean.select(&[0]).stack(&class.noisy).unwrap();
+        decided.insert(0, Some(Decision::Reject)); // about the copy
+        assert_eq!(score(&with_copy, &[decided]), with_decisions);
+        for decision in [Decision::Accept, Decision::Reject] {
+            let expected = decision.relevance().unwrap();
+            assert_eq!(score(&class.noisy, &[vec![Some(decision); n]]), vec![expected; n]);
+        }
+    }
+
+    #[test]
     fn what_cannot_be_noted_ends_the_work() {
         let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(0).classes.remove(0);
         let method = Method::Similarity(labelsieve::relevance::Similarity {});
@@ -172,6 +246,7 @@ mod tests {
             names: &["a"],
             clean: std::slice::from_ref(&class.clean),
             pool_sizes: &[class.noisy.len()],
+            decisions: &[],
         };
         let full = |_, _| Err(Error::input("disk full", ""));
         let error = scoring.run(&[0], &|_| Ok(class.noisy.clone()), &Watch::new(), &full).unwrap_err();

@@ -3,19 +3,20 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use labelsieve::Features;
+use labelsieve::{Decision, Features};
 use labelsieve_data::{ExampleTable, RelevanceTable, read_relevance};
 
 use crate::error::{Error, Result};
 use crate::inputs::copies::{Copies, comparable_ids, identical_rows};
+use crate::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::{Origin, common_network};
 use crate::inputs::tables::{RowsById, labels_of, load, rows_by_class, rows_by_id};
 use crate::monitor::Monitor;
 use crate::near_name::nearest;
 
-/// The examples of one class in memory. Candidates of relevance zero count for nothing; what they would add if all
-/// counted alike is kept as a sum.
+/// The examples of one class in memory; those that a person accepted are among the clean ones. Candidates of relevance zero
+/// count for nothing; what they would add if all counted alike is kept as a sum.
 pub struct ClassExamples {
     pub name: String,
     pub clean: Features,
@@ -29,6 +30,8 @@ pub struct Examples {
     pub classes: Vec<ClassExamples>,
     /// The network that made the features, if the files say so.
     pub network: Option<String>,
+    /// What people decided about the candidates, if the files say so.
+    pub decisions: Option<DecisionCounts>,
 }
 
 /// Noisy rows of one class and their relevance.
@@ -38,20 +41,29 @@ struct WeightedRows {
     relevance: Vec<f32>,
     /// Rows of relevance zero.
     irrelevant: Vec<usize>,
+    /// Rows that a person accepted.
+    accepted: Vec<usize>,
 }
 
 /// Rows in memory at a time that are only summed up.
 const BLOCK: usize = 8192;
 
 /// Reads all examples; `others` are further files that must be of the same network.
-pub fn read(files: &PoolFiles, path: &Path, others: Vec<Origin>, monitor: &dyn Monitor) -> Result<Examples> {
+pub fn read(
+    files: &PoolFiles,
+    (path, decisions): (&Path, Option<&Decisions>),
+    others: Vec<Origin>,
+    monitor: &dyn Monitor,
+) -> Result<Examples> {
     let (clean, noisy) = files.open(monitor)?;
     let relevance = read_relevance(path)?;
     let origins = [(&clean).into(), (&noisy).into(), (&relevance).into()].into_iter().chain(others);
     let origins: Vec<Origin> = origins.collect();
     files.mixed.check(&origins)?;
     let network = common_network(&origins);
-    let mut noisy_rows = noisy_rows(files, &relevance, &rows_by_id(&noisy)?)?;
+    let decided = in_force(decisions, &relevance, monitor)?;
+    let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
+    let mut noisy_rows = noisy_rows(files, &relevance, decisions, &rows_by_id(&noisy)?)?;
     let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
     let known: HashSet<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(*name)).min() {
@@ -78,13 +90,14 @@ pub fn read(files: &PoolFiles, path: &Path, others: Vec<Origin>, monitor: &dyn M
     }
     progress.finish();
     copies.say("features", monitor);
-    Ok(Examples { classes, network })
+    Ok(Examples { classes, network, decisions: decided.map(|(_, counts)| counts) })
 }
 
 /// For each class the noisy rows and their relevance, in the order of the relevance file.
 fn noisy_rows<'a>(
     files: &PoolFiles,
     relevance: &'a RelevanceTable,
+    decisions: &[Option<Decision>],
     by_id: &RowsById,
 ) -> Result<HashMap<&'a str, WeightedRows>> {
     let mut rows: HashMap<&str, WeightedRows> = HashMap::new();
@@ -101,11 +114,14 @@ fn noisy_rows<'a>(
             )
         })?;
         let class = rows.entry(relevance.classes.get(i)).or_default();
-        if relevance.relevance[i] > 0.0 {
-            class.rows.push(row);
-            class.relevance.push(relevance.relevance[i]);
-        } else {
-            class.irrelevant.push(row);
+        match decisions.get(i).copied().flatten() {
+            Some(Decision::Accept) => class.accepted.push(row),
+            Some(Decision::Reject) => (), // no example of the class, however many count alike
+            _ if relevance.relevance[i] > 0.0 => {
+                class.rows.push(row);
+                class.relevance.push(relevance.relevance[i]);
+            }
+            _ => class.irrelevant.push(row),
         }
     }
     Ok(rows)
@@ -120,14 +136,23 @@ fn read_class(
     copies: &mut Copies,
 ) -> Result<ClassExamples> {
     if let Some(ids) = comparable_ids(clean_table, noisy_table, clean_rows) {
-        let before = candidates.rows.len() + candidates.irrelevant.len();
+        let n_all = |found: &WeightedRows| found.rows.len() + found.irrelevant.len() + found.accepted.len();
+        let before = n_all(&candidates);
         let is_copy = |row: &usize| ids.contains(noisy_table.ids.get(*row).as_ref());
         let kept = candidates.rows.iter().zip(&candidates.relevance).filter(|(row, _)| !is_copy(row));
         (candidates.rows, candidates.relevance) = kept.map(|(&row, &relevance)| (row, relevance)).unzip();
         candidates.irrelevant.retain(|row| !is_copy(row));
-        copies.by_id += before - candidates.rows.len() - candidates.irrelevant.len();
+        candidates.accepted.retain(|row| !is_copy(row));
+        copies.by_id += before - n_all(&candidates);
     }
-    let (clean, mut noisy) = (load(clean_table, clean_rows)?, load(noisy_table, &candidates.rows)?);
+    let (mut clean, mut noisy) = (load(clean_table, clean_rows)?, load(noisy_table, &candidates.rows)?);
+    if !candidates.accepted.is_empty() {
+        let accepted = load(noisy_table, &candidates.accepted)?;
+        let same = identical_rows(&clean, &accepted);
+        let kept: Vec<usize> = (0..accepted.len()).filter(|row| same.binary_search(row).is_err()).collect();
+        clean = clean.stack(&accepted.select(&kept))?;
+        copies.by_content += same.len();
+    }
     let mut relevance = candidates.relevance;
     let same = identical_rows(&clean, &noisy);
     if !same.is_empty() {

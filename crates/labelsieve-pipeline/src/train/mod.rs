@@ -18,6 +18,7 @@ use self::examples::{ClassExamples, Examples};
 use crate::device;
 use crate::error::{Context, Error, Result};
 use crate::inputs::attention::load_attention;
+use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::Origin;
 use crate::monitor::Monitor;
@@ -31,6 +32,8 @@ pub struct Train {
     pub files: PoolFiles,
     /// The relevance of the candidates.
     pub relevance: PathBuf,
+    /// What people decided about candidates, if not what the relevance file says.
+    pub decisions: Option<PathBuf>,
     /// What to learn.
     pub classifier: Classifier,
     /// A classifier of base classes to extend: W_A = [W_B, W].
@@ -74,6 +77,9 @@ pub struct Trained {
     pub dim: usize,
     /// How prototypes do on clean examples that are left out in turn.
     pub left_out: LeaveOneOut,
+    /// Candidates that people decided about, where decisions were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionCounts>,
 }
 
 impl Train {
@@ -81,7 +87,9 @@ impl Train {
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Trained> {
         OutputKind::Weights.target(&self.output)?;
         let others = self.attention_path().into_iter().chain(self.base.as_deref()).chain([&*self.relevance]);
-        Files::default().reads(self.files.paths()).reads(others).writes([&self.output]).check()?;
+        let decisions = self.decisions.as_deref().map(Decisions::files);
+        let inputs = Files::default().reads(self.files.paths()).reads(others);
+        inputs.reads(decisions.into_iter().flatten()).writes([&self.output]).check()?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
         let attention = self.attention_path().map(load_attention).transpose()?;
@@ -90,8 +98,10 @@ impl Train {
             self.attention_path().zip(attention.as_ref().map(|(_, network)| network.as_ref())),
         ];
         let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
-        let Examples { classes, network } =
-            examples::read(&self.files, &self.relevance, others.collect(), monitor)?;
+        let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let weights = (self.relevance.as_path(), given.as_ref());
+        let Examples { classes, network, decisions } =
+            examples::read(&self.files, weights, others.collect(), monitor)?;
         let dim = classes[0].clean.dim();
         if let Some(base) = &base {
             self.check_base(base, &classes, dim)?;
@@ -109,11 +119,11 @@ impl Train {
             .map(|(&learned, class)| CheckedClass { learned, irrelevant: &class.irrelevant })
             .collect();
         let left_out = leave_one_out(&checked)?;
-        tell_whether_relevance_helps(&left_out, monitor);
+        tell_whether_relevance_helps(&left_out, decisions, monitor);
         let names = classes.iter().map(|class| class.name.clone()).collect();
         let saved = SavedClassifier { network, ..self.extend(base, novel, names, settings)? };
         saved.save(&self.output)?;
-        Ok(Trained { n_classes: saved.classes.len(), n_base: saved.n_base, dim, left_out })
+        Ok(Trained { n_classes: saved.classes.len(), n_base: saved.n_base, dim, left_out, decisions })
     }
 
     fn attention_path(&self) -> Option<&Path> {
@@ -214,7 +224,11 @@ impl Train {
 }
 
 /// Nobody should end up below "all candidates alike" or "clean only" without being told.
-fn tell_whether_relevance_helps(check: &LeaveOneOut, monitor: &dyn Monitor) {
+fn tell_whether_relevance_helps(
+    check: &LeaveOneOut,
+    decisions: Option<DecisionCounts>,
+    monitor: &dyn Monitor,
+) {
     let Some(weighted) = check.weighted else { return };
     let say = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {} %", percent(share)));
     let parts: Vec<String> = [
@@ -225,8 +239,12 @@ fn tell_whether_relevance_helps(check: &LeaveOneOut, monitor: &dyn Monitor) {
     .into_iter()
     .flatten()
     .collect();
+    let what = match decisions {
+        Some(DecisionCounts { n_accept: 1.., .. }) => "clean and accepted examples",
+        _ => "clean examples",
+    };
     monitor.note(&format!(
-        "leave-one-out check on your {} clean examples (prototypes): {}",
+        "leave-one-out check on your {} {what} (prototypes): {}",
         check.n,
         parts.join(", ")
     ));

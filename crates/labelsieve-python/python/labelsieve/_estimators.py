@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _labelsieve
 from ._arrays import Rows, as_numpy, as_seed
 from ._choice import Method
+from ._decisions import as_decisions, settled, without_clean
 from ._files import save_classifier
 from ._is_clean import as_is_clean, check_classes
 from ._progress import Progress, as_progress
@@ -43,7 +44,7 @@ class _CleaningEstimator(BaseEstimator):
     progress: Progress
 
     def _clean(
-        self, X: Any, y: Any, is_clean: Any, relevance: Any = None, frames_to_user: int = 2
+        self, X: Any, y: Any, is_clean: Any, relevance: Any = None, decisions: Any = None, frames_to_user: int = 2
     ) -> tuple[Rows, int]:
         """Checks the input, scores the candidates, and returns the rows and the seed."""
         method = method_json(self.method, self.lam, self.neighbours, self.beta, self.settings)
@@ -54,15 +55,23 @@ class _CleaningEstimator(BaseEstimator):
         self._codes = codes.reshape(-1).astype(np.int64)
         check_classes(self.classes_, self._codes, flags)
         self.is_clean_ = flags
+        decided = None
+        if decisions is not None:
+            decided = without_clean(as_decisions(decisions, len(X)), flags, stacklevel=2 + frames_to_user)
+            self.decisions_ = np.array(decided, object)
+        elif hasattr(self, "decisions_"):
+            del self.decisions_  # of an earlier fit
         self.device_ = _labelsieve.describe_device(as_device(self.device))
         if relevance is None:
             progress = as_progress(self.progress)
-            found = _labelsieve.clean(X, self._labels(), method, seed, self.device, progress)
+            found = _labelsieve.clean(X, self._labels(), method, seed, self.device, decided, progress)
             self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_, is_copy = found
             _warn_of_copies(is_copy, stacklevel=2 + frames_to_user)
             counted = np.where(is_copy, np.float32(0), self.relevance_)
         else:
             self.relevance_ = counted = _as_relevance(relevance, flags)
+            if decided is not None:
+                self.relevance_ = counted = settled(counted, decided)
         self.sample_weight_ = self._sample_weight(counted)
         return X, seed
 
@@ -98,6 +107,8 @@ class _CleaningEstimator(BaseEstimator):
             columns["best_clean_similarity"] = self.best_clean_similarity_
             counts = self.reciprocal_neighbours_
             columns["reciprocal_neighbours"] = _where(counts >= 0, counts)
+        if hasattr(self, "decisions_"):
+            columns["decision"] = self.decisions_
         return Table(columns)
 
 
@@ -125,6 +136,8 @@ class Cleaner(_CleaningEstimator):
         Neighbours in the graph; -1 for clean examples and for methods without a graph.
     classes_, is_clean_, n_features_in_, device_
         What was fitted, and on which device.
+    decisions_ : array of shape (N,)
+        The decisions about candidates, where ``fit`` got any.
 
     Notes
     -----
@@ -165,7 +178,7 @@ class Cleaner(_CleaningEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, is_clean: Any = None) -> Cleaner:
+    def fit(self, X: Any, y: Any, is_clean: Any = None, decisions: Any = None) -> Cleaner:
         """Scores the candidates among the examples.
 
         Parameters
@@ -178,8 +191,11 @@ class Cleaner(_CleaningEstimator):
         is_clean : array of shape (N,), or True
             Which labels are verified: true or false (or 1 and 0) for every row, not row numbers. Every class needs at
             least one. A single True means that all are verified and there is nothing to score.
+        decisions : array of shape (N,), optional
+            What a person decided about candidates: ``"accept"``, ``"reject"``, ``"unsure"`` or None for every row.
+            Accepted ones count as clean examples and get relevance 1; rejected ones count as known negatives and get 0.
         """
-        self._clean(X, y, is_clean)
+        self._clean(X, y, is_clean, decisions=decisions)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -225,11 +241,13 @@ class _CosineScores(ClassifierMixin, _CleaningEstimator):
         check_fitted(self, "coef_")
         return _labelsieve.scores(check_rows(self, X), self.coef_).astype(np.float64)
 
-    def _learn(self, X: Any, y: Any, is_clean: Any, relevance: Any, cosine: Optional[dict[str, Any]]) -> None:
+    def _learn(
+        self, X: Any, y: Any, is_clean: Any, relevance: Any, decisions: Any, cosine: Optional[dict[str, Any]]
+    ) -> None:
         self.scale_ = _number("scale", self.scale)
         if self.scale_ <= 0:
             raise ValueError(f"scale: expected a positive number, found {self.scale}")
-        X, seed = self._clean(X, y, is_clean, relevance, frames_to_user=3)
+        X, seed = self._clean(X, y, is_clean, relevance, decisions, frames_to_user=3)
         progress = as_progress(self.progress) if cosine is not None else None
         settings = None if cosine is None else json.dumps(cosine)
         self.coef_ = _labelsieve.train(X, self._labels(), self.relevance_, settings, seed, self.device, progress)
@@ -285,13 +303,15 @@ class PrototypeClassifier(_CosineScores):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> PrototypeClassifier:
+    def fit(
+        self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None, decisions: Any = None
+    ) -> PrototypeClassifier:
         """Scores the candidates, then learns from all examples, weighted by relevance.
 
-        ``X``, ``y`` and ``is_clean`` as in :meth:`Cleaner.fit`. With ``relevance``, one number in [0, 1] per example
+        ``X``, ``y``, ``is_clean`` and ``decisions`` as in :meth:`Cleaner.fit`. With ``relevance``, one number in [0, 1] per example
         (ignored for clean ones), nothing is scored: for relevance that is already known.
         """
-        self._learn(X, y, is_clean, relevance, None)
+        self._learn(X, y, is_clean, relevance, decisions, None)
         return self
 
 
@@ -355,11 +375,14 @@ class CosineClassifier(_CosineScores):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None) -> CosineClassifier:
+    def fit(
+        self, X: Any, y: Any, is_clean: Any = None, relevance: Any = None, decisions: Any = None
+    ) -> CosineClassifier:
         """As :meth:`PrototypeClassifier.fit`."""
         counts = {name: _count(name, getattr(self, name)) for name in ("epochs", "batch_size")}
         rates = ("learning_rate", "final_learning_rate", "momentum", "scale")
-        self._learn(X, y, is_clean, relevance, {**counts, **{name: _number(name, getattr(self, name)) for name in rates}})
+        cosine = {**counts, **{name: _number(name, getattr(self, name)) for name in rates}}
+        self._learn(X, y, is_clean, relevance, decisions, cosine)
         return self
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _labelsieve
 from ._arrays import Rows, as_rows
+from ._decisions import as_decisions
 from ._is_clean import as_flags
 from ._table import Table, as_columns, as_relevance, is_missing, required
 
@@ -21,7 +22,8 @@ def read_relevance(path: Path) -> Table:
     """Reads what ``labelsieve clean`` wrote: ``id``, ``class``, ``relevance``, ``is_clean`` and the reasons.
 
     ``path`` is the Parquet file, or a run directory that holds one. The reasons are ``matched_name``, ``best_clean``,
-    ``best_clean_similarity`` and ``reciprocal_neighbours``; unknown values are None or NaN.
+    ``best_clean_similarity`` and ``reciprocal_neighbours``; unknown values are None or NaN. A file that was made with
+    decisions also has ``decision``.
 
     >>> import labelsieve, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "relevance.parquet")
@@ -32,13 +34,15 @@ def read_relevance(path: Path) -> Table:
     """
     if os.path.isdir(path):
         path = os.path.join(path, "relevance.parquet")
-    ids, classes, relevance, is_clean, reasons, metadata = _labelsieve.read_relevance(path)
+    ids, classes, relevance, is_clean, reasons, decisions, metadata = _labelsieve.read_relevance(path)
     columns = {"id": texts(ids), "class": texts(classes), "relevance": relevance, "is_clean": is_clean}
     matched, best, similarity, neighbours = zip(*reasons) if reasons else ((), (), (), ())
     columns["matched_name"] = texts(list(matched))
     columns["best_clean"] = texts(list(best))
     columns["best_clean_similarity"] = np.array([np.nan if s is None else s for s in similarity], np.float32)
     columns["reciprocal_neighbours"] = texts(list(neighbours))
+    if decisions is not None:
+        columns["decision"] = texts(decisions)
     return Table(columns, metadata)
 
 
@@ -46,8 +50,8 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
     """Writes a relevance file for ``labelsieve train`` and ``labelsieve report``, whole or not at all.
 
     ``table`` is a data frame, an Arrow table or a mapping with the columns ``id``, ``class``, ``relevance`` and
-    ``is_clean``, and optionally ``matched_name``, ``best_clean``, ``best_clean_similarity`` and
-    ``reciprocal_neighbours``; e.g. ``Cleaner.to_table()``.
+    ``is_clean``, and optionally ``matched_name``, ``best_clean``, ``best_clean_similarity``,
+    ``reciprocal_neighbours`` and ``decision``; e.g. ``Cleaner.to_table()``.
     """
     columns = required(table, "id", "class", "relevance", "is_clean")
     n = len(columns["id"])
@@ -60,8 +64,26 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
         np.array(as_relevance(columns["relevance"]), np.float32),
         as_flags(columns["is_clean"], n),
         list(zip(*reasons)),
+        as_decisions(columns["decision"], n) if "decision" in columns else None,
         list((metadata or getattr(table, "metadata", None) or {}).items()),
     )
+
+
+def read_decisions(path: Path) -> Table:
+    """Reads what people decided about candidates: ``id``, ``class``, ``decision``, ``by`` and ``at``, earliest first.
+
+    ``path`` is a .parquet, .csv or .tsv file; what a review that is under way has noted beside it is read too. The last
+    row of a candidate counts; ``decision`` is None where one was withdrawn.
+
+    >>> import labelsieve, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "decisions.csv")
+    >>> _ = open(path, "w").write("id,class,decision\\na,owl,accept\\n")
+    >>> labelsieve.read_decisions(path)["decision"].tolist()
+    ['accept']
+    """
+    ids, classes, decisions, by, at = _labelsieve.read_decisions(path)
+    columns = {"id": texts(ids), "class": texts(classes), "decision": texts(decisions), "by": texts(by), "at": texts(at)}
+    return Table(columns)
 
 
 class Run(NamedTuple):

@@ -195,6 +195,7 @@ def clean_files(
     output: Optional[Path] = None,
     *,
     candidates: Optional[Path] = None,
+    decisions: Optional[Path] = None,
     method: Method = "gcn",
     lam: Optional[float] = None,
     beta: float = 1.0,
@@ -222,6 +223,9 @@ def clean_files(
         examples that are candidates of their own class, by id or by identical features, count once, as clean.
     output : path
         File to write, .parquet or .csv: one row per example and class, for :func:`read_relevance`.
+    decisions : path, optional
+        What people decided about candidates (.parquet, .csv or .tsv with ``id``, ``class`` and ``decision``): accepted
+        ones count as clean examples, rejected ones as known negatives.
     candidates : path, optional
         Which noisy examples are candidates of which class, as :func:`match_files` writes it; by default the noisy
         examples' own classes say so.
@@ -258,6 +262,8 @@ def clean_files(
     >>> labelsieve.clean_files(*files[:2], dry_run=True)["n_candidates"] == int((~data.is_clean).sum())
     True
     """
+    if dry_run and decisions is not None:
+        raise ValueError("decisions: expected none with dry_run: they change neither memory nor time")
     if output is None and not dry_run:
         raise ValueError("output: expected a file to write; only a dry run needs none")
     if candidates is not None and noisy_labels is not None:
@@ -267,6 +273,7 @@ def clean_files(
         **_columns(embedding_column, label_column, id_column),
         "output": None if output is None else _output("output", output),
         "candidates": candidates,
+        "decisions": decisions,
         "method": method_json(method, lam, neighbours, beta, None),
         "seed": as_seed(seed),
         "device": as_device(device),
@@ -280,6 +287,7 @@ def train_files(
     relevance: Path,
     output: Path,
     *,
+    decisions: Optional[Path] = None,
     classifier: ClassifierName = "prototype",
     attention: Optional[Path] = None,
     base: Optional[Path] = None,
@@ -305,6 +313,9 @@ def train_files(
         The examples, as in :func:`clean_files`.
     relevance : path
         What :func:`clean_files` wrote.
+    decisions : path, optional
+        Accepted candidates count as clean examples, rejected ones not at all; by default those that the relevance was
+        made with.
     output : path
         File to write (.safetensors), for :func:`predict_files` and :func:`read_classifier`.
     classifier : {"prototype", "attention", "cosine"}
@@ -349,6 +360,7 @@ def train_files(
         **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "relevance": relevance,
+        "decisions": decisions,
         "output": _output("output", output),
         "classifier": name,
         "attention": attention,
@@ -369,6 +381,7 @@ def finetune_files(
     images: Paths,
     output: Path,
     *,
+    decisions: Optional[Path] = None,
     image_column: Optional[str] = None,
     image_id_column: Optional[str] = None,
     strict: bool = False,
@@ -394,6 +407,8 @@ def finetune_files(
         Network to fine-tune, as ``labelsieve pretrain`` writes it.
     relevance : path
         What :func:`clean_files` wrote.
+    decisions : path, optional
+        As in :func:`train_files`.
     images : path or paths
         Images of all examples, clean and noisy, found by their ids.
     output : path
@@ -425,6 +440,7 @@ def finetune_files(
     options = {
         "network": network,
         "relevance": relevance,
+        "decisions": decisions,
         "images": _paths(images),
         "output": _output("output", output),
         "image_column": image_column,
@@ -522,6 +538,7 @@ def evaluate_files(
     baseline: Optional[Path] = None,
     relevance: Optional[Path] = None,
     truth: Optional[Path] = None,
+    decisions: Optional[Path] = None,
     image_column: Optional[str] = None,
     where: Names = (),
     strict: bool = False,
@@ -546,6 +563,9 @@ def evaluate_files(
         Another classifier to compare with; with relevance, grouped by number of candidates.
     relevance, truth : paths, optional
         Relevance, as :func:`clean_files` writes it, and which candidates are really relevant.
+    decisions : path, optional
+        In place of ``truth``: accepted candidates are relevant, rejected ones are not. Candidates whose relevance was made
+        with a decision are left out.
     image_column, where, strict
         Of images, as in :func:`embed_files`.
     embedding_column, label_column, id_column, allow_mixed
@@ -571,8 +591,10 @@ def evaluate_files(
     if model is not None:
         _one_of("test", test, images)
         _for_images(images, image_column, where, strict)
-    elif relevance is None or truth is None:
-        raise ValueError("nothing to evaluate: expected model with test or images, or relevance with truth")
+    elif relevance is None or (truth is None and decisions is None):
+        raise ValueError("nothing to evaluate: expected model with test or images, or relevance with truth or decisions")
+    if truth is not None and decisions is not None:
+        raise ValueError("truth and decisions: expected one of the two, found both")
     options = {
         **_columns(embedding_column, label_column, id_column),
         "model": model,
@@ -582,6 +604,7 @@ def evaluate_files(
         "baseline": baseline,
         "relevance": relevance,
         "truth": truth,
+        "decisions": decisions,
         "image_column": image_column,
         "where": _names(where),
         "strict": strict,

@@ -28,6 +28,7 @@ __all__ = [
     "read_candidates",
     "read_class_file",
     "read_classifier",
+    "read_decisions",
     "read_features",
     "read_relevance",
     "read_run",
@@ -84,10 +85,17 @@ def relevance(
     method: str,
     seed: int,
     device: str,
+    decisions: Optional[list[Optional[str]]],
     progress: _Progress,
 ) -> tuple[_Numbers, Optional[npt.NDArray[np.uint32]]]: ...
 def clean(
-    x: _Rows, labels: _Labelled, method: str, seed: int, device: str, progress: _Progress
+    x: _Rows,
+    labels: _Labelled,
+    method: str,
+    seed: int,
+    device: str,
+    decisions: Optional[list[Optional[str]]],
+    progress: _Progress,
 ) -> tuple[_Numbers, _Integers, _Numbers, _Integers, _Flags]: ...
 def paper_lambda(n_clean: int) -> float: ...
 def train(
@@ -130,7 +138,9 @@ def synthetic(
 ) -> tuple[_Rows, _Integers, _Flags, _Flags, _Rows, _Integers]: ...
 def read_relevance(
     path: _Path,
-) -> tuple[list[str], list[str], _Numbers, _Flags, list[_Reasons], dict[str, str]]: ...
+) -> tuple[
+    list[str], list[str], _Numbers, _Flags, list[_Reasons], Optional[list[Optional[str]]], dict[str, str]
+]: ...
 def read_run(path: _Path) -> tuple[str, str, str]: ...
 def write_relevance(
     path: _Path,
@@ -139,17 +149,20 @@ def write_relevance(
     relevance: _Numbers,
     is_clean: _Flags,
     reasons: list[_Reasons],
+    decisions: Optional[list[Optional[str]]],
     metadata: list[tuple[str, str]],
 ) -> None: ...
 def report(
     path: _Path,
     output: _Path,
     truth: Optional[_Path],
+    decisions: Optional[_Path],
     images: Optional[_Path],
     title: Optional[str],
     per_class: int,
 ) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]: ...
 def read_candidates(path: _Path) -> tuple[list[str], list[str], list[str]]: ...
+def read_decisions(path: _Path) -> tuple[list[str], list[str], list[Optional[str]], list[str], list[str]]: ...
 def read_truth(path: _Path) -> tuple[list[str], list[str], _Flags]: ...
 def read_features(
     path: _Path,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import _labelsieve
 from ._arrays import Rows, as_rows, as_seed
 from ._choice import Method, as_choice
+from ._decisions import as_decisions
 from ._progress import Progress, as_progress
 
 
@@ -24,6 +25,7 @@ def relevance(
     device: str = "auto",
     *,
     others: Any = None,
+    decisions: Any = None,
     neighbours: int = _labelsieve.NEIGHBOURS,
     beta: float = 1.0,
     settings: Optional[Mapping[str, Any]] = None,
@@ -49,6 +51,9 @@ def relevance(
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     others : array of shape (m, d), optional
         Examples of other classes; ``linear`` needs them.
+    decisions : array of shape (z,), optional
+        What a person decided about each candidate: ``"accept"``, ``"reject"``, ``"unsure"`` or None. Accepted ones count
+        as clean examples and get relevance 1; rejected ones count as known negatives and get 0.
     neighbours : int, default 50
         Neighbours per example in the graph of ``gcn`` and ``label-propagation``.
     beta : float, default 1.0
@@ -79,13 +84,15 @@ def relevance(
     >>> bool(found[0] > found[1])
     True
     """
+    candidates = as_rows(noisy, "noisy")
     found, _ = _labelsieve.relevance(
         as_rows(clean, "clean"),
-        as_rows(noisy, "noisy"),
+        candidates,
         None if others is None else as_rows(others, "others"),
         method_json(method, lam, neighbours, beta, settings),
         as_seed(seed),
         as_device(device),
+        None if decisions is None else as_decisions(decisions, len(candidates)),
         as_progress(progress),
     )
     return found

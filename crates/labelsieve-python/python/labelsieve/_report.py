@@ -16,6 +16,7 @@ def report(
     output: Path = "report.html",
     *,
     truth: Optional[Path] = None,
+    decisions: Optional[Path] = None,
     images: Optional[Path] = None,
     title: Optional[str] = None,
     per_class: int = 60,
@@ -30,18 +31,23 @@ def report(
         The file to write, whole or not at all.
     truth : path, optional
         A Parquet file of ``id``, ``class`` and ``relevant``, for the figures that need it.
+    decisions : path, optional
+        A ``.parquet``, ``.csv`` or ``.tsv`` file of ``id``, ``class`` and ``decision``, to mark what people decided. By
+        default what the relevance file says.
     images : path, optional
         A folder of pictures or a Parquet file of them, by the examples' ids.
     title : str, optional
         The heading.
     per_class : int, default 60
-        Candidates shown of each class: half from the top of the ranking, a quarter each from the middle and the bottom.
+        Candidates shown with a picture in each class: half from the top of the ranking, a quarter each from the middle
+        and the bottom. The others are listed.
 
     Returns
     -------
     dict
-        What the report holds: numbers of ``tables``, ``figures``, ``classes``, ``examples`` and ``pictures``, and
-        ``unreadable``, the pictures that could not be read with the reasons.
+        What the report holds: numbers of ``tables``, ``figures``, ``classes``, ``examples``, ``pictures`` and
+        ``decisions`` (candidates that people decided about), and ``unreadable``, the pictures that could not be read with
+        the reasons.
 
     Examples
     --------
@@ -54,15 +60,19 @@ def report(
     """
     per_class = _count("per_class", per_class)
     if isinstance(run, (str, os.PathLike)):
-        return _write(run, output, truth, images, title, per_class)
+        return _write(run, output, (truth, decisions, images), title, per_class)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "relevance.parquet")
         write_relevance(path, run)
-        return _write(path, output, truth, images, title or "Relevance", per_class)
+        return _write(path, output, (truth, decisions, images), title or "Relevance", per_class)
 
 
 def _write(
-    run: Path, output: Path, truth: Optional[Path], images: Optional[Path], title: Optional[str], per_class: int
+    run: Path,
+    output: Path,
+    files: tuple[Optional[Path], Optional[Path], Optional[Path]],
+    title: Optional[str],
+    per_class: int,
 ) -> dict[str, Union[int, dict[str, str]]]:
-    counts, unreadable = _labelsieve.report(run, output, truth, images, title, per_class)
+    counts, unreadable = _labelsieve.report(run, output, *files, title, per_class)
     return {**dict(counts), "unreadable": dict(unreadable)}

@@ -1,23 +1,32 @@
 //! The classes: numbers, a histogram, and the data from which the script builds a ranked gallery when it comes into view.
 
-use std::collections::HashMap;
 use std::io::{Result, Write};
 
-use labelsieve_data::RelevanceReasons;
-use serde::Serialize;
+use labelsieve_data::noun_for;
 
+use super::class_data::{Counts, Sources};
 use super::escape::{escape, json_for_script};
-use crate::classes::{Class, ClassNumbers, Classes, sections};
+use super::review;
+use crate::classes::{Class, ClassNumbers, Classes};
 use crate::figures::class_histogram;
 use crate::svg::scale::with_separators;
-use crate::thumbnails::Thumbnails;
 
 /// Closes what [`heading`] opened.
 pub(super) const END: &str =
     "</div>\n</section>\n<dialog id=\"detail\" aria-labelledby=\"detail-h\"></dialog>\n";
 
+/// What the section says before its first class.
+pub(crate) struct Intro<'a> {
+    /// Candidates whose pictures are in the file.
+    pub(crate) n_pictured: usize,
+    /// Whether examples link to their files.
+    pub(crate) has_links: bool,
+    /// The command with which somebody could decide on these candidates.
+    pub(crate) review: Option<&'a str>,
+}
+
 /// The start of the section, with its tools.
-pub(super) fn heading(classes: &Classes, tag: &str) -> String {
+pub(super) fn heading(classes: &Classes, intro: &Intro<'_>, tag: &str) -> String {
     let with_truth = classes.truth.iter().any(Option::is_some);
     let by_auc = if with_truth { "<option value=\"auc\">lowest AUC</option>" } else { "" };
     let legend = match with_truth {
@@ -28,150 +37,92 @@ pub(super) fn heading(classes: &Classes, tag: &str) -> String {
         }
         false => "",
     };
+    let is_decided = !classes.decided.is_empty();
+    let fewest_decisions =
+        if is_decided { "<option value=\"decided\">fewest decisions</option>" } else { "" };
     format!(
         "<section id=\"classes\" aria-labelledby=\"classes-h\">\n<h2 id=\"classes-h\">Classes{tag}</h2>\n\
-         <p>Candidates of each class in order of relevance, most relevant first.</p>\n{legend}\n\
+         <p>All candidates of each class in order of relevance, most relevant first. {}</p>\n{legend}\n{}\
          <noscript><p class=\"notice\">The galleries need JavaScript; tables and figures do not.</p></noscript>\n\
-         <div class=\"tools\" role=\"search\" aria-label=\"Classes\"><label>Find a class <input type=\"search\" id=\"search\" \
-         autocomplete=\"off\" spellcheck=\"false\" aria-controls=\"class-list\"></label>\
+         <div class=\"tools\" role=\"search\" aria-label=\"Classes and candidates\"><label>Find <input type=\"search\" id=\"search\" \
+         placeholder=\"class, caption or id\" autocomplete=\"off\" spellcheck=\"false\" aria-controls=\"class-list\"></label>\
          <label>Sort <select id=\"order\"><option value=\"name\">by name</option><option value=\"n\">most candidates</option>\
-         <option value=\"low\">lowest mean relevance</option><option value=\"high\">highest mean relevance</option>{by_auc}</select></label>\
-         <output id=\"count\" for=\"search\" aria-live=\"polite\">{n} classes</output></div>\n<div id=\"class-list\">\n",
-        n = classes.classes.len(),
+         <option value=\"low\">lowest mean relevance</option><option value=\"high\">highest mean relevance</option>{by_auc}{fewest_decisions}</select></label>{}\
+         <output id=\"count\" for=\"search\" aria-live=\"polite\">{}</output></div>\n<div id=\"class-list\">\n",
+        pictures(classes, intro),
+        intro.review.map(review::html).unwrap_or_default(),
+        if is_decided { BY_DECISION } else { "" },
+        count(classes.classes.len(), "class"),
     )
 }
 
-/// Writes classes one after the other.
-pub(crate) struct Galleries<'a> {
-    pub(crate) classes: &'a Classes,
-    pub(crate) reasons: &'a HashMap<usize, RelevanceReasons>,
-    pub(crate) thumbnails: &'a Thumbnails,
-    pub(crate) per_class: usize,
-}
+/// The digits are those of the data.
+const BY_DECISION: &str = "<label>Decision <select id=\"decision\"><option value=\"\">any</option>\
+                           <option value=\"1\">accepted</option><option value=\"2\">rejected</option>\
+                           <option value=\"3\">unsure</option><option value=\"0\">undecided</option></select></label>";
 
-/// What the script needs of a class. Names are short because they occur thousands of times.
-#[derive(Serialize)]
-struct Data<'a> {
-    lists: Vec<List<'a>>,
-}
-
-#[derive(Serialize)]
-struct List<'a> {
-    title: String,
-    items: Vec<Item<'a>>,
-}
-
-#[derive(Serialize)]
-struct Item<'a> {
-    id: &'a str,
-    /// Relevance; none for clean examples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    r: Option<String>,
-    /// Rank, starting at 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    k: Option<usize>,
-    /// Whether it belongs to the class.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    t: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    best: Option<&'a str>,
-    /// Similarity to `best`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sim: Option<String>,
-    /// Reciprocal neighbours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nn: Option<u32>,
-    /// The picture as a data URI.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p: Option<&'a str>,
-}
-
-impl Galleries<'_> {
-    /// Writes one class; returns how many examples it shows, and how many of them with a picture.
-    pub(crate) fn write(&self, out: &mut impl Write, number: usize, class: &Class) -> Result<(usize, usize)> {
-        let numbers = self.classes.numbers(class);
-        let name = escape(&class.name);
-        let attribute = |name: &str, value: Option<f64>| {
-            value.map_or(String::new(), |v| format!(" data-{name}=\"{v:.4}\""))
-        };
-        let histogram = class_histogram::draw(&self.classes.candidates(class)).inline(
-            &format!("hist-{number}"),
-            &format!("Relevance of the candidates of {}", class.name),
-            &describe(&numbers),
-        );
-        let data = self.data(class);
-        let items = || data.lists.iter().flat_map(|list| &list.items);
-        let counts = (items().count(), items().filter(|item| item.p.is_some()).count());
-        write!(
-            out,
-            "<article class=\"class\" id=\"class-{number}\" aria-labelledby=\"class-{number}-h\" data-name=\"{name}\" \
-             data-n=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\">{name}</h3>\n<p>{}</p>\n{histogram}</div>\n\
-             <div class=\"gallery\"></div>\n<script type=\"application/json\">{}</script>\n</article>\n",
-            numbers.n_candidates,
-            attribute("mean", numbers.mean),
-            attribute("auc", numbers.auc),
-            escape(&describe(&numbers)),
-            json_for_script(&data),
-        )?;
-        Ok(counts)
-    }
-
-    fn data(&self, class: &Class) -> Data<'_> {
-        let mut lists = Vec::new();
-        if !class.clean.is_empty() {
-            let items: Vec<Item<'_>> =
-                class.clean.iter().take(self.per_class).map(|&row| self.item(row, None)).collect();
-            lists.push(List { title: format!("Clean examples ({})", class.clean.len()), items });
-        }
-        for section in sections(class.ranked.len(), self.per_class) {
-            let (first, last) = (section.ranks.start + 1, section.ranks.end);
-            let count = |n: usize| with_separators(n as f64, 0);
-            let title = format!(
-                "{}, ranks {} to {} of {}",
-                section.name,
-                count(first),
-                count(last),
-                count(class.ranked.len())
-            );
-            lists.push(List {
-                title,
-                items: section.ranks.map(|rank| self.item(class.ranked[rank], Some(rank + 1))).collect(),
-            });
-        }
-        Data { lists }
-    }
-
-    fn item(&self, row: usize, rank: Option<usize>) -> Item<'_> {
-        let id = &self.classes.table.ids[row];
-        let reasons = self.reasons.get(&row);
-        Item {
-            id,
-            r: rank.map(|_| format!("{:.2}", self.classes.table.relevance[row])),
-            k: rank,
-            t: rank.and(self.classes.truth[row]),
-            title: self.thumbnails.captions.get(id).map(String::as_str),
-            name: reasons.and_then(|reasons| reasons.matched_name.as_deref()),
-            best: reasons.and_then(|reasons| reasons.best_clean.as_deref()),
-            sim: reasons.and_then(|reasons| reasons.best_clean_similarity).map(|s| format!("{s:.2}")),
-            nn: reasons.and_then(|reasons| reasons.reciprocal_neighbours),
-            p: self.thumbnails.by_id.get(id).map(String::as_str),
-        }
-    }
-}
-
-/// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913`
-fn describe(numbers: &ClassNumbers) -> String {
-    let plural = |n: usize, what: &str| {
-        format!("{} {what}{}", with_separators(n as f64, 0), if n == 1 { "" } else { "s" })
+/// How many candidates have a picture, and what to expect of the others.
+fn pictures(classes: &Classes, intro: &Intro<'_>) -> String {
+    let n_candidates: usize = classes.classes.iter().map(|class| class.ranked.len()).sum();
+    let mut text = match intro.n_pictured {
+        0 => "This file has no pictures of them; captions and ids are listed.".to_owned(),
+        n if n == n_candidates => "This file has pictures of all of them.".to_owned(),
+        n => format!(
+            "This file has pictures of {} of {}; the others are listed by caption and id.",
+            with_separators(n as f64, 0),
+            with_separators(n_candidates as f64, 0)
+        ),
     };
-    let mut text = plural(numbers.n_clean, "clean example");
+    if intro.has_links {
+        text += " Links to originals work as long as this file and the pictures stay where they are.";
+    }
+    text
+}
+
+/// Writes one class; returns what it shows.
+pub(crate) fn write(
+    out: &mut impl Write,
+    sources: &Sources<'_>,
+    number: usize,
+    class: &Class,
+) -> Result<Counts> {
+    let numbers = sources.classes.numbers(class);
+    let name = escape(&class.name);
+    let attribute =
+        |name: &str, value: Option<f64>| value.map_or(String::new(), |v| format!(" data-{name}=\"{v:.4}\""));
+    let histogram = class_histogram::draw(&sources.classes.candidates(class)).inline(
+        &format!("hist-{number}"),
+        &format!("Relevance of the candidates of {}", class.name),
+        &describe(&numbers),
+    );
+    let data = sources.data(class);
+    write!(
+        out,
+        "<article class=\"class\" id=\"class-{number}\" aria-labelledby=\"class-{number}-h\" data-name=\"{name}\" \
+         data-n=\"{}\" data-decided=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\" tabindex=\"-1\">{name}</h3>\n<p>{}</p>\n{histogram}</div>\n\
+         <div class=\"gallery\"></div>\n<script type=\"application/json\">{}</script>\n</article>\n",
+        numbers.n_candidates,
+        numbers.decided.total(),
+        attribute("mean", numbers.mean),
+        attribute("auc", numbers.auc),
+        escape(&describe(&numbers)),
+        json_for_script(&data),
+    )?;
+    Ok(data.counts())
+}
+
+/// The folders of originals, once for all classes.
+pub(super) fn folders(sources: &Sources<'_>) -> String {
+    let folders = json_for_script(&sources.originals.folders());
+    format!("<script type=\"application/json\" id=\"folders\">{folders}</script>\n")
+}
+
+/// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913; 3 accepted`
+fn describe(numbers: &ClassNumbers) -> String {
+    let mut text = count(numbers.n_clean, "clean example");
     text += &format!(
         "; {} of total weight {}",
-        plural(numbers.n_candidates, "candidate"),
+        count(numbers.n_candidates, "candidate"),
         with_separators(numbers.weight, 1)
     );
     if let Some(mean) = numbers.mean {
@@ -183,5 +134,13 @@ fn describe(numbers: &ClassNumbers) -> String {
     if let Some(auc) = numbers.auc {
         text += &format!("; AUC {auc:.3}");
     }
+    for (name, n) in numbers.decided.named().into_iter().filter(|(_, n)| *n > 0) {
+        text += &format!("; {} {name}", with_separators(n as f64, 0));
+    }
     text
+}
+
+/// A number for people, with its noun.
+fn count(n: usize, noun: &str) -> String {
+    format!("{} {}", with_separators(n as f64, 0), noun_for(n, noun))
 }

@@ -1,16 +1,20 @@
 //! One HTML file: hand-written markup, one stylesheet, two short scripts, no network requests.
 
+mod class_data;
 pub(crate) mod escape;
 mod figure;
 mod gallery;
+mod originals;
+mod review;
 mod table;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{Result, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use labelsieve_data::{Figure, ResultTable, RunInfo};
+use labelsieve_data::{Figure, ResultTable, RunInfo, noun_for};
 use sha2::{Digest, Sha256};
 
 use crate::classes::Classes;
@@ -19,19 +23,37 @@ use crate::svg::scale::with_separators;
 use crate::svg::style;
 use escape::escape;
 
-pub(crate) use gallery::Galleries;
+pub(crate) use class_data::{Counts, Sources};
+pub(crate) use gallery::{Intro, write as write_class};
+pub(crate) use originals::Originals;
 
 const CSS: &str = include_str!("report.css");
 /// Runs before anything is drawn, so that the page does not flash in the other theme.
-const THEME_JS: &str = include_str!("theme.js");
-const REPORT_JS: &str = include_str!("report.js");
+const THEME_JS: &str = include_str!("script/theme.js");
+/// One script of many files, each an idea of its own; later ones use earlier ones.
+const REPORT_JS: &str = concat!(
+    include_str!("script/start.js"),
+    include_str!("script/theme_button.js"),
+    include_str!("script/tables.js"),
+    include_str!("script/data.js"),
+    include_str!("script/cards.js"),
+    include_str!("script/lists.js"),
+    include_str!("script/galleries.js"),
+    include_str!("script/keys.js"),
+    include_str!("script/detail.js"),
+    include_str!("script/find.js"),
+    include_str!("script/jumps.js"),
+    include_str!("script/copy.js"),
+    include_str!("script/print.js"),
+);
 
-/// Everything but the galleries.
+/// Everything but the classes, one by one.
 pub(crate) struct Page<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) tables: &'a [&'a ResultTable],
     pub(crate) figures: &'a [Figure],
-    pub(crate) classes: Option<&'a Classes>,
+    /// The classes, and what their galleries are made of.
+    pub(crate) galleries: Option<(&'a Sources<'a>, Intro<'a>)>,
 }
 
 impl Page<'_> {
@@ -53,17 +75,48 @@ impl Page<'_> {
         self.write_top(out)?;
         writeln!(out, "<main id=\"main\">\n<h1>{title}</h1>")?;
         self.write_summary(out)?;
+        match &self.galleries {
+            Some((sources, intro)) => {
+                out.write_all(gallery::folders(sources).as_bytes())?;
+                out.write_all(gallery::heading(sources.classes, intro, self.tag()).as_bytes())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Everything after the galleries.
+    pub(crate) fn write_end(&self, out: &mut impl Write) -> Result<()> {
+        if self.galleries.is_some() {
+            out.write_all(gallery::END.as_bytes())?;
+        }
+        self.write_tables(out)?;
+        self.write_figures(out)?;
+        out.write_all(self.about().as_bytes())?;
+        write!(
+            out,
+            "</main>\n<footer><p>Made by labelsieve {}. This file makes no network requests.</p></footer>\n\
+             <script>{REPORT_JS}</script>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn write_tables(&self, out: &mut impl Write) -> Result<()> {
         if !self.tables.is_empty() {
             writeln!(
                 out,
                 "<section id=\"tables\" aria-labelledby=\"tables-h\">\n<h2 id=\"tables-h\">Tables{}</h2>",
                 self.tag()
             )?;
+            let galleries = self.gallery_numbers();
             self.tables
                 .iter()
-                .try_for_each(|table| out.write_all(table::html(table, self.tag()).as_bytes()))?;
+                .try_for_each(|table| out.write_all(table::html(table, &galleries, self.tag()).as_bytes()))?;
             writeln!(out, "</section>")?;
         }
+        Ok(())
+    }
+
+    fn write_figures(&self, out: &mut impl Write) -> Result<()> {
         if !self.figures.is_empty() {
             writeln!(
                 out,
@@ -75,32 +128,26 @@ impl Page<'_> {
                 .try_for_each(|figure| out.write_all(figure::html(figure, self.tag()).as_bytes()))?;
             writeln!(out, "</section>")?;
         }
-        match self.classes {
-            Some(classes) => out.write_all(gallery::heading(classes, self.tag()).as_bytes()),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    /// Everything after the galleries.
-    pub(crate) fn write_end(&self, out: &mut impl Write) -> Result<()> {
-        if self.classes.is_some() {
-            out.write_all(gallery::END.as_bytes())?;
-        }
-        out.write_all(self.about().as_bytes())?;
-        write!(
-            out,
-            "</main>\n<footer><p>Made by labelsieve {}. This file makes no network requests.</p></footer>\n\
-             <script>{REPORT_JS}</script>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION"),
-        )
+    /// The number of each class's gallery, by the name of the class.
+    fn gallery_numbers(&self) -> HashMap<&str, usize> {
+        let classes = self.classes().map_or(&[][..], |classes| &classes.classes);
+        let names = classes.iter().enumerate();
+        names.flat_map(|(number, class)| [(class.key.as_str(), number), (&class.name, number)]).collect()
+    }
+
+    fn classes(&self) -> Option<&Classes> {
+        self.galleries.as_ref().map(|(sources, _)| sources.classes)
     }
 
     fn write_top(&self, out: &mut impl Write) -> Result<()> {
         let mut links = String::new();
         let sections = [
+            ("classes", "Classes", self.galleries.is_some()),
             ("tables", "Tables", !self.tables.is_empty()),
             ("figures", "Figures", !self.figures.is_empty()),
-            ("classes", "Classes", self.classes.is_some()),
             ("about", "How it was made", true),
         ];
         for (id, name, _) in sections.into_iter().filter(|section| section.2) {
@@ -125,7 +172,7 @@ impl Page<'_> {
         if !self.info.description.is_empty() {
             writeln!(out, "<p class=\"lead\">{}</p>", escape(&self.info.description))?;
         }
-        let Some(classes) = self.classes else { return Ok(()) };
+        let Some(classes) = self.classes() else { return Ok(()) };
         let tiles: String = tiles(classes)
             .iter()
             .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"))
@@ -171,30 +218,36 @@ impl Page<'_> {
     }
 }
 
-fn tiles(classes: &Classes) -> Vec<(&'static str, String)> {
-    let count = |n: usize| with_separators(n as f64, 0);
+/// Names and values of the tiles.
+fn tiles(classes: &Classes) -> Vec<(String, String)> {
+    let count = |n: usize, noun: &str| (noun_for(n, noun), with_separators(n as f64, 0));
     let n_clean = classes.table.is_clean.iter().filter(|clean| **clean).count();
     let candidates = || classes.classes.iter().flat_map(|class| classes.candidates(class));
     let (relevant, irrelevant) = classes.by_truth();
     let mut tiles = vec![
-        ("classes", count(classes.classes.len())),
-        ("clean examples", count(n_clean)),
-        ("candidates", count(classes.table.ids.len() - n_clean)),
+        count(classes.classes.len(), "class"),
+        count(n_clean, "clean example"),
+        count(classes.table.ids.len() - n_clean, "candidate"),
     ];
-    tiles.extend(mean(candidates().map(|c| c.0)).map(|mean| ("mean relevance", format!("{mean:.2}"))));
+    let tile = |name: &str, value: String| (name.to_owned(), value);
+    tiles.extend(mean(candidates().map(|c| c.0)).map(|mean| tile("mean relevance", format!("{mean:.2}"))));
     let n_known = relevant.len() + irrelevant.len();
     if n_known > 0 {
-        tiles.push(("irrelevant", format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64)));
+        tiles.push(tile("irrelevant", format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64)));
     }
-    tiles.extend(auc(&relevant, &irrelevant).map(|area| ("AUC, all classes", format!("{area:.3}"))));
+    tiles.extend(auc(&relevant, &irrelevant).map(|area| tile("AUC, all classes", format!("{area:.3}"))));
+    if !classes.decided.is_empty() {
+        let counts = classes.decided.count_all().named();
+        tiles.extend(counts.map(|(name, n)| tile(name, with_separators(n as f64, 0))));
+    }
     tiles
 }
 
 fn stylesheet() -> String {
     let (light, dark) = (style::variables(false), style::variables(true));
     let themes = format!(
-        ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
-         :root[data-theme=dark]{{{dark}}}\n"
+        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
+         @media screen{{:root[data-theme=dark]{{{dark}}}}}\n" // paper is white
     );
     themes + CSS + &style::rules()
 }

@@ -1,5 +1,6 @@
 //! Tables: sortable with JavaScript, complete without it.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use labelsieve_data::{Best, Cell, ResultTable, TableColumn, TableRow};
@@ -9,8 +10,11 @@ use crate::svg::scale::with_separators;
 
 /// Longer tables are folded.
 const MANY_ROWS: usize = 30;
+/// The headings of wider tables are turned on phones.
+const MANY_COLUMNS: usize = 4;
 
-pub(super) fn html(table: &ResultTable, tag: &str) -> String {
+/// A table; rows named like a class in `galleries` link to the gallery with that number.
+pub(super) fn html(table: &ResultTable, galleries: &HashMap<&str, usize>, tag: &str) -> String {
     let (id, title) = (&table.id, escape(&table.title));
     let mut html = format!(
         "<section class=\"result\" id=\"table-{id}\" aria-labelledby=\"table-{id}-h\">\n<h3 id=\"table-{id}-h\">{title}{tag}</h3>\n"
@@ -19,9 +23,10 @@ pub(super) fn html(table: &ResultTable, tag: &str) -> String {
     if folded {
         let _ = writeln!(html, "<details><summary>Show {} rows</summary>", table.rows.len());
     }
+    let many = if table.columns.len() > MANY_COLUMNS { " many" } else { "" };
     let _ = writeln!(
         html,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"table-{id}-h\">\n<table class=\"sortable\">\n\
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}, table\">\n<table class=\"sortable{many}\">\n\
          <caption><span>{}</span></caption>\n<thead>{}</thead>",
         escape(&table.caption),
         head(&table.columns)
@@ -37,7 +42,7 @@ pub(super) fn html(table: &ResultTable, tag: &str) -> String {
                 escape(group)
             );
         }
-        rows.iter().for_each(|row| html.push_str(&row_html(row, &table.columns, &best)));
+        rows.iter().for_each(|row| html.push_str(&row_html(row, galleries, &table.columns, &best)));
         html.push_str("</tbody>\n");
     }
     html.push_str("</table>\n</div>\n");
@@ -78,9 +83,18 @@ fn head(columns: &[TableColumn]) -> String {
     head + "</tr>"
 }
 
-fn row_html(row: &TableRow, columns: &[TableColumn], best: &[Option<f64>]) -> String {
+fn row_html(
+    row: &TableRow,
+    galleries: &HashMap<&str, usize>,
+    columns: &[TableColumn],
+    best: &[Option<f64>],
+) -> String {
     let class = if row.reference { " class=\"reference\"" } else { "" };
-    let mut html = format!("<tr{class}><th scope=\"row\">{}</th>", escape(&row.label));
+    let label = match galleries.get(row.label.as_str()) {
+        Some(number) => format!("<a href=\"#class-{number}\">{}</a>", escape(&row.label)),
+        None => escape(&row.label),
+    };
+    let mut html = format!("<tr{class}><th scope=\"row\">{label}</th>");
     for ((cell, column), best) in row.cells.iter().zip(columns).zip(best) {
         let _ = match cell {
             Cell::Empty => write!(html, "<td></td>"),
@@ -144,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_best_value_is_marked_and_not_by_looks_alone() {
-        let html = html(&table(), "");
+        let html = html(&table(), &HashMap::new(), "");
         assert_eq!(html.matches("class=\"best\"").count(), 2, "52.0 twice, as printed: {html}");
         assert!(
             html.contains("<strong>52.0</strong> <small>±&nbsp;0.2</small><span class=\"sr\"> (best)</span>"),
@@ -158,15 +172,22 @@ mod tests {
 
     #[test]
     fn names_are_text() {
-        let html = html(&table(), "");
+        let html = html(&table(), &HashMap::new(), "");
         assert!(html.contains("&lt;T&gt;") && html.contains("b &amp; c") && !html.contains("<T>"), "{html}");
+    }
+
+    #[test]
+    fn a_row_named_like_a_class_links_to_its_gallery() {
+        let html = html(&table(), &HashMap::from([("b & c", 7)]), "");
+        assert!(html.contains("<a href=\"#class-7\">b &amp; c</a>"), "{html}");
+        assert_eq!(html.matches("<a ").count(), 1);
     }
 
     #[test]
     fn a_column_alone_in_its_table_has_no_best_value() {
         let mut table = table();
         table.rows.truncate(1);
-        assert!(!html(&table, "").contains("class=\"best\""));
+        assert!(!html(&table, &HashMap::new(), "").contains("class=\"best\""));
         table.columns[0].best = Best::None;
         assert_eq!(best(&table, 0), None);
     }

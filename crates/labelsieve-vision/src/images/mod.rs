@@ -8,6 +8,7 @@
 //! gigabyte of memory, is listed.
 
 mod augment;
+mod browser;
 mod budget;
 mod dataset;
 mod decode;
@@ -18,6 +19,7 @@ mod resize;
 mod rgb;
 
 pub use augment::{Augmentation, Crop, RandomCrop};
+pub use browser::BrowserImage;
 pub(crate) use dataset::next_chunk;
 pub use dataset::{Cause, Dataset, DatasetOptions, Encoded, OnDamage, Skipped, Storage, Unreadable};
 pub(crate) use decode::decode_for;

@@ -65,7 +65,7 @@ impl<'a> WeightedClass<'a> {
     }
 
     /// Σ over clean examples + Σ weight(relevance) over noisy ones, of the features.
-    pub(crate) fn weighted_sum(&self, weight: impl Fn(f32) -> f32) -> Vec<f32> {
+    pub fn weighted_sum(&self, weight: impl Fn(f32) -> f32) -> Vec<f32> {
         const CHUNK: usize = 512; // f32 inside a chunk, f64 across: exact enough for a million rows, and fast
         let dim = self.clean.dim();
         let clean = self.clean.rows().map(|row| (row, 1.0));

@@ -62,17 +62,28 @@ fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> R
     let right_of = |(c, class): (usize, &CheckedClass)| -> Result<usize> {
         let mut right = 0;
         for row in class.learned.clean().rows() {
-            let rest: Vec<f32> = sums[c].iter().zip(row).map(|(sum, v)| sum - v).collect();
-            let rest = Features::new(rest, dim)?;
-            let own = dot(rest.row(0), row);
             let others = prototypes.weights().rows().enumerate().filter(|(other, _)| *other != c);
-            right += usize::from(others.map(|(_, w)| dot(w, row)).all(|score| score < own));
+            right += usize::from(is_recognised(row, &sums[c], 1.0, others.map(|(_, prototype)| prototype))?);
         }
         Ok(right)
     };
     let right: Vec<usize> = classes.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
     let n: usize = classes.iter().map(|class| class.learned.n_clean()).sum();
     Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
+}
+
+/// Whether an example is recognised when it is left out of its class: is it closer to what remains of the class's `sum`,
+/// in which it has this weight, than to all `others`, which are prototypes of unit length?
+pub fn is_recognised<'a>(
+    row: &[f32],
+    sum: &[f32],
+    weight: f32,
+    mut others: impl Iterator<Item = &'a [f32]>,
+) -> Result<bool> {
+    let rest: Vec<f32> = sum.iter().zip(row).map(|(sum, v)| sum - weight * v).collect();
+    let rest = Features::new(rest, row.len())?;
+    let own = dot(rest.row(0), row);
+    Ok(others.all(|other| dot(other, row) < own))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod tuning;
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
 pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;
-pub use leave_one_out::{CheckedClass, LeaveOneOut, leave_one_out};
+pub use leave_one_out::{CheckedClass, LeaveOneOut, is_recognised, leave_one_out};
 pub use pool_size::{GroupGain, gain_by_pool_size};
 pub use relevance_analysis::{RelevanceAnalysis, average_precision, roc_auc};
 pub use test_sets::{BaseTest, TestAccuracy, TestSets};

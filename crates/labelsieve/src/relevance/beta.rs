@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, check};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
-/// β-weighting: relevance β for every noisy example.
+/// β-weighting: relevance β for every noisy example that nobody has decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Beta {
@@ -28,6 +28,6 @@ impl Beta {
 
 impl RelevanceModel for Beta {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
-        Relevance::new(vec![self.beta; problem.noisy.features().len()])
+        Ok(problem.settle(Relevance::new(vec![self.beta; problem.noisy.features().len()])?))
     }
 }

@@ -1,6 +1,7 @@
 //! What every relevance model promises, checked on all of them.
 
 use super::*;
+use crate::decision::Decision;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::random::Stream;
@@ -176,4 +177,96 @@ fn what_a_model_cannot_use_is_refused_with_a_reason() {
     let error = ClassProblem::new(&clean, &narrow).err().unwrap();
     assert_eq!(error.to_string(), "the noisy set has 2 columns, but the clean set has 3");
     assert!(ClassProblem::new(&Features::empty(3), &pool).is_err());
+}
+
+/// Two accepted, two rejected and an unsure one in every seven, the rest undecided.
+fn some_decisions(n: usize) -> Vec<Option<Decision>> {
+    use Decision::{Accept, Reject, Unsure};
+    let pattern = [None, Some(Accept), Some(Reject), None, Some(Unsure), Some(Reject), Some(Accept)];
+    pattern.into_iter().cycle().take(n).collect()
+}
+
+fn score_decided(
+    method: &Method,
+    clean: &Features,
+    noisy: &Features,
+    decisions: &[Option<Decision>],
+) -> Relevance {
+    let pool = NoisyPool::new(noisy.clone());
+    let others = random_features(5, clean.dim(), 99);
+    let problem = ClassProblem::new(clean, &pool).unwrap().with_others(&others).unwrap();
+    let problem = problem.with_decisions(decisions).unwrap();
+    method.build().unwrap().relevance(&problem, 3).unwrap()
+}
+
+#[test]
+fn accepted_examples_have_relevance_1_and_rejected_ones_0() {
+    let noisy = random_features(60, 6, 21);
+    let all = |decision| vec![Some(decision); noisy.len()];
+    for k in [1, 4] {
+        let clean = random_features(k, 6, 20);
+        for decisions in
+            [some_decisions(60), all(Decision::Accept), all(Decision::Reject), all(Decision::Unsure)]
+        {
+            for method in all_methods() {
+                let relevance = score_decided(&method, &clean, &noisy, &decisions);
+                for (row, (&found, decision)) in relevance.noisy().iter().zip(&decisions).enumerate() {
+                    let expected = decision.and_then(Decision::relevance).unwrap_or(found);
+                    assert_eq!(found, expected, "{}, row {row}", method.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn decisions_of_nobody_and_of_the_unsure_change_no_bit() {
+    let (clean, noisy) = (random_features(3, 20, 22), random_features(300, 20, 23));
+    for method in all_methods() {
+        let without = score(&method, &clean, &noisy, 3);
+        for nothing in [None, Some(Decision::Unsure)] {
+            let with = score_decided(&method, &clean, &noisy, &vec![nothing; noisy.len()]);
+            assert_eq!(with, without, "{}", method.name());
+        }
+    }
+}
+
+#[test]
+fn decisions_move_the_others_but_not_the_graph() {
+    let (clean, noisy) = (random_features(2, 20, 24), random_features(200, 20, 25));
+    let decisions = some_decisions(noisy.len());
+    for method in all_methods().into_iter().filter(|method| method.name() != "beta") {
+        let (before, after) =
+            (score(&method, &clean, &noisy, 3), score_decided(&method, &clean, &noisy, &decisions));
+        let undecided = (0..noisy.len()).filter(|&row| decisions[row].is_none());
+        let moved = undecided.filter(|&row| before.noisy()[row] != after.noisy()[row]).count();
+        assert!(moved > 40, "{}: {moved}", method.name());
+        assert_eq!(before.reciprocal_neighbours(), after.reciprocal_neighbours(), "{}", method.name());
+    }
+}
+
+#[test]
+fn decisions_travel_with_their_rows() {
+    for (clean, noisy) in classes_without_ties() {
+        let decisions = some_decisions(noisy.len());
+        let order = Stream::new(26).choose(noisy.len(), noisy.len());
+        let moved: Vec<_> = order.iter().map(|&row| decisions[row]).collect();
+        for method in all_methods() {
+            let before = score_decided(&method, &clean, &noisy, &decisions);
+            let after = score_decided(&method, &clean, &noisy.select(&order), &moved);
+            let gap = |(place, &row): (usize, &usize)| (after.noisy()[place] - before.noisy()[row]).abs();
+            let largest = order.iter().enumerate().map(gap).fold(0.0, f32::max);
+            assert!(largest <= 1e-4, "{}, {} rows: {largest}", method.name(), noisy.len());
+        }
+    }
+}
+
+#[test]
+fn decisions_for_another_number_of_examples_are_refused() {
+    let (clean, pool) = (random_features(1, 3, 0), NoisyPool::new(random_features(2, 3, 1)));
+    let problem = ClassProblem::new(&clean, &pool).unwrap();
+    for found in [0, 1, 3] {
+        let error = problem.with_decisions(&vec![None; found]).err().unwrap();
+        assert_eq!(error.to_string(), format!("decisions: expected 2 values, found {found}"));
+    }
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loss::loss_weights;
 use super::network::{Network, Training, Weights, row_keys};
-use super::{check_lambda, paper_lambda};
+use super::{check_lambda, lambda_of};
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS, Propagation};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
@@ -67,8 +68,9 @@ pub(super) fn train(
     let x = propagation.propagate(problem.clean, problem.noisy.features());
     let weights = Weights::random(problem.clean.dim(), stream.branch(0));
     let keys = row_keys(problem.clean, problem.noisy.features());
-    let network = Network::new(&x, &keys, propagation, k, lambda.unwrap_or_else(|| paper_lambda(k)));
+    let loss_weights = loss_weights(problem, lambda_of(problem, lambda));
+    let network = Network::new(&x, &keys, propagation, &loss_weights);
     let probabilities = network.train(weights, training, stream.branch(1), problem.watch());
     problem.watch().check()?;
-    Relevance::new(probabilities[k..].to_vec())
+    Ok(problem.settle(Relevance::new(probabilities[k..].to_vec())?))
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::network::{Dropout, HIDDEN, Network, Weights, row_keys};
 use super::*;
+use crate::decision::Decision;
 use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
 use crate::graph::{Affinity, Neighbours, Propagation};
@@ -25,7 +26,9 @@ fn check_training(case: &Value, propagation: &Propagation, clean: &Features, noi
     let lambda = case["lambda"].as_f64().unwrap() as f32;
     let x = propagation.propagate(clean, noisy);
     let keys = row_keys(clean, noisy);
-    let network = || Network::new(&x, &keys, propagation, k, lambda);
+    let pool = NoisyPool::new(noisy.clone());
+    let loss_weights = loss_weights(&ClassProblem::new(clean, &pool).unwrap(), lambda);
+    let network = || Network::new(&x, &keys, propagation, &loss_weights);
     let first_loss = cleaning_loss(network().forward(&weights(case), Dropout::none()), k, lambda);
     assert_close(&[first_loss], &numbers(&case["losses"])[..1], 1e-5);
     let training = Training { dropout: 0.0, ..Training::default() };
@@ -128,7 +131,7 @@ fn eq_2_on_a_graph_of_two_examples() {
     weights.0[2 * HIDDEN] = 0.25; // b₁[0]
     weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
     weights.0[4 * HIDDEN] = -2.0; // b₂
-    let mut network = Network::new(&x, &[0, 1], &propagation, 1, 1.0);
+    let mut network = Network::new(&x, &[0, 1], &propagation, &[1.0, -1.0]);
     let found = network.forward(&weights, Dropout::none());
     // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
     let sigmoid = |a: f32| 1.0 / (1.0 + (-a).exp());
@@ -144,16 +147,22 @@ fn the_gradient_agrees_with_finite_differences() {
     let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
     let x = propagation.propagate(&clean, &noisy);
     let keys = row_keys(&clean, &noisy);
-    let (k, lambda) = (clean.len(), 0.7);
-    for dropout in [Dropout::none(), Dropout::new(0.5, Stream::new(2))] {
-        let weights = Weights::random(clean.dim(), Stream::new(2));
-        let mut network = Network::new(&x, &keys, &propagation, k, lambda);
+    // Every fourth noisy row is accepted and the one after it rejected, or nothing is decided.
+    let some = [Some(Decision::Accept), Some(Decision::Reject), None, Some(Decision::Unsure)];
+    let some: Vec<_> = some.into_iter().cycle().take(noisy.len()).collect();
+    let pool = NoisyPool::new(noisy.clone());
+    let undecided = ClassProblem::new(&clean, &pool).unwrap();
+    let all_weights = [undecided, undecided.with_decisions(&some).unwrap()].map(|p| loss_weights(&p, 0.7));
+    let dropouts = [Dropout::none(), Dropout::new(0.5, Stream::new(2))];
+    for (loss_weights, dropout) in all_weights.iter().flat_map(|w| dropouts.map(|dropout| (w, dropout))) {
+        let weights = Weights::random(clean.dim(), Stream::new(7)); // no unit of these sits at its kink
+        let mut network = Network::new(&x, &keys, &propagation, loss_weights);
         network.forward(&weights, dropout);
         let gradient = network.backward(&weights, dropout).to_vec();
         let mut loss = |i: usize, step: f32| {
             let mut moved = weights.clone();
             moved.0[i] += step;
-            cleaning_loss(network.forward(&moved, dropout), k, lambda)
+            weighted_loss(network.forward(&moved, dropout), loss_weights)
         };
         for (i, &derivative) in gradient.iter().enumerate() {
             let h = 4e-4; // small, so that few units cross the kink of their ReLU

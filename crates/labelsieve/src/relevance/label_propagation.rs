@@ -3,15 +3,17 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::watch::Watch;
 
-/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean examples and 0 for noisy ones.
+/// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
+/// ([`label_seeds`]) and 0 for the rest.
 ///
-/// The solution is never negative but has no upper bound: a noisy example wedged between many clean ones can pass 1.
-/// Relevance is the solution cut off at 1; nothing else is rescaled, so that the weight of the noisy examples beside
+/// Without rejected examples the solution is never negative, but it has no upper bound: a noisy example wedged between many clean ones can pass 1.
+/// Relevance is the solution cut off at 0 and 1; nothing else is rescaled, so that the weight of the noisy examples beside
 /// the clean ones is the paper's. Examples without reciprocal neighbours get 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -40,10 +42,10 @@ impl RelevanceModel for LabelPropagation {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
         let affinity = Affinity::reciprocal(&problem.neighbours(self.neighbours)?);
         let k = problem.clean.len();
-        let solution = solve(&affinity, k, self.alpha, problem.watch());
+        let solution = solve(&affinity, &label_seeds(problem), self.alpha, problem.watch());
         problem.watch().check()?;
         let relevance = Relevance::new(solution[k..].iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
-        Ok(relevance.with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
+        Ok(problem.settle(relevance).with_reciprocal_neighbours(affinity.n_neighbours(k..affinity.len())))
     }
 
     fn uses_graph(&self) -> bool {
@@ -51,9 +53,34 @@ impl RelevanceModel for LabelPropagation {
     }
 }
 
+/// y: what each example starts with, clean rows first.
+///
+/// ```text
+/// y = 1 for clean and accepted examples, −min(1, (k + a) / r) for rejected ones, 0 for the rest
+/// ```
+///
+/// k clean, a accepted, r rejected examples: however many are rejected, their labels add up to no more than the positive ones. On the
+/// icons, after 10 decisions per class at k = 1 and 5, top-1 % and AUC of the rest: 77.3 / .891 and 77.2 / .858 with 0 for the rejected,
+/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (all of a pool is cut off at 0), 81.2 / .930 and 80.1 / .935
+/// with half of this formula, 81.6 / .926 and 81.7 / .936 with it.
+#[doc(hidden)] // for our own crates
+pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
+    let count = |decision| problem.decided(decision).len();
+    let n_positive = problem.clean.len() + count(Decision::Accept);
+    let rejected = -(n_positive as f32 / count(Decision::Reject).max(1) as f32).min(1.0);
+    let seed = |i: usize| match problem.decision(i) {
+        Some(Decision::Accept) => 1.0,
+        Some(Decision::Reject) => rejected,
+        Some(Decision::Unsure) | None => 0.0,
+    };
+    let mut seeds = vec![1.0; problem.clean.len()];
+    seeds.extend((0..problem.noisy.features().len()).map(seed));
+    seeds
+}
+
 /// Conjugate gradients from r = y. The matrix is symmetric with eigenvalues in [1 − α, 1 + α], so the error shrinks
 /// by a fixed factor per iteration; 10⁻⁶ is reached within some 70 of them at α = 0.9.
-fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<f32> {
+fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f32> {
     const TOLERANCE: f64 = 1e-6;
     const MOST_ITERATIONS: usize = 1000;
     let n = affinity.len();
@@ -71,13 +98,13 @@ fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<
         });
     };
 
-    let mut r: Vec<f32> = (0..n).map(|i| if i < n_clean { 1.0 } else { 0.0 }).collect();
+    let mut r = seeds.to_vec();
     let mut image = vec![0f32; n];
     apply(&r, &mut image);
     let mut residual: Vec<f32> = r.iter().zip(&image).map(|(y, image)| y - image).collect();
     let mut direction = residual.clone();
     let mut square = dot_f64(&residual, &residual);
-    let goal = TOLERANCE * TOLERANCE * n_clean as f64;
+    let goal = TOLERANCE * TOLERANCE * dot_f64(seeds, seeds);
     for _ in 0..MOST_ITERATIONS {
         if square <= goal || watch.is_stopped() {
             break;
@@ -97,4 +124,28 @@ fn solve(affinity: &Affinity, n_clean: usize, alpha: f32, watch: &Watch) -> Vec<
 
 fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::model::NoisyPool;
+
+    #[test]
+    fn rejected_labels_add_up_to_no_more_than_the_positive_ones() {
+        use Decision::{Accept, Reject, Unsure};
+        let rows = Features::new(vec![1.0; 8], 1).unwrap();
+        let (clean, pool) = (rows.select(&[0]), NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7])));
+        let seeds = |decisions: [Option<Decision>; 7]| {
+            label_seeds(&ClassProblem::new(&clean, &pool).unwrap().with_decisions(&decisions).unwrap())
+        };
+        let r = Some(Reject);
+        assert_eq!(seeds([None; 7]), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(
+            seeds([Some(Accept), r, r, r, r, Some(Unsure), None]),
+            [1.0, 1.0, -0.5, -0.5, -0.5, -0.5, 0.0, 0.0]
+        );
+        assert_eq!(seeds([Some(Accept), r, None, None, None, None, None])[2], -1.0);
+    }
 }

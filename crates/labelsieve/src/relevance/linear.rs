@@ -2,17 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Decision;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::kernels::{add_scaled, dot};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::random::{Stream, row_key};
 
-/// Logistic regression with the clean examples as positives and random examples of other classes as negatives; its
-/// probability is the relevance.
+/// Logistic regression with the clean and accepted examples as positives and random examples of other classes as negatives;
+/// its probability is the relevance.
 ///
 /// Both sides weigh the same: it minimises mean ln(1 + e^−a) over positives + mean ln(1 + e^a) over negatives +
-/// decay/2 ‖w‖², with a = w·v + b.
+/// decay/2 ‖w‖², with a = w·v + b. Where examples were rejected, half of the negatives' weight is theirs: a handful among a
+/// thousand others would not be heard.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Linear {
@@ -42,12 +44,25 @@ impl RelevanceModel for Linear {
             return Err(Error::NoOtherClass);
         };
         let negatives = draw(others.rows(), others.dim(), self.negatives, Stream::new(seed));
-        let (weights, bias) = fit(problem.clean, &negatives, self.decay);
-        let rows = problem.noisy.features().rows();
+        let noisy = problem.noisy.features();
+        let positives = problem.clean.stack(&noisy.select(&problem.decided(Decision::Accept)))?;
+        let rejected = noisy.select(&problem.decided(Decision::Reject));
+        let share = if rejected.is_empty() { 0.0 } else { REJECTED_SHARE };
+        let sides = [
+            Side { rows: &positives, target: 1.0, weight: 1.0 },
+            Side { rows: &negatives, target: 0.0, weight: 1.0 - share },
+            Side { rows: &rejected, target: 0.0, weight: share },
+        ];
+        let (weights, bias) = fit(&sides, noisy.dim(), self.decay);
+        let rows = noisy.rows();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
-        Relevance::new(rows.map(probability).collect())
+        Ok(problem.settle(Relevance::new(rows.map(probability).collect())?))
     }
 }
+
+/// The rejected examples' share of the weight of all negatives. On the icons, after 10 decisions per class at k = 1 and 5, AUC of the
+/// rest: .935 and .948 with 0.1, .947 and .958 with 0.5, .950 and .962 with 0.9; top-1 is level (80.3 to 80.8 %, 81.1 to 81.7 %).
+const REJECTED_SHARE: f32 = 0.5;
 
 /// How many examples of other classes [`others`] draws, at most.
 pub const MOST_OTHERS: usize = 1000;
@@ -68,12 +83,19 @@ fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, str
     drawn
 }
 
-/// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (each mean
-/// adds at most ¼‖(v, 1)‖² ≤ ½), so the step 1/L and the momentum of Nesterov need no tuning.
-fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32) {
+/// Examples that should have the same probability.
+struct Side<'a> {
+    rows: &'a Features,
+    target: f32,
+    /// What the mean over them counts.
+    weight: f32,
+}
+
+/// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (positives and
+/// negatives each add at most ¼‖(v, 1)‖² ≤ ½), so the step 1/L and the momentum of Nesterov need no tuning.
+fn fit(sides: &[Side], dim: usize, decay: f32) -> (Vec<f32>, f32) {
     const MOST_ITERATIONS: usize = 2000;
     const FLAT: f32 = 1e-6;
-    let dim = positives.dim();
     let curvature = 1.0 + decay;
     let ratio = (decay / curvature).sqrt();
     let momentum = (1.0 - ratio) / (1.0 + ratio);
@@ -82,8 +104,7 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     for _ in 0..MOST_ITERATIONS {
         let mut gradient = vec![0f32; dim + 1];
         add_scaled(&mut gradient[..dim], decay, &ahead[..dim]);
-        add_gradient(positives, 1.0, &ahead, &mut gradient);
-        add_gradient(negatives, 0.0, &ahead, &mut gradient);
+        sides.iter().for_each(|side| add_gradient(side, &ahead, &mut gradient));
         if gradient.iter().all(|s| s.abs() < FLAT) {
             break;
         }
@@ -98,10 +119,11 @@ fn fit(positives: &Features, negatives: &Features, decay: f32) -> (Vec<f32>, f32
     (point, bias)
 }
 
-fn add_gradient(rows: &Features, target: f32, at: &[f32], gradient: &mut [f32]) {
-    let dim = rows.dim();
-    for row in rows.rows() {
-        let error = (sigmoid(dot(row, &at[..dim]) + at[dim]) - target) / rows.len() as f32;
+fn add_gradient(side: &Side, at: &[f32], gradient: &mut [f32]) {
+    let dim = side.rows.dim();
+    for row in side.rows.rows() {
+        let error = sigmoid(dot(row, &at[..dim]) + at[dim]) - side.target;
+        let error = side.weight * (error / side.rows.len() as f32);
         add_scaled(&mut gradient[..dim], error, row);
         gradient[dim] += error;
     }

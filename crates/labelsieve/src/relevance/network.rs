@@ -104,8 +104,8 @@ pub(super) struct Network<'a> {
     /// What each row is, which decides on its dropout ([`row_key`]).
     keys: &'a [u64],
     propagation: &'a Propagation,
-    n_clean: usize,
-    lambda: f32,
+    /// What each row adds to the loss ([`loss_weights`](super::loss::loss_weights)).
+    loss_weights: &'a [f32],
     /// Rows per unit of work; depends on N alone, so that sums are the same at any number of threads.
     chunk: usize,
     /// R, N×m, and s.
@@ -124,8 +124,7 @@ impl<'a> Network<'a> {
         x: &'a [f32],
         keys: &'a [u64],
         propagation: &'a Propagation,
-        n_clean: usize,
-        lambda: f32,
+        loss_weights: &'a [f32],
     ) -> Network<'a> {
         let n = propagation.len();
         let dim = x.len() / n;
@@ -137,8 +136,7 @@ impl<'a> Network<'a> {
             dim,
             keys,
             propagation,
-            n_clean,
-            lambda,
+            loss_weights,
             chunk,
             hidden: vec![0.0; n * HIDDEN],
             support: vec![0.0; n],
@@ -233,15 +231,10 @@ impl<'a> Network<'a> {
 
     /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the gradient of b₂.
     fn gradients_of_loss(&mut self) -> f32 {
-        let (k, n) = (self.n_clean, self.probabilities.len());
-        let clean_weight = 1.0 / k as f32;
-        let noisy_weight = self.lambda / (n - k).max(1) as f32;
         let (propagation, probabilities) = (self.propagation, &self.probabilities);
         let mut sum = 0f64;
         for (i, out) in self.gradient_over_degree.iter_mut().enumerate() {
-            let is_clean = i < k;
-            let gradient =
-                loss_gradient(probabilities[i], is_clean, if is_clean { clean_weight } else { noisy_weight });
+            let gradient = loss_gradient(probabilities[i], self.loss_weights[i]);
             sum += f64::from(gradient);
             *out = propagation.over_degree(gradient, i);
         }

@@ -69,6 +69,10 @@ impl Demo {
             "\nOpen `{}` in a browser: every candidate with its relevance, the relevant ones first.",
             report.display()
         ));
+        let review = words("review").path(&self.dir);
+        printer.note(&format!(
+            "Look at some candidates yourself and decide, and see the relevance follow: `{review}`."
+        ));
         printer.note("Next, your own photos: `labelsieve run --clean FOLDER --pool FOLDER -o out`. The README starts from captions, features,");
         printer.note("clip-retrieval folders and Parquet files too.");
         Ok(())

@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::{DataError, Result};
+use crate::{DataError, Result};
 
 /// For each example, the file that matches its id best.
 #[derive(Debug, Default)]
-pub(crate) struct FolderFiles {
+pub struct FolderFiles {
     files: HashMap<String, Found>,
     /// Examples whose id is the path of several files, below several folders.
-    pub(crate) ambiguous: BTreeSet<String>,
+    pub ambiguous: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ enum Fit {
 
 impl FolderFiles {
     /// Adds the files below `root` that match one of `wanted`; `file_names` are those of examples that are not.
-    pub(crate) fn add_folder(
+    pub(super) fn add_folder(
         &mut self,
         root: &Path,
         wanted: &HashSet<&str>,
@@ -48,12 +48,12 @@ impl FolderFiles {
     }
 
     /// Examples whose files have just their ids as paths.
-    pub(crate) fn exact(&self) -> impl Iterator<Item = &str> {
+    pub fn exact(&self) -> impl Iterator<Item = &str> {
         self.files.iter().filter(|(_, found)| found.fit == Fit::Path).map(|(id, _)| id.as_str())
     }
 
     /// All examples with their files, in the order of their ids.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         let mut pairs: Vec<(&str, &Path)> =
             self.files.iter().map(|(id, found)| (id.as_str(), found.path.as_path())).collect();
         pairs.sort();
@@ -61,7 +61,7 @@ impl FolderFiles {
     }
 
     /// The examples whose files are below `root`, by their relative path.
-    pub(crate) fn below<'a>(&'a self, root: &Path) -> HashMap<&'a Path, &'a str> {
+    pub fn below<'a>(&'a self, root: &Path) -> HashMap<&'a Path, &'a str> {
         let below =
             |(id, found): (&'a String, &'a Found)| Some((found.path.strip_prefix(root).ok()?, id.as_str()));
         self.files.iter().filter_map(below).collect()

@@ -1,0 +1,116 @@
+//! The icons that come with the program, as a set to review.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use labelsieve_cuda::Device;
+use labelsieve_data::images::ImageColumns;
+use labelsieve_data::text::read_class_file;
+use labelsieve_data::{AtomicFile, DataError, ExampleTable, TableColumns, ThumbnailRow, ThumbnailWriter};
+use labelsieve_icons::{CLASSES, Icon, IconError, NETWORK, Part, draw, icons};
+use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_pipeline::inputs::tables::{load, rows_by_id};
+use labelsieve_pipeline::{Context, Error, Monitor, Result};
+use labelsieve_vision::images::OnDamage;
+use rayon::prelude::*;
+
+use super::set::{ReviewClass, ReviewSet};
+use crate::photos::embedding;
+
+/// Height and width that the network was trained on.
+const SIZE: u32 = 48;
+
+/// Draws and embeds the icons in `folder`, or reads what an earlier run of this version left there.
+pub fn read(folder: &Path, device: Device, monitor: &dyn Monitor) -> Result<ReviewSet> {
+    std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
+    let icons = icons().map_err(|error| broken("the built-in icons", &error))?;
+    let pictures = folder.join(format!("icons-{}.parquet", env!("CARGO_PKG_VERSION")));
+    if !pictures.is_file() {
+        write_pictures(&icons, &pictures, monitor)?;
+    }
+    let network = folder.join(format!("icons-{}.safetensors", env!("CARGO_PKG_VERSION")));
+    if !network.is_file() {
+        write(&network, NETWORK)?;
+    }
+    let columns = ImageColumns {
+        image: Some("image".to_owned()),
+        id: Some("id".to_owned()),
+        label: None,
+        filters: Vec::new(),
+    };
+    let images = ImageFiles { sources: vec![pictures], columns, on_damage: OnDamage::Stop };
+    let table = embedding::features(&network, "icons", images, device, folder, monitor)?;
+    let table = ExampleTable::open(table, &TableColumns::default())?;
+    let by_id = rows_by_id(&table)?;
+    let rows: Vec<usize> = icons
+        .iter()
+        .map(|icon| by_id.get(&icon.id).with_context(|| format!("`{}` has no features", icon.id)))
+        .collect::<Result<_>>()?;
+    Ok(ReviewSet {
+        name: "icons".to_owned(),
+        features: load(&table, &rows)?,
+        classes: classes(&icons, folder)?,
+    })
+}
+
+/// Icons come with the program: there is nothing that a user can do about one.
+fn broken(what: &str, error: &IconError) -> Error {
+    Error::input(format!("`{what}`: {error}"), "the program is damaged; install it again")
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    std::io::Write::write_all(&mut file, bytes).map_err(DataError::io("write", path))?;
+    Ok(file.commit()?)
+}
+
+fn write_pictures(icons: &[Icon], path: &Path, monitor: &dyn Monitor) -> Result<()> {
+    let progress = monitor.progress(icons.len() as u64, "icons");
+    progress.set_message("drawing");
+    let picture = |icon: &Icon| {
+        let image = draw(&icon.svg, SIZE).map_err(|error| broken(&icon.id, &error))?.to_png();
+        progress.inc(1);
+        Ok(ThumbnailRow { id: icon.id.clone(), image, title: Some(icon.title.clone()) })
+    };
+    let rows = icons.par_iter().map(picture).collect::<Result<Vec<_>>>()?;
+    progress.finish();
+    let mut writer = ThumbnailWriter::create(path)?;
+    writer.write(&rows)?;
+    Ok(writer.finish()?)
+}
+
+/// The words, and which icons are what to them.
+fn classes(icons: &[Icon], folder: &Path) -> Result<Vec<ReviewClass>> {
+    let list = folder.join("icons-classes.toml");
+    write(&list, CLASSES.as_bytes())?;
+    let list = read_class_file(&list)?;
+    let mut classes: Vec<ReviewClass> = list
+        .classes()
+        .iter()
+        .map(|class| ReviewClass {
+            name: class.id.clone(),
+            labelled: Vec::new(),
+            candidates: Vec::new(),
+            relevant: Vec::new(),
+            test: Vec::new(),
+        })
+        .collect();
+    let number: HashMap<String, usize> =
+        classes.iter().enumerate().map(|(c, class)| (class.name.clone(), c)).collect();
+    for (row, icon) in icons.iter().enumerate() {
+        for (name, &relevant) in &icon.truth {
+            let unknown = || Error::input(format!("icon `{}` is of unknown class `{name}`", icon.id), "");
+            let class = &mut classes[*number.get(name).ok_or_else(unknown)?];
+            match icon.part {
+                Part::Pool => {
+                    class.candidates.push(row);
+                    class.relevant.push(relevant);
+                }
+                Part::Clean if relevant => class.labelled.push(row),
+                Part::Test if relevant => class.test.push(row),
+                Part::Clean | Part::Test | Part::Base | Part::BaseTest => (),
+            }
+        }
+    }
+    Ok(classes)
+}

@@ -1,0 +1,188 @@
+//! Somebody who knows the truth, looks at a few candidates of every class, and has the rest scored again.
+
+use labelsieve::classifier::{Cosine, WeightedClass};
+use labelsieve::engine::{Engine, Job};
+use labelsieve::evaluation::{accuracy, roc_auc};
+use labelsieve::graph::{NEIGHBOURS, NoisyGraph};
+use labelsieve::ordering::{Look, LookOrder, NEAR_DUPLICATES, near_duplicates};
+use labelsieve::random::Stream;
+use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
+use labelsieve_pipeline::scoring::Drawn;
+use labelsieve_pipeline::{Progress, Result};
+use rayon::prelude::*;
+
+use super::set::{DrawnClass, ReviewSet};
+
+/// One draw of clean examples, ready to be reviewed in any order.
+pub struct Session<'a> {
+    engine: &'a dyn Engine,
+    method: &'a Method,
+    classes: Vec<ReadyClass>,
+    test: (Features, Vec<usize>),
+    stream: Stream,
+}
+
+/// A class with its graph and its near-duplicates.
+struct ReadyClass {
+    clean: Features,
+    pool: NoisyPool,
+    graph: NoisyGraph,
+    groups: Vec<u32>,
+    relevant: Vec<bool>,
+}
+
+/// What was reached after some decisions.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    /// Accuracy of prototypes on the test examples.
+    pub top_1: f64,
+    /// Mean over the classes, of the candidates that nobody has decided about.
+    pub auc: f64,
+}
+
+/// The state of a review: decisions and relevance of every class.
+#[derive(Clone)]
+struct State {
+    decisions: Vec<Vec<Option<Decision>>>,
+    relevance: Vec<Vec<f32>>,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(
+        engine: &'a dyn Engine,
+        method: &'a Method,
+        set: &ReviewSet,
+        most_clean: usize,
+        stream: Stream,
+    ) -> Result<Session<'a>> {
+        let classes = set.draw(most_clean, stream.branch(0))?;
+        let ready = |class: DrawnClass| {
+            let graph = engine.noisy_graph(&class.noisy, NEIGHBOURS)?;
+            Ok(ReadyClass {
+                clean: class.clean,
+                pool: NoisyPool::from_parts(class.noisy, graph.clone())?,
+                groups: near_duplicates(&graph, NEAR_DUPLICATES),
+                graph,
+                relevant: class.relevant,
+            })
+        };
+        let classes = classes.into_iter().map(ready).collect::<Result<Vec<_>>>()?;
+        Ok(Session { engine, method, classes, test: set.test(), stream })
+    }
+
+    /// Reviews with `shots` clean examples in each of the orders, and measures after each of these numbers of decisions per class;
+    /// one row per order.
+    pub fn review(
+        &self,
+        shots: usize,
+        orders: &[LookOrder],
+        steps: &[usize],
+        progress: &Progress,
+    ) -> Result<Vec<Vec<Reached>>> {
+        let clean: Vec<Features> =
+            self.classes.iter().map(|class| class.clean.select(&(0..shots).collect::<Vec<_>>())).collect();
+        let mut start = State {
+            decisions: self.classes.iter().map(|class| vec![None; class.relevant.len()]).collect(),
+            relevance: Vec::new(),
+        };
+        start.relevance = self.score(&clean, &start)?;
+        orders.iter().map(|&order| self.in_order(&clean, start.clone(), order, steps, progress)).collect()
+    }
+
+    fn in_order(
+        &self,
+        clean: &[Features],
+        mut state: State,
+        order: LookOrder,
+        steps: &[usize],
+        progress: &Progress,
+    ) -> Result<Vec<Reached>> {
+        let mut done = 0;
+        let mut reached = Vec::with_capacity(steps.len());
+        for &step in steps {
+            if step > done {
+                self.decide(clean, &mut state, order, step - done)?;
+                state.relevance = self.score(clean, &state)?;
+                done = step;
+            }
+            reached.push(self.measure(clean, &state)?);
+            progress.inc(1);
+        }
+        Ok(reached)
+    }
+
+    /// Looks at the first `count` candidates of every class in this order. Near-duplicates of one get its decision, right or wrong.
+    fn decide(&self, clean: &[Features], state: &mut State, order: LookOrder, count: usize) -> Result<()> {
+        let State { decisions, relevance } = state;
+        decisions.par_iter_mut().enumerate().try_for_each(|(c, decisions)| {
+            let class = &self.classes[c];
+            let before = decisions.clone();
+            let problem = ClassProblem::new(&clean[c], &class.pool)?.with_decisions(&before)?;
+            let look = Look { problem: &problem, groups: &class.groups, relevance: &relevance[c] };
+            for row in order.first(&look, count, self.stream.branch(1).branch(c as u64))? {
+                let relevant = class.relevant[row as usize];
+                let decision = if relevant { Decision::Accept } else { Decision::Reject };
+                for (group, decided) in class.groups.iter().zip(decisions.iter_mut()) {
+                    if *group == row {
+                        *decided = Some(decision);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn score(&self, clean: &[Features], state: &State) -> Result<Vec<Vec<f32>>> {
+        let drawn: Vec<Drawn> = (0..clean.len())
+            .map(|c| {
+                let (negatives, seeds) = (self.stream.branch(2), self.stream.branch(3));
+                Drawn::new(self.method, clean, c, negatives.branch(c as u64), seeds.bits(c as u64))
+            })
+            .collect();
+        let jobs = (0..clean.len())
+            .map(|c| {
+                let job = drawn[c].job(&clean[c], &self.classes[c].pool)?;
+                Ok(Job { problem: job.problem.with_decisions(&state.decisions[c])?, ..job })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let scored = self.engine.relevance(self.method, &jobs, &|_, _| ())?;
+        Ok(scored.iter().map(|relevance| relevance.noisy().to_vec()).collect())
+    }
+
+    fn measure(&self, clean: &[Features], state: &State) -> Result<Reached> {
+        let (features, labels) = &self.test;
+        let weighted = (0..clean.len())
+            .map(|c| WeightedClass::new(&clean[c], self.classes[c].pool.features(), &state.relevance[c]))
+            .collect::<labelsieve::Result<Vec<_>>>()?;
+        let matrix = self.engine.prototypes(&weighted, features.dim(), Cosine::default().scale)?;
+        let areas: Vec<f64> = (0..clean.len()).filter_map(|c| self.auc(c, state)).collect();
+        Ok(Reached {
+            top_1: accuracy(&matrix, features, labels)?.top_1,
+            auc: areas.iter().sum::<f64>() / areas.len().max(1) as f64,
+        })
+    }
+
+    fn auc(&self, c: usize, state: &State) -> Option<f64> {
+        let undecided = (0..self.classes[c].relevant.len()).filter(|&row| state.decisions[c][row].is_none());
+        let (relevance, truth): (Vec<f32>, Vec<bool>) =
+            undecided.map(|row| (state.relevance[c][row], self.classes[c].relevant[row])).unzip();
+        roc_auc(&relevance, &truth)
+    }
+
+    /// Pairs of candidates of one class that are at least so similar, and how many of them are both relevant or both not.
+    pub fn pairs(&self, at_least: f32) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for class in &self.classes {
+            for row in 0..class.relevant.len() {
+                let (others, similarities) = class.graph.neighbours().of(row);
+                for (&other, &similarity) in others.iter().zip(similarities) {
+                    if similarity >= at_least && row < other as usize {
+                        counts.0 += 1;
+                        counts.1 += usize::from(class.relevant[row] == class.relevant[other as usize]);
+                    }
+                }
+            }
+        }
+        counts
+    }
+}

@@ -1,0 +1,291 @@
+//! `labelsieve review`: a person looks at candidates in a browser and decides, and the relevance follows.
+
+mod account;
+mod browser;
+mod sources;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use labelsieve_data::counted;
+use labelsieve_data::images::PictureSources;
+use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
+use labelsieve_pipeline::review::{Closed, MEMORY, Review as Job, Session};
+use labelsieve_pipeline::shell_word::shell_word;
+use labelsieve_review::Server;
+use serde_json::json;
+
+use self::sources::Sources;
+use crate::arguments::{ColumnArguments, DeviceArguments, JsonArguments, MixedArguments};
+use crate::hint::user_error;
+use crate::options::Given;
+use crate::printer::Printer;
+use crate::signals;
+
+/// Look at candidates in a browser and decide about them; the relevance follows
+#[derive(Args)]
+#[command(
+    override_usage = "labelsieve review [OPTIONS] <RELEVANCE> --images <SOURCE>... --output <FILE>\n       \
+                            labelsieve review [OPTIONS] <RUN>\n       \
+                            labelsieve review [OPTIONS] --demo"
+)]
+pub struct Review {
+    /// Relevance file (from `labelsieve clean`), or the folder of `labelsieve run` or `demo`, in which everything else is
+    /// found
+    #[arg(value_name = "RELEVANCE", required_unless_present = "demo")]
+    source: Option<PathBuf>,
+
+    /// Review the demo's icons; runs the demo first if `labelsieve-demo` does not exist
+    #[arg(long, conflicts_with = "source")]
+    demo: bool,
+
+    /// Pictures of clean examples and candidates: folders, .parquet files with image bytes, .tar files, image files
+    #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    images: Vec<PathBuf>,
+
+    /// Image column [default: image, img, jpg or bytes]
+    #[arg(long, value_name = "NAME")]
+    image_column: Option<String>,
+
+    /// Captions of the examples: the files that `labelsieve match` takes [default: those beside the images]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    text: Vec<PathBuf>,
+
+    /// Caption column; repeatable [default: caption, title, text or description]
+    #[arg(long, value_name = "NAME")]
+    text_column: Vec<String>,
+
+    /// Features of the clean examples, as given to `labelsieve clean`; without features, relevance stays as it is
+    #[arg(long, value_name = "FILE", requires = "noisy")]
+    clean: Option<PathBuf>,
+
+    /// Features of the candidates, as given to `labelsieve clean`
+    #[arg(long, value_name = "FILE", requires = "clean")]
+    noisy: Option<PathBuf>,
+
+    /// Candidates of each class, if given to `labelsieve clean`
+    #[arg(long, value_name = "FILE", requires = "noisy")]
+    candidates: Option<PathBuf>,
+
+    /// Classes of the clean examples, for .npy
+    #[arg(long, value_name = "FILE", requires = "clean")]
+    clean_labels: Option<PathBuf>,
+
+    /// Labels of the noisy examples, for .npy
+    #[arg(long, value_name = "FILE", requires = "noisy")]
+    noisy_labels: Option<PathBuf>,
+
+    #[command(flatten)]
+    mixed: MixedArguments,
+
+    #[command(flatten)]
+    columns: ColumnArguments,
+
+    /// File of the decisions (.parquet, .csv or .tsv), which is continued if it exists [default in a folder:
+    /// decisions.parquet]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Who decides, noted with every decision [default: the name of the account]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    /// Heading of the page
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Port of the server [default: any free one]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+
+    /// Address to listen on; any but a loopback address lets other machines in that know the token
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+
+    /// Do not open a browser
+    #[arg(long)]
+    no_open: bool,
+
+    #[command(flatten)]
+    device: DeviceArguments,
+
+    #[command(flatten)]
+    json: JsonArguments,
+}
+
+impl Review {
+    /// A folder has pictures and features of its own; a file has what is given with it.
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        let has_own = self.demo || self.source.as_ref().is_some_and(|source| source.is_dir());
+        if !has_own && self.images.is_empty() {
+            given.refuse(&["image_column"], "review without --images", "pass the pictures with --images")?;
+            if self.text.is_empty() {
+                let hint = "pass the captions with --text, or the pictures with --images";
+                given.refuse(&["text_column"], "review without --text and --images", hint)?;
+            }
+        }
+        if self.noisy.is_none() {
+            let hint = match has_own {
+                true => {
+                    "the folder's own features are read as they are; pass others with --clean and --noisy"
+                }
+                false => "pass the features with --clean and --noisy",
+            };
+            let of_features = ["allow_mixed", "embedding_column", "label_column"];
+            given.refuse(&of_features, "review without --clean and --noisy", hint)?;
+        }
+        Ok(())
+    }
+
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        let job = self.job(printer)?;
+        job.check()?;
+        if !self.host.is_loopback() {
+            printer.warning(&format!(
+                "listening on {}: whoever can reach this machine and knows the address can look and decide",
+                self.host
+            ));
+            printer.hint("nothing is encrypted; an SSH tunnel to 127.0.0.1 is safer");
+        }
+        let server = Server::bind(self.host, self.port).map_err(cannot_listen)?;
+        if let Some(url) = &server.address().url_elsewhere {
+            printer.note(&format!("the address for other machines: {url}"));
+        }
+        let session = Arc::new(job.open(printer)?);
+        let url = server.address().url.clone();
+        let stop = server.stop();
+        signals::on_first(move || stop.stop());
+        self.announce(&url, &session, printer)?;
+        let _opened = if self.no_open { None } else { browser::open(&url) };
+        server.run(session.clone())?;
+        let closed = close(session)?;
+        say_goodbye(&closed, &job, printer);
+        Ok(())
+    }
+
+    /// All files of the review.
+    fn job(&self, printer: &Printer) -> Result<Job> {
+        let found = match &self.source {
+            _ if self.demo => Sources::of_demo(printer)?,
+            Some(folder) if folder.is_dir() => Sources::of_folder(folder)?,
+            Some(missing) if !missing.exists() => {
+                return Err(user_error(
+                    format!("`{}` does not exist", missing.display()),
+                    "give a relevance file, or the folder that `labelsieve run` or `labelsieve demo` wrote",
+                ));
+            }
+            Some(file) => Sources::of_file(file),
+            None => return Err(user_error("nothing to review", "give a relevance file or a folder")),
+        };
+        let output = self.output.clone().or(found.output).ok_or_else(|| {
+            user_error("no file for the decisions", "give one with -o, e.g. `-o decisions.parquet`")
+        })?;
+        let pictures = PictureSources {
+            images: if self.images.is_empty() { found.images } else { self.images.clone() },
+            image_column: self.image_column.clone(),
+            id_column: self.columns.id_column.clone(),
+            texts: if self.text.is_empty() { found.texts } else { self.text.clone() },
+            text_columns: self.text_column.clone(),
+        };
+        let files = match (&self.clean, &self.noisy) {
+            (Some(clean), Some(noisy)) => Some(PoolFiles {
+                clean: self.columns.table(clean, self.clean_labels.as_deref()),
+                noisy: self.columns.table(noisy, self.noisy_labels.as_deref()),
+                candidates: self.candidates.clone(),
+                mixed: self.mixed.mixed(),
+            }),
+            _ => found.files,
+        };
+        Ok(Job {
+            relevance: found.relevance,
+            files,
+            pictures,
+            output,
+            by: self.by.clone().unwrap_or_else(account::name),
+            title: self.title.clone().unwrap_or(found.title),
+            device: self.device.device,
+            memory: MEMORY,
+        })
+    }
+
+    /// Where the page is, on stdout; the rest is for people.
+    fn announce(&self, url: &str, session: &Session, printer: &Printer) -> Result<()> {
+        let overview = session.overview();
+        let n_candidates: usize = overview.classes.iter().map(|class| class.n_candidates).sum();
+        if self.json.json {
+            return printer.json(
+                "review",
+                &json!({
+                    "url": url, "output": overview.output, "n_classes": overview.classes.len(),
+                    "n_candidates": n_candidates, "n_decisions": overview.n_decisions,
+                    "can_score": overview.can_score,
+                }),
+            );
+        }
+        printer.note(&format!(
+            "{} of {}; {} decided so far, in `{}`",
+            counted(n_candidates, "candidate"),
+            counted(overview.classes.len(), "class"),
+            overview.n_decisions,
+            overview.output
+        ));
+        if !overview.can_score {
+            printer.note(
+                "no features: decisions are kept, but the relevance of other candidates does not follow them",
+            );
+            printer.note("pass --clean and --noisy, as to `labelsieve clean`, for that");
+        }
+        printer.data(url)?;
+        printer
+            .note("Open this address in a browser. Every decision is saved at once; Ctrl-C ends the review.");
+        Ok(())
+    }
+}
+
+/// Folds the decisions into their file. Should a request still hold the session, which is reading a very large picture, they
+/// stay in the log, which every command reads along with the file.
+fn close(session: Arc<Session>) -> Result<Closed> {
+    match Arc::try_unwrap(session) {
+        Ok(session) => Ok(session.close()?),
+        Err(shared) => Ok(shared.summary()),
+    }
+}
+
+fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
+    let output = job.output.display();
+    printer.note(&format!("{} in `{output}`", counted(closed.n_decisions, "decision")));
+    if closed.n_decisions == 0 {
+        return;
+    }
+    match &closed.command {
+        Some(command) => {
+            printer.note("to score all classes with them:");
+            printer.note(&format!("$ {command}"));
+        }
+        None if closed.can_score => printer.note(&format!(
+            "`{}` was scored with settings that `labelsieve clean` has no options for: score again from Python, \
+             with these decisions",
+            job.relevance.display()
+        )),
+        None => printer.note(&format!(
+            "to use them, add `--decisions {}` to the `labelsieve clean` that wrote `{}`",
+            shell_word(&job.output),
+            job.relevance.display()
+        )),
+    }
+}
+
+/// Says what to do about an address that cannot be used.
+fn cannot_listen(error: labelsieve_review::Error) -> anyhow::Error {
+    match &error {
+        labelsieve_review::Error::Listen { .. } => {
+            let hint = "choose another --port (0: any free one), or a --host of this machine";
+            user_error(error.to_string(), hint)
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Where the files of a review are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use labelsieve_data::RunDirectory;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
+use labelsieve_pipeline::inputs::same_network::MixedNetworks;
+use labelsieve_pipeline::inputs::tables::Table;
+
+use super::super::run_sources::RunSources;
+use super::super::words::{run_step, words};
+use crate::hint::user_error;
+use crate::printer::Printer;
+
+/// The folder of `labelsieve demo`, if nobody chooses another.
+const DEMO: &str = "labelsieve-demo";
+
+/// What was found without being named.
+pub struct Sources {
+    pub relevance: PathBuf,
+    pub files: Option<PoolFiles>,
+    pub images: Vec<PathBuf>,
+    pub texts: Vec<PathBuf>,
+    pub output: Option<PathBuf>,
+    pub title: String,
+}
+
+impl Sources {
+    /// A relevance file, and nothing else.
+    pub fn of_file(relevance: &Path) -> Sources {
+        let title = relevance.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (files, output) = (None, None);
+        Sources { relevance: relevance.to_path_buf(), files, images: vec![], texts: vec![], output, title }
+    }
+
+    /// A folder of `run` or `demo`, or a run directory.
+    pub fn of_folder(folder: &Path) -> Result<Sources> {
+        let relevance = folder.join("relevance.parquet");
+        if !relevance.is_file() {
+            return Err(user_error(
+                format!("`{}` has no relevance.parquet", folder.display()),
+                "give the folder that `labelsieve run` or `labelsieve demo` wrote, or a relevance file",
+            ));
+        }
+        let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+        let files = there("clean.parquet").zip(there("pool.parquet")).map(|(clean, noisy)| PoolFiles {
+            clean: Table::new(clean),
+            noisy: Table::new(noisy),
+            candidates: there("candidates.parquet"),
+            mixed: MixedNetworks::Refuse,
+        });
+        let name = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let run =
+            RunDirectory::open(folder).ok().map(|run| (run.info().title.clone(), run.thumbnails_path()));
+        let (title, thumbnails) = run.unzip();
+        let of_run = RunSources::read(folder)?;
+        let of_demo = ["images/clean", "images/pool"].into_iter().filter_map(there).collect();
+        let (images, texts) = match (of_run, thumbnails.filter(|path| path.exists())) {
+            (Some(sources), _) => (sources.images, sources.texts),
+            (None, Some(thumbnails)) => (vec![thumbnails], vec![]),
+            (None, None) => (of_demo, vec![]),
+        };
+        Ok(Sources {
+            relevance,
+            files,
+            images,
+            texts,
+            output: Some(folder.join("decisions.parquet")),
+            title: title.unwrap_or(name),
+        })
+    }
+
+    /// The demo's folder, which is made first if it is not there.
+    pub fn of_demo(printer: &Printer) -> Result<Sources> {
+        let folder = Path::new(DEMO);
+        if !folder.join("relevance.parquet").is_file() {
+            run_step("Make the demo first", &words("demo").option("--dir", folder), &printer.for_steps())?;
+        }
+        let title = "Icons for 32 ambiguous words".to_owned();
+        Ok(Sources { title, ..Sources::of_folder(folder)? })
+    }
+}

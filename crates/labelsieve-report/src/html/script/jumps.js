@@ -1,0 +1,24 @@
+// ---- jumps inside the page: galleries on the way grow as they come near, so the place is found again until it stays
+
+let stillJumping = false;
+const jump = () => {
+  const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+  if (!target) return;
+  const article = target.closest("article.class");
+  if (article?.hidden) { search.value = ""; if (wanted) wanted.value = ""; filter(); }
+  let left = 20;
+  stillJumping = true;
+  const again = () => {
+    if (!stillJumping) return;
+    target.scrollIntoView();
+    left -= 1;
+    if (left > 0) requestAnimationFrame(again);
+  };
+  again();
+};
+for (const event of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(event, () => { stillJumping = false; }, { passive: true });
+addEventListener("hashchange", jump);
+document.addEventListener("click", (event) => {
+  if (event.target.closest("a[href^='#']")?.hash === location.hash) jump(); // no change of address, the same wish
+});
+jump();

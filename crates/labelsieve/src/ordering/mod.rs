@@ -1,0 +1,151 @@
+//! Which candidates should a person look at first?
+//!
+//! Confirming the top of the ranking teaches the model what it knows already; see `docs/review-measured.md` for what each order is
+//! worth. All orders are pure functions of the class, what was decided and the relevance so far.
+
+mod coverage;
+mod near_duplicates;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use self::coverage::Coverage;
+use crate::error::{Error, Result};
+use crate::model::ClassProblem;
+use crate::random::{Stream, row_key};
+
+pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
+
+/// An order in which to show the candidates of a class that nobody has decided about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum LookOrder {
+    /// Those that stand for most of the pool: what to look at next
+    Covering,
+    /// The most relevant first
+    MostRelevant,
+    /// Those nearest to the median relevance first
+    NearMedian,
+    /// In random order
+    Random,
+    /// Evenly over the ranking by relevance
+    Evenly,
+}
+
+impl LookOrder {
+    /// All of them.
+    pub const ALL: [LookOrder; 5] = [
+        LookOrder::Covering,
+        LookOrder::MostRelevant,
+        LookOrder::NearMedian,
+        LookOrder::Random,
+        LookOrder::Evenly,
+    ];
+
+    /// The word in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            LookOrder::Covering => "covering",
+            LookOrder::MostRelevant => "most-relevant",
+            LookOrder::NearMedian => "near-median",
+            LookOrder::Random => "random",
+            LookOrder::Evenly => "evenly",
+        }
+    }
+
+    /// The first `count` rows of the class in this order: undecided ones, one of each group of near-duplicates. `stream` matters to
+    /// the random order alone.
+    pub fn first(self, look: &Look, count: usize, stream: Stream) -> Result<Vec<u32>> {
+        look.check()?;
+        let open = look.open();
+        let by_relevance = |open: Vec<u32>| {
+            let mut ranked = open;
+            let relevance = |row: u32| look.relevance[row as usize];
+            ranked.sort_by(|&a, &b| relevance(b).total_cmp(&relevance(a)).then(a.cmp(&b)));
+            ranked
+        };
+        let mut rows = match self {
+            LookOrder::Covering => return Ok(Coverage::of(look.problem).choose(open, count)),
+            LookOrder::MostRelevant => by_relevance(open),
+            LookOrder::NearMedian => from_the_middle(&by_relevance(open)),
+            LookOrder::Random => {
+                let features = look.problem.noisy.features();
+                let mut drawn = open;
+                drawn.sort_by_cached_key(|&row| (stream.bits(row_key(features.row(row as usize))), row));
+                drawn
+            }
+            LookOrder::Evenly => evenly(&by_relevance(open), count),
+        };
+        rows.truncate(count);
+        Ok(rows)
+    }
+}
+
+impl fmt::Display for LookOrder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an order is made from.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// The class, with what was decided.
+    pub problem: &'a ClassProblem<'a>,
+    /// The first row of each candidate's near-duplicates, by [`near_duplicates`].
+    pub groups: &'a [u32],
+    /// The relevance of each candidate so far.
+    pub relevance: &'a [f32],
+}
+
+impl Look<'_> {
+    fn check(&self) -> Result<()> {
+        let expected = self.problem.noisy.features().len();
+        let lengths = [("groups of near-duplicates", self.groups.len()), ("relevance", self.relevance.len())];
+        match lengths.into_iter().find(|(_, found)| *found != expected) {
+            Some((what, found)) => Err(Error::Length { what, expected, found }),
+            None => Ok(()),
+        }
+    }
+
+    /// Candidates that can be shown: nobody decided about them, and they are the first of their near-duplicates.
+    fn open(&self) -> Vec<u32> {
+        let is_open =
+            |&row: &u32| self.groups[row as usize] == row && self.problem.decision(row as usize).is_none();
+        (0..self.groups.len() as u32).filter(is_open).collect()
+    }
+}
+
+/// What a person should look at next: the first `count` undecided candidates in the order that measured best,
+/// [`LookOrder::Covering`].
+pub fn what_next(
+    problem: &ClassProblem,
+    groups: &[u32],
+    relevance: &[f32],
+    count: usize,
+) -> Result<Vec<u32>> {
+    LookOrder::Covering.first(&Look { problem, groups, relevance }, count, Stream::new(0))
+}
+
+/// The middle of the ranking first, then its neighbours on both sides in turn.
+fn from_the_middle(ranked: &[u32]) -> Vec<u32> {
+    let middle = ranked.len() / 2;
+    let (above, below) = ranked.split_at(middle);
+    let mut rows = Vec::with_capacity(ranked.len());
+    for step in 0..below.len().max(above.len()) {
+        rows.extend(below.get(step));
+        rows.extend(above.iter().rev().nth(step));
+    }
+    rows
+}
+
+/// The middles of `count` equal parts of the ranking.
+fn evenly(ranked: &[u32], count: usize) -> Vec<u32> {
+    let count = count.min(ranked.len());
+    (0..count).map(|part| ranked[(2 * part + 1) * ranked.len() / (2 * count)]).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -127,6 +127,10 @@ impl fmt::Display for Cuda {
 }
 
 impl Engine for Cuda {
+    fn scores_in_parts(&self) -> bool {
+        true
+    }
+
     fn noisy_graph(&self, noisy: &Features, count: usize) -> labelsieve::Result<NoisyGraph> {
         Ok(Cuda::noisy_graph(self, noisy, count)?)
     }

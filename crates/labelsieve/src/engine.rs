@@ -1,14 +1,14 @@
 //! What does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
 //! device suits it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::graph::NoisyGraph;
+use crate::graph::{Affinity, NoisyGraph};
 use crate::model::{ClassProblem, NoisyPool, Relevance};
-use crate::relevance::{Auto, Method};
+use crate::relevance::{Auto, Centred, Method};
 use crate::schedule::map_classes;
 
 /// One class to be scored.
@@ -33,6 +33,11 @@ pub trait Engine: Send + Sync {
             }
             None => Ok(NoisyPool::new(features)),
         }
+    }
+
+    /// Whether `auto` is scored part by part, so that a pool with its graph ([`Engine::pool`]) saves the search of every part but one.
+    fn scores_in_parts(&self) -> bool {
+        false
     }
 
     /// That part of the graph, with `count` neighbours each.
@@ -88,6 +93,51 @@ impl Engine for Cpu {
     }
 }
 
+/// What the parts of `auto` share, per job: centred features and the graph.
+struct Ready {
+    centred: Vec<Option<Centred>>,
+    graphs: Vec<Option<(usize, Arc<Affinity>)>>,
+}
+
+impl Ready {
+    fn new(engine: &dyn Engine, auto: &Auto, jobs: &[Job]) -> Result<Ready> {
+        let centred =
+            jobs.iter().map(|job| Centred::of(&job.problem)).collect::<Result<Vec<Option<Centred>>>>()?;
+        let mut ready = Ready { centred, graphs: Vec::new() };
+        let graph = |job: &Job| {
+            let problem = &job.problem;
+            let noisy = problem.noisy.features();
+            if auto.parts(problem).len() < 2 || noisy.is_empty() {
+                return Ok(None); // one part makes its own
+            }
+            problem.watch().check()?;
+            let count = auto.neighbours(noisy.len());
+            let neighbours = match problem.noisy.ready_graph(count) {
+                Some(graph) => graph.insert(problem.clean, noisy),
+                None => engine.noisy_graph(noisy, count)?.insert(problem.clean, noisy),
+            };
+            Ok(Some((count, Arc::new(Affinity::reciprocal(&neighbours)))))
+        };
+        ready.graphs = ready.jobs(jobs).iter().map(graph).collect::<Result<Vec<_>>>()?;
+        Ok(ready)
+    }
+
+    fn jobs<'a>(&'a self, jobs: &[Job<'a>]) -> Vec<Job<'a>> {
+        let of_job = |(i, job): (usize, &Job<'a>)| {
+            let problem = match &self.centred[i] {
+                Some(centred) => centred.problem(&job.problem),
+                None => job.problem,
+            };
+            let problem = match self.graphs.get(i) {
+                Some(Some((count, graph))) => problem.with_affinity(*count, graph),
+                _ => problem,
+            };
+            Job { problem, ..*job }
+        };
+        jobs.iter().enumerate().map(of_job).collect()
+    }
+}
+
 /// `auto` on an engine that scores one method at a time: every part of it for all jobs that have this part, and a job is put
 /// together and reported as soon as its last part is there.
 #[doc(hidden)] // for our own crates
@@ -97,6 +147,8 @@ pub fn relevance_in_parts(
     jobs: &[Job],
     finished: &(dyn Fn(usize, &Relevance) + Sync),
 ) -> Result<Vec<Relevance>> {
+    let ready = Ready::new(engine, auto, jobs)?;
+    let jobs = &ready.jobs(jobs)[..];
     let parts: Vec<Vec<Method>> = jobs.iter().map(|job| auto.parts(&job.problem)).collect();
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
     let said: Vec<Mutex<Vec<Relevance>>> = jobs.iter().map(|_| Mutex::default()).collect();

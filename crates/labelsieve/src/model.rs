@@ -42,6 +42,8 @@ pub struct ClassProblem<'a> {
     pub other_classes: Option<&'a Features>,
     /// How many of these are base classes.
     n_base: usize,
+    /// Whether what all classes share was taken off the features.
+    is_centred: bool,
     /// The graph, where several models share it, with the number of neighbours it was made with.
     affinity: Option<(usize, &'a Arc<Affinity>)>,
     /// One per noisy example, or none at all.
@@ -62,6 +64,7 @@ impl<'a> ClassProblem<'a> {
             others: None,
             other_classes: None,
             n_base: 0,
+            is_centred: false,
             affinity: None,
             decisions: &[],
             watch: Watch::nobody(),
@@ -78,6 +81,27 @@ impl<'a> ClassProblem<'a> {
     pub fn with_other_classes(self, rows: &'a Features) -> Result<ClassProblem<'a>> {
         self.clean.check_width("the set of other classes", rows, "the clean set")?;
         Ok(ClassProblem { other_classes: Some(rows), n_base: 0, ..self })
+    }
+
+    /// The same examples with features that no longer have what all classes share.
+    pub(crate) fn centred(
+        self,
+        clean: &'a Features,
+        noisy: &'a NoisyPool,
+        other_classes: &'a Features,
+    ) -> ClassProblem<'a> {
+        ClassProblem {
+            clean,
+            noisy,
+            other_classes: Some(other_classes),
+            is_centred: true,
+            affinity: None,
+            ..self
+        }
+    }
+
+    pub(crate) fn is_centred(&self) -> bool {
+        self.is_centred
     }
 
     /// Says that the last `n_base` of the other classes are base classes, which have no candidates of their own.

@@ -112,8 +112,9 @@ fn similarity_agrees_with_numpy() {
 #[test]
 fn mixture_agrees_with_numpy() {
     let golden = read("mixture");
-    let model =
-        Mixture { contrast: golden["contrast"].as_f64().unwrap() as f32, rounds: count(&golden["rounds"]) };
+    let number = |name: &str| golden[name].as_f64().unwrap() as f32;
+    let (rounds, neighbours) = (count(&golden["rounds"]), count(&golden["neighbours"]));
+    let model = Mixture { contrast: number("contrast"), pull: number("pull"), rounds, neighbours };
     for case in golden["cases"].as_array().unwrap() {
         let (all, k) = (features(&case["features"]), count(&case["n_clean"]));
         let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));

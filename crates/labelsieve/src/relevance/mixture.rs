@@ -1,17 +1,19 @@
-//! A mixture of classes: each candidate comes from its own class or from another one.
+//! A mixture of classes: each candidate comes from its own class or from another one, and neighbours come from the same.
 //!
-//! x_i: the n candidates of a pool; o_1 … o_J: the directions of the other classes, fixed; m: that of the own class, learned.
+//! x_i: the n candidates of a pool; o_1 … o_J: the directions of the other classes, fixed; o_0: that of the own class, learned;
+//! a_il: the reciprocal graph of eq. (1), clean examples included.
 //!
 //! ```text
-//! p(x_i) ∝ π_0 e^(τ x_i·m) + Σ_j π_j e^(τ x_i·o_j)        τ = contrast / standard deviation of all x_i·o_j
-//! r_i    = π_0 e^(τ x_i·m) / p(x_i)                        posterior of the own class: the relevance
-//! π_0    = (Σ_i r_i + 1/K) / (n + 1)                       K = J + 1 components, one smoothing count in all
-//! π_j    = (Σ_i (1 − r_i) π_j e^(τ x_i·o_j) / Σ_l π_l e^(τ x_i·o_l) + 1/K) / (n + 1)
-//! m      = (Σ clean + Σ_i r_i x_i) / ‖…‖
+//! r_ij ∝ π_j exp(τ x_i·o_j + γ Σ_l a_il r_lj / Σ_l a_il)   posterior of class j; the relevance of x_i is r_i0
+//! π_j  = (Σ_i r_ij + 1/K) / (n + 1)                        K = J + 1 classes, one smoothing count in all
+//! o_0  = (Σ clean + Σ_i r_i0 x_i) / ‖…‖
+//! τ    = contrast / standard deviation of all x_i·o_j
 //! ```
 //!
-//! EM from π_0 = 0.6, π_j = 0.4/J and m = the direction of the clean examples. An ambiguous word brings two or three other classes
-//! and not all of them: the proportions say which, and most of the gain comes from learning them.
+//! EM from π_0 = 0.6, π_j = 0.4/J and o_0 = the direction of the clean examples, which are of their own class in every round; the first
+//! round has no posteriors of neighbours yet. An ambiguous word brings two or three other classes and not all of them: the proportions
+//! say which, and most of the gain comes from learning them. Neighbours (γ) add the rest: they agree on *which* class it is, and
+//! pulling on the own class alone gains nothing (docs/mixture.md).
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::features::Features;
+use crate::graph::{Affinity, NEIGHBOURS};
 use crate::kernels::{add_scaled_at, dot_at};
 use crate::level::Level;
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
@@ -32,18 +35,30 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 pub struct Mixture {
     /// How far apart, on the scale of the exponent, the other classes are to a typical candidate: τ times the standard deviation.
     pub contrast: f32,
+    /// γ: how much the neighbours' posteriors count.
+    pub pull: f32,
     /// Rounds of expectation and maximisation.
     pub rounds: usize,
+    /// Neighbours per example.
+    pub neighbours: usize,
 }
 
 impl Default for Mixture {
     fn default() -> Mixture {
-        Mixture { contrast: 3.0, rounds: 10 }
+        Mixture { contrast: 3.0, pull: 2.0, rounds: 10, neighbours: NEIGHBOURS }
     }
 }
 
 /// The own class's proportion before anything is known.
 const OWN: f32 = 0.6;
+/// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at 65 numbers
+/// per candidate, twice; an ambiguous word brings a handful.
+const MOST_CLASSES: usize = 64;
+/// Products with other classes that are looked at before rounds begin; in large pools, or beside many classes, an even sample of the
+/// candidates makes them.
+const LOOK: usize = 1 << 19;
+/// The fewest candidates of such a sample.
+const LEAST_SAMPLE: usize = 64;
 /// Keeps τ finite when all similarities are the same.
 const LEAST_DEVIATION: f64 = 1e-3;
 /// Rows per unit of work: sums are the same at any number of threads.
@@ -55,7 +70,10 @@ impl Mixture {
     pub(super) fn checked(self) -> Result<Mixture> {
         let positive = self.contrast > 0.0 && self.contrast.is_finite();
         check(positive, "contrast", "a positive number", self.contrast)?;
+        let finite = self.pull >= 0.0 && self.pull.is_finite();
+        check(finite, "pull", "a number of at least 0", self.pull)?;
         check(self.rounds >= 1, "rounds", "at least 1", self.rounds)?;
+        check(self.neighbours >= 1, "neighbours", "at least 1", self.neighbours)?;
         Ok(self)
     }
 }
@@ -63,146 +81,244 @@ impl Mixture {
 impl RelevanceModel for Mixture {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
         let n = problem.noisy.features().len();
-        let relevance = match problem.other_classes.filter(|others| !others.is_empty()) {
-            Some(others) if n > 0 => self.posteriors(problem, others)?,
-            _ => vec![1.0; n],
+        let others = match problem.other_classes.filter(|others| !others.is_empty()) {
+            Some(others) if n > 0 => others,
+            _ => return Ok(problem.settle(Relevance::new(vec![1.0; n])?)),
         };
-        Ok(problem.settle(Relevance::new(relevance)?))
+        let affinity = problem.affinity(self.neighbours)?;
+        let relevance = Relevance::new(self.posteriors(problem, others, &affinity)?)?;
+        let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
+        Ok(problem.settle(relevance).with_reciprocal_neighbours(counts))
+    }
+
+    fn uses_graph(&self) -> bool {
+        true
     }
 }
 
 impl Mixture {
-    fn posteriors(&self, problem: &ClassProblem, others: &Features) -> Result<Vec<f32>> {
+    fn posteriors(&self, problem: &ClassProblem, others: &Features, affinity: &Affinity) -> Result<Vec<f32>> {
         let noisy = problem.noisy.features();
-        let (n, n_others) = (noisy.len(), others.len());
-        let densities = Densities::new(noisy, others, self.contrast);
-        problem.watch().check()?;
         let clean = sum_of_rows(problem.clean.rows(), noisy.dim());
         let accepted = problem.decided(Decision::Accept).into_iter().map(|i| noisy.row(i));
-        let mut state = State {
-            own: OWN,
-            others: vec![(1.0 - OWN) / n_others as f32; n_others],
-            direction: unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim())),
+        let direction = unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim()));
+        let looked_at = sample(noisy.len(), others.len());
+        let tau = self.contrast / deviation(noisy, &looked_at, others);
+        let chosen = most_explaining(noisy, &looked_at, others, &direction, tau);
+        problem.watch().check()?;
+        let evidence = Evidence {
+            level: Level::current(),
+            problem,
+            affinity,
+            exponents: exponents(noisy, &others.select(&chosen), tau),
+            tau,
+            pull: self.pull,
+            n_classes: chosen.len() + 1,
         };
-        let mut posteriors = vec![0f32; n];
+        let mut state = State {
+            proportions: first_proportions(chosen.len()),
+            direction,
+            posteriors: Vec::new(), // none before the first round
+        };
         for round in 0..self.rounds {
             problem.watch().check()?;
-            let mut sums = densities.expect(problem, &state, &mut posteriors);
-            sums.direction.iter_mut().zip(&clean).for_each(|(sum, clean)| *sum += clean);
-            state = sums.maximise(&state, n);
-            problem.watch().advance(round, self.rounds, n);
+            state = evidence.round(&state, &clean);
+            problem.watch().advance(round, self.rounds, noisy.len());
         }
-        Ok(posteriors)
+        Ok(state.posteriors.chunks_exact(evidence.n_classes).map(|row| row[0].clamp(0.0, 1.0)).collect())
     }
 }
 
-/// What is learned.
+/// What a round learns; own class first.
 struct State {
-    /// π_0.
-    own: f32,
-    /// π_1 … π_J.
-    others: Vec<f32>,
-    /// m.
+    /// π.
+    proportions: Vec<f32>,
+    /// o_0.
+    direction: Vec<f32>,
+    /// r, n×K.
+    posteriors: Vec<f32>,
+}
+
+/// What no round changes.
+struct Evidence<'a> {
+    level: Level,
+    problem: &'a ClassProblem<'a>,
+    affinity: &'a Affinity,
+    /// τ x_i·o_j, n×J.
+    exponents: Vec<f32>,
+    tau: f32,
+    pull: f32,
+    /// K.
+    n_classes: usize,
+}
+
+/// What a chunk of candidates adds to the sums of a round.
+struct Sums {
+    /// Σ_i r_ij.
+    counts: Vec<f64>,
+    /// Σ_i r_i0 x_i.
     direction: Vec<f32>,
 }
 
-/// What one round adds up over candidates.
-struct Sums {
-    /// Σ r_i.
-    own: f64,
-    /// Σ (1 − r_i) e_ij / d_i for every other class j: its count, still without the factor π_j.
-    others: Vec<f64>,
-    /// Σ r_i x_i.
-    direction: Vec<f64>,
-}
-
-impl Sums {
-    fn maximise(&self, before: &State, n: usize) -> State {
-        let n_components = (self.others.len() + 1) as f64;
-        let proportion = |count: f64| ((count + 1.0 / n_components) / (n as f64 + 1.0)) as f32;
-        let others = self.others.iter().zip(&before.others);
-        State {
-            own: proportion(self.own),
-            others: others.map(|(sum, share)| proportion(sum * f64::from(*share))).collect(),
-            direction: unit(&self.direction),
-        }
-    }
-}
-
-/// The other classes' densities at every candidate, which no round changes.
-struct Densities {
-    level: Level,
-    /// e_ij = e^(τ (x_i·o_j − max_j x_i·o_j)), n×J.
-    densities: Vec<f32>,
-    /// max_j x_i·o_j.
-    nearest: Vec<f32>,
-    /// τ.
-    sharpness: f32,
-    n_others: usize,
-}
-
-impl Densities {
-    fn new(noisy: &Features, others: &Features, contrast: f32) -> Densities {
-        let (level, n_others) = (Level::current(), others.len());
-        let mut densities = vec![0f32; noisy.len() * n_others];
-        let in_chunks = densities.par_chunks_mut(CHUNK * n_others).enumerate();
-        let squares = |(chunk, out): (usize, &mut [f32])| {
-            for start in (0..n_others).step_by(BLOCK) {
-                let block = start..(start + BLOCK).min(n_others);
-                for (i, out) in out.chunks_exact_mut(n_others).enumerate() {
-                    let row = noisy.row(chunk * CHUNK + i);
-                    block.clone().for_each(|j| out[j] = dot_at(level, row, others.row(j)));
-                }
-            }
-            let add =
-                |(sum, squares): (f64, f64), &s: &f32| (sum + f64::from(s), squares + f64::from(s).powi(2));
-            out.iter().fold((0.0, 0.0), add)
-        };
-        let parts: Vec<(f64, f64)> = in_chunks.map(squares).collect();
-        let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
-        let count = densities.len() as f64;
-        let variance = squares / count - (sum / count).powi(2);
-        let sharpness = (f64::from(contrast) / variance.max(0.0).sqrt().max(LEAST_DEVIATION)) as f32;
-        let nearest = densities.par_chunks_exact_mut(n_others).with_min_len(CHUNK).map(|row| {
-            let nearest = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
-            row.iter_mut().for_each(|s| *s = (sharpness * (*s - nearest)).exp());
-            nearest
-        });
-        let nearest = nearest.collect();
-        Densities { level, densities, nearest, sharpness, n_others }
-    }
-
-    /// The posterior of the own class for every candidate, and the sums over them.
-    fn expect(&self, problem: &ClassProblem, state: &State, posteriors: &mut [f32]) -> Sums {
-        let (noisy, n_others) = (problem.noisy.features(), self.n_others);
-        let in_chunks = posteriors.par_chunks_mut(CHUNK).enumerate();
-        let parts: Vec<(f64, Vec<f32>, Vec<f32>)> = in_chunks
+impl Evidence<'_> {
+    /// Posteriors from the state before, then proportions and direction from them.
+    fn round(&self, before: &State, clean: &[f64]) -> State {
+        let noisy = self.problem.noisy.features();
+        let logarithms: Vec<f32> = before.proportions.iter().map(|share| share.ln()).collect();
+        let mut posteriors = vec![0f32; noisy.len() * self.n_classes];
+        let in_chunks = posteriors.par_chunks_mut(CHUNK * self.n_classes).enumerate();
+        let parts: Vec<Sums> = in_chunks
             .map(|(chunk, posteriors)| {
-                let (mut own, mut counts, mut direction) =
-                    (0f64, vec![0f32; n_others], vec![0f32; noisy.dim()]);
-                for (i, posterior) in posteriors.iter_mut().enumerate().map(|(i, p)| (chunk * CHUNK + i, p)) {
-                    let (x, e) = (noisy.row(i), &self.densities[i * n_others..(i + 1) * n_others]);
-                    let elsewhere = dot_at(self.level, e, &state.others);
-                    // Of the own class's density, the nearest class's is taken off as well.
-                    let ahead = self.sharpness * (dot_at(self.level, x, &state.direction) - self.nearest[i]);
-                    let free = 1.0 / (1.0 + elsewhere / state.own * (-ahead).exp());
-                    let r = problem.decision(i).and_then(Decision::relevance).unwrap_or(free);
-                    *posterior = r;
-                    own += f64::from(r);
-                    add_scaled_at(self.level, &mut counts, (1.0 - r) / elsewhere, e);
-                    add_scaled_at(self.level, &mut direction, r, x);
+                let mut sums = Sums { counts: vec![0.0; self.n_classes], direction: vec![0.0; noisy.dim()] };
+                for (i, row) in posteriors.chunks_exact_mut(self.n_classes).enumerate() {
+                    let i = chunk * CHUNK + i;
+                    self.expect(i, before, &logarithms, row);
+                    sums.counts.iter_mut().zip(&*row).for_each(|(sum, r)| *sum += f64::from(*r));
+                    add_scaled_at(self.level, &mut sums.direction, row[0], noisy.row(i));
                 }
-                (own, counts, direction)
+                sums
             })
             .collect();
-        let mut sums = Sums { own: 0.0, others: vec![0.0; n_others], direction: vec![0.0; noisy.dim()] };
-        for (own, counts, direction) in parts {
-            sums.own += own;
-            sums.others.iter_mut().zip(counts).for_each(|(sum, part)| *sum += f64::from(part));
-            sums.direction.iter_mut().zip(direction).for_each(|(sum, part)| *sum += f64::from(part));
+        let (mut counts, mut direction) = (vec![0f64; self.n_classes], clean.to_vec());
+        for part in parts {
+            counts.iter_mut().zip(part.counts).for_each(|(sum, part)| *sum += part);
+            direction.iter_mut().zip(part.direction).for_each(|(sum, part)| *sum += f64::from(part));
         }
-        sums
+        let smoothing = 1.0 / self.n_classes as f64;
+        let proportion = |count: &f64| ((count + smoothing) / (noisy.len() as f64 + 1.0)) as f32;
+        State {
+            proportions: counts.iter().map(proportion).collect(),
+            direction: unit(&direction),
+            posteriors,
+        }
     }
+
+    /// The posteriors of candidate `i`.
+    fn expect(&self, i: usize, before: &State, logarithms: &[f32], row: &mut [f32]) {
+        let decision = self.problem.decision(i).and_then(Decision::relevance);
+        if decision == Some(1.0) {
+            row[0] = 1.0;
+            return;
+        }
+        if !before.posteriors.is_empty() {
+            self.pull(i, &before.posteriors, row);
+        }
+        let own = dot_at(self.level, self.problem.noisy.features().row(i), &before.direction);
+        let n_others = self.n_classes - 1;
+        row[0] += self.tau * own;
+        row[1..].iter_mut().zip(&self.exponents[i * n_others..]).for_each(|(out, s)| *out += s);
+        row.iter_mut().zip(logarithms).for_each(|(out, share)| *out += share);
+        if decision == Some(0.0) {
+            row[0] = f32::NEG_INFINITY;
+        }
+        let most = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
+        row.iter_mut().for_each(|s| *s = (*s - most).exp());
+        let sum: f32 = row.iter().sum();
+        row.iter_mut().for_each(|s| *s /= sum);
+    }
+
+    /// γ times the mean of the neighbours' posteriors; clean examples are of their own class.
+    fn pull(&self, i: usize, posteriors: &[f32], out: &mut [f32]) {
+        let k = self.problem.clean.len();
+        let (columns, weights) = self.affinity.row(k + i);
+        let degree: f32 = weights.iter().sum();
+        for (&column, &weight) in columns.iter().zip(weights) {
+            let share = self.pull * weight / degree;
+            match (column as usize).checked_sub(k) {
+                None => out[0] += share,
+                Some(l) => {
+                    add_scaled_at(self.level, out, share, &posteriors[l * self.n_classes..][..self.n_classes])
+                }
+            }
+        }
+    }
+}
+
+fn first_proportions(n_others: usize) -> Vec<f32> {
+    let mut proportions = vec![(1.0 - OWN) / n_others as f32; n_others + 1];
+    proportions[0] = OWN;
+    proportions
+}
+
+/// Products of these candidates with all classes, one row each, blocks of classes at a time.
+fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32]) {
+    let (level, n_classes) = (Level::current(), classes.len());
+    for start in (0..n_classes).step_by(BLOCK) {
+        let block = start..(start + BLOCK).min(n_classes);
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(n_classes)) {
+            block.clone().for_each(|j| out[j] = dot_at(level, noisy.row(row), classes.row(j)));
+        }
+    }
+}
+
+/// Candidates to look at first, evenly spaced.
+fn sample(n_noisy: usize, n_others: usize) -> Vec<usize> {
+    let n = n_noisy.min((LOOK / n_others.max(1)).max(LEAST_SAMPLE));
+    (0..n).map(|i| i * n_noisy / n).collect()
+}
+
+/// The standard deviation of the products of these candidates with other classes.
+fn deviation(noisy: &Features, rows: &[usize], others: &Features) -> f32 {
+    let parts: Vec<(f64, f64)> = rows
+        .par_chunks(CHUNK)
+        .map(|rows| {
+            let mut found = vec![0f32; rows.len() * others.len()];
+            products(noisy, rows, others, &mut found);
+            found
+                .iter()
+                .fold((0.0, 0.0), |(sum, squares), &s| (sum + f64::from(s), squares + f64::from(s).powi(2)))
+        })
+        .collect();
+    let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+    let count = (rows.len() * others.len()) as f64;
+    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(LEAST_DEVIATION) as f32
+}
+
+/// The other classes that explain the most of these candidates before anything is learned, at most [`MOST_CLASSES`], ascending.
+fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
+    let n_others = others.len();
+    if n_others <= MOST_CLASSES {
+        return (0..n_others).collect();
+    }
+    let level = Level::current();
+    let proportions = first_proportions(n_others);
+    let parts: Vec<Vec<f32>> = rows
+        .par_chunks(CHUNK)
+        .map(|rows| {
+            let mut found = vec![0f32; rows.len() * n_others];
+            products(noisy, rows, others, &mut found);
+            let mut counts = vec![0f32; n_others];
+            for (&row, found) in rows.iter().zip(found.chunks_exact_mut(n_others)) {
+                let own = dot_at(level, noisy.row(row), own);
+                let most = found.iter().fold(own, |most, &s| most.max(s));
+                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - most)).exp());
+                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - most)).exp();
+                add_scaled_at(level, &mut counts, 1.0 / sum, found);
+            }
+            counts
+        })
+        .collect();
+    let mut counts = vec![0f64; n_others];
+    parts
+        .iter()
+        .for_each(|part| counts.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(*part)));
+    let mut chosen: Vec<usize> = (0..n_others).collect();
+    chosen.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
+    chosen.truncate(MOST_CLASSES);
+    chosen.sort_unstable();
+    chosen
+}
+
+/// τ x_i·o_j for all candidates.
+fn exponents(noisy: &Features, others: &Features, tau: f32) -> Vec<f32> {
+    let n_others = others.len();
+    let mut exponents = vec![0f32; noisy.len() * n_others];
+    exponents.par_chunks_mut(CHUNK * n_others).enumerate().for_each(|(chunk, out)| {
+        let rows: Vec<usize> = (chunk * CHUNK..noisy.len().min((chunk + 1) * CHUNK)).collect();
+        products(noisy, &rows, others, out);
+        out.iter_mut().for_each(|s| *s *= tau);
+    });
+    exponents
 }
 
 /// The direction of a class: the unit-length mean of its examples, one row. Zeros where they cancel out.
@@ -235,7 +351,7 @@ mod tests {
         let pool = NoisyPool::new(Features::new(noisy, 2).unwrap());
         let others = Features::new(others, 2).unwrap();
         let problem = ClassProblem::new(&clean, &pool).unwrap().with_other_classes(&others).unwrap();
-        Mixture { rounds, ..Mixture::default() }.relevance(&problem, 0).unwrap().noisy().to_vec()
+        Mixture { rounds, pull: 0.0, ..Mixture::default() }.relevance(&problem, 0).unwrap().noisy().to_vec()
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::error::{Result, check};
 use crate::model::{ClassProblem, RelevanceModel};
 
 pub use auto::Auto;
+#[doc(hidden)] // for our own crates
+pub use auto::Centred;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
@@ -87,12 +89,9 @@ impl Method {
         match self {
             Method::Gcn(gcn) => Some(gcn.neighbours),
             Method::LabelPropagation(model) => Some(model.neighbours),
+            Method::Mixture(model) => Some(model.neighbours),
             Method::Auto(auto) => Some(auto.neighbours(n_noisy)),
-            Method::Mlp(_)
-            | Method::Similarity(_)
-            | Method::Linear(_)
-            | Method::Beta(_)
-            | Method::Mixture(_) => None,
+            Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => None,
         }
     }
 

@@ -361,8 +361,8 @@ def make_similarity() -> None:
 
 
 def make_mixture() -> None:
-    """EM for a mixture of the own class and fixed other ones, with all posteriors written out."""
-    contrast, rounds, first_own = 3.0, 10, 0.6
+    """EM for a mixture of the own class and fixed other ones over a reciprocal graph, with all posteriors written out."""
+    contrast, pull, rounds, neighbours, first_own = 3.0, 2.0, 10, 8, 0.6
     cases = []
     for n_clean, n_others, n_decided, seed in ((1, 6, 0, 21), (3, 1, 0, 22), (2, 9, 5, 23)):
         rng = np.random.default_rng(100 + seed)
@@ -374,11 +374,17 @@ def make_mixture() -> None:
         accepted, rejected = np.split(rng.permutation(N_NOISY)[: 2 * n_decided], [n_decided])
         products = noisy @ others.T.astype(np.float64)
         tau = contrast / products.std()
+        graph = graph_of(features, neighbours)[n_clean:].astype(np.float64)
+        degree = graph.sum(1, keepdims=True)
         proportion = np.concatenate([[first_own], np.full(n_others, (1 - first_own) / n_others)])
         direction = clean.sum(0) + noisy[accepted].sum(0)
+        posterior = None
         for _ in range(rounds):
             direction /= np.linalg.norm(direction)
             logit = np.log(proportion) + tau * np.column_stack([noisy @ direction, products])
+            if posterior is not None:
+                of_clean = np.tile(np.eye(n_others + 1)[0], (n_clean, 1))
+                logit += pull * (graph @ np.vstack([of_clean, posterior])) / np.where(degree > 0, degree, 1)
             posterior = np.exp(logit - logit.max(1, keepdims=True))
             posterior /= posterior.sum(1, keepdims=True)
             posterior[accepted] = np.eye(n_others + 1)[0]
@@ -393,7 +399,7 @@ def make_mixture() -> None:
                       "accepted": np.sort(accepted), "rejected": np.sort(rejected), "relevance_f64": own})
     write("mixture", "Posterior of the own class in the last of `rounds` rounds of EM; tau = contrast / standard deviation of all "
                      "products with other classes. Accepted rows have posterior 1 in every round, rejected ones 0; float64.",
-          contrast=contrast, rounds=rounds, cases=cases)
+          contrast=contrast, pull=pull, rounds=rounds, neighbours=neighbours, cases=cases)
 
 
 def make_prototype() -> None:

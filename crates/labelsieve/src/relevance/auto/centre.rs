@@ -1,0 +1,56 @@
+//! Features of networks that others trained often all point one way; then what tells them apart is small beside what they share.
+
+use crate::error::Result;
+use crate::features::Features;
+use crate::model::{ClassProblem, NoisyPool};
+
+/// Features are centred from this share of their length on: the squared length of the mean direction of all classes, which is near 0
+/// when they point everywhere (0.01 or less for the networks in `models/`) and about ½ for an EfficientNet as it comes.
+const SHARED: f32 = 0.1;
+/// Other classes that a mean direction is trusted from.
+const LEAST_CLASSES: usize = 10;
+
+/// A class whose features no longer have what all classes share.
+pub struct Centred {
+    clean: Features,
+    pool: NoisyPool,
+    other_classes: Features,
+}
+
+impl Centred {
+    /// The class without the mean direction of all classes, if features point one way.
+    pub fn of(problem: &ClassProblem) -> Result<Option<Centred>> {
+        let Some(others) = problem.other_classes.filter(|others| others.len() >= LEAST_CLASSES) else {
+            return Ok(None);
+        };
+        let mean = mean(others);
+        if mean.iter().map(|m| m * m).sum::<f32>() < SHARED {
+            return Ok(None);
+        }
+        Ok(Some(Centred {
+            clean: without(problem.clean, &mean)?,
+            pool: NoisyPool::new(without(problem.noisy.features(), &mean)?),
+            other_classes: without(others, &mean)?,
+        }))
+    }
+
+    /// The same problem with these features; a graph that was made in advance does not serve it.
+    pub fn problem<'a>(&'a self, of: &ClassProblem<'a>) -> ClassProblem<'a> {
+        of.centred(&self.clean, &self.pool, &self.other_classes)
+    }
+}
+
+fn mean(rows: &Features) -> Vec<f32> {
+    let mut sum = vec![0f64; rows.dim()];
+    rows.rows().for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += f64::from(*v)));
+    sum.iter().map(|sum| (sum / rows.len() as f64) as f32).collect()
+}
+
+/// Rows of unit length again; all-zero rows stay so.
+fn without(rows: &Features, mean: &[f32]) -> Result<Features> {
+    let centred = rows.rows().flat_map(|row| {
+        let is_zero = row.iter().all(|v| *v == 0.0);
+        row.iter().zip(mean).map(move |(v, m)| if is_zero { 0.0 } else { v - m })
+    });
+    Features::new(centred.collect(), rows.dim())
+}

@@ -22,7 +22,7 @@ use crate::inputs::tables::load;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
-use crate::scoring::{Scored, Scoring, rows_held_by_size};
+use crate::scoring::{Scored, Scoring, rows_held};
 
 /// Scores every candidate of every class.
 #[derive(Clone, Debug, Serialize)]
@@ -80,7 +80,7 @@ pub fn estimate(files: &PoolFiles, method: &Method, monitor: &dyn Monitor) -> Re
     let work = Work {
         method,
         dim: pools.clean.features.cols(),
-        rows_held: rows_held_by_size(method, &n_clean, &pool_sizes),
+        rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
         pool_sizes,
         n_clean: pools.clean.len(),
         bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
@@ -127,9 +127,12 @@ impl Clean {
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
         let opened = device::open(self.device, monitor)?;
-        let settings = json!({
+        let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
         });
+        if let (Some(path), Some(base)) = (&self.files.base, &pools.base) {
+            settings["base"] = json!({ "file": path.display().to_string(), "n_classes": base.names.len() });
+        }
         let (journal, mut scored) = match target {
             Target::File(output) => {
                 let mut key =
@@ -181,6 +184,7 @@ impl Clean {
             seed: self.seed,
             names: &names,
             clean: &clean,
+            base: pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &pool_sizes,
             decisions,
         };

@@ -9,6 +9,7 @@ use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::clean::{Clean as Job, Cleaned, estimate};
 use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
@@ -27,6 +28,11 @@ pub struct Clean {
     /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
+
+    /// Base classes to compare candidates with: class weights of a network or classifier (.safetensors), or features with
+    /// classes in the formats of --clean
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
 
     /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
     /// rejected ones as known negatives
@@ -72,7 +78,7 @@ impl Clean {
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let files = self.pools.files(self.candidates.as_deref());
+        let files = PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) };
         let method = self.method.method();
         if self.dry_run {
             let estimate = estimate(&files, &method, printer)?;

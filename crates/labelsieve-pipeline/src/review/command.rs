@@ -29,7 +29,7 @@ pub(super) fn clean(
     option("--noisy", files.noisy.path.as_os_str());
     let labels =
         [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
-    let paths = labels.into_iter().chain([("--candidates", &files.candidates)]);
+    let paths = labels.into_iter().chain([("--candidates", &files.candidates), ("--base", &files.base)]);
     for (name, path) in paths.filter_map(|(name, path)| Some((name, path.as_ref()?))) {
         option(name, path.as_os_str());
     }
@@ -96,6 +96,11 @@ fn has_options(method: &Method) -> bool {
         }
 }
 
+/// Whether a method has a λ to choose.
+pub(super) fn has_lambda(method: &Method) -> bool {
+    matches!(method, Method::Gcn(_) | Method::Mlp(_) | Method::Auto(_))
+}
+
 /// λ, where a method has one and it was chosen.
 pub(super) fn lambda(method: &Method) -> Option<f32> {
     match method {
@@ -137,6 +142,7 @@ mod tests {
             clean: Table::new("c.npz"),
             noisy: Table::new("my pool.parquet"),
             candidates: None,
+            base: None,
             mixed: MixedNetworks::Refuse,
         };
         let with = |files: &PoolFiles, method: &Method, seed| {
@@ -163,6 +169,7 @@ mod tests {
                 clean: Table::new(clean),
                 noisy: Table::new(noisy),
                 candidates: None,
+                base: None,
                 mixed: MixedNetworks::Refuse,
             };
             files.noisy.columns.id = Some("uid".to_owned());
@@ -178,6 +185,7 @@ mod tests {
             clean: Table::new("c.npz"),
             noisy: Table::new("n.npz"),
             candidates: None,
+            base: None,
             mixed: MixedNetworks::Refuse,
         };
         let short = Training { iterations: 7, ..Training::default() };

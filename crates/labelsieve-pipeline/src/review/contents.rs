@@ -53,6 +53,8 @@ pub(super) struct Class {
 pub(super) struct Settings {
     pub(super) method: Method,
     pub(super) seed: u64,
+    /// The file of the base classes that candidates were compared with.
+    pub(super) base: Option<String>,
     /// Whether the file says so itself.
     pub(super) is_given: bool,
 }
@@ -60,12 +62,13 @@ pub(super) struct Settings {
 impl Settings {
     fn of(table: &RelevanceTable) -> Result<Settings> {
         let Some(text) = table.metadata.get("labelsieve") else {
-            return Ok(Settings { method: Method::gcn(), seed: 0, is_given: false });
+            return Ok(Settings { method: Method::gcn(), seed: 0, base: None, is_given: false });
         };
         let refused = || format!("`{}`: the settings in its metadata", table.path.display());
         let json: serde_json::Value = serde_json::from_str(text).with_context(refused)?;
         let method = serde_json::from_value(json["method"].clone()).with_context(refused)?;
-        Ok(Settings { method, seed: json["seed"].as_u64().unwrap_or(0), is_given: true })
+        let base = json["base"]["file"].as_str().map(str::to_owned);
+        Ok(Settings { method, seed: json["seed"].as_u64().unwrap_or(0), base, is_given: true })
     }
 }
 

@@ -144,6 +144,7 @@ impl Scorer {
             seed: self.seed,
             names: &names,
             clean: &self.clean,
+            base: self.pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &self.pool_sizes,
             decisions: &[],
         };

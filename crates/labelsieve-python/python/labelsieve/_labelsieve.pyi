@@ -82,6 +82,7 @@ def relevance(
     clean: _Rows,
     noisy: _Rows,
     others: Optional[_Rows],
+    other_classes: Optional[_Rows],
     method: str,
     seed: int,
     device: str,
@@ -95,6 +96,7 @@ def clean(
     seed: int,
     device: str,
     decisions: Optional[list[Optional[str]]],
+    base: Optional[_Rows],
     progress: _Progress,
 ) -> tuple[_Numbers, _Integers, _Numbers, _Integers, _Flags]: ...
 def paper_lambda(n_clean: int) -> float: ...

@@ -44,10 +44,12 @@ impl Sources {
             ));
         }
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+        let of_run = RunSources::read(folder)?;
         let files = there("clean.parquet").zip(there("pool.parquet")).map(|(clean, noisy)| PoolFiles {
             clean: Table::new(clean),
             noisy: Table::new(noisy),
             candidates: there("candidates.parquet"),
+            base: of_run.as_ref().and_then(|sources| sources.base.clone()),
             mixed: MixedNetworks::Refuse,
         });
         let name = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
@@ -55,7 +57,6 @@ impl Sources {
         let run =
             RunDirectory::open(folder).ok().map(|run| (run.info().title.clone(), run.thumbnails_path()));
         let (title, thumbnails) = run.unzip();
-        let of_run = RunSources::read(folder)?;
         let of_demo = ["images/clean", "images/pool"].into_iter().filter_map(there).collect();
         let (images, texts) = match (of_run, thumbnails.filter(|path| path.exists())) {
             (Some(sources), _) => (sources.images, sources.texts),

@@ -6,33 +6,33 @@
 
 mod calibration;
 mod cell;
+mod cells;
 mod figures;
 mod methods;
+mod overall;
 mod score;
 mod source;
 mod summary;
 mod tables;
 mod trial;
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use labelsieve::evaluation::alternate_halves;
 use labelsieve_cuda::{Device, OpenDevice};
-use labelsieve_data::{AtomicFile, DataError, Journal};
+use labelsieve_data::{AtomicFile, DataError};
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::table::percent;
-use labelsieve_pipeline::{Context, Monitor, Result, device, json_answer, resume};
+use labelsieve_pipeline::{Monitor, Result, device, json_answer};
 use serde::Serialize;
 use serde_json::json;
 
-use self::cell::Cell;
+use self::cells::Cells;
 use self::methods::Contender;
 use self::source::NamedFile;
 use self::summary::Row;
-use self::trial::Ground;
 use crate::sets::KnownSet;
 use crate::{COMMON, output};
 
@@ -146,11 +146,17 @@ impl Relevance {
             }
             results.push(result);
         }
-        let found = json!({ "half": self.half, "draws": self.draws, "seed": self.seed, "sets": results });
+        let overall = overall::rows(
+            results.iter().map(|result: &SetResult| (result.set.as_str(), result.rows.as_slice())),
+        );
+        let found = json!({
+            "half": self.half, "draws": self.draws, "seed": self.seed, "sets": results, "overall": overall,
+        });
         write_text(&self.output.join("results.json"), &json_answer("bench relevance", &found)?)?;
         match self.json {
             true => output::json(out, "bench relevance", &found),
             false => {
+                output::lines(out, overall::table(&overall))?;
                 monitor.note(LEGEND);
                 Ok(())
             }
@@ -199,9 +205,11 @@ impl Relevance {
         shots.sort_unstable();
         shots.dedup();
         let (shots, left_out): (Vec<usize>, Vec<usize>) = shots.into_iter().partition(|&k| k <= most);
-        if !left_out.is_empty() {
-            monitor
-                .note(&format!("{}: k = {left_out:?} left out, a class has {most} clean examples", set.name));
+        for k in left_out {
+            monitor.note(&format!(
+                "{}: k = {k} left out, since a class has {most} examples to draw from",
+                set.name
+            ));
         }
         shots
     }
@@ -248,69 +256,6 @@ impl SetResult {
         lines.extend(tables::compared(&self.rows));
         lines.push(String::new());
         lines
-    }
-}
-
-/// What has been measured on a set.
-struct Cells {
-    journal: Journal,
-    done: HashMap<String, Cell>,
-}
-
-impl Cells {
-    fn open(bench: &Relevance, set: &KnownSet, opened: &OpenDevice, monitor: &dyn Monitor) -> Result<Cells> {
-        // Further sets, methods, shots and draws add cells; they change none.
-        let key = resume::Key::new("bench relevance", bench, &[])?.with(&json!({ "set": set.name }));
-        let files: Vec<&Path> = set.made_from.iter().map(PathBuf::as_path).collect();
-        let key = key.on_device(opened.kind()).with_files(&files)?;
-        let path = bench.output.join(format!("cells-{}.journal", set.name));
-        let (journal, records) = resume::open(&path, &key, (None, "cells"), monitor)?;
-        let read = |(key, payload): (String, Vec<u8>)| Some((key, serde_json::from_slice(&payload).ok()?));
-        Ok(Cells { journal, done: records.into_iter().filter_map(read).collect() })
-    }
-
-    /// Measures what is still to be measured.
-    fn measure(
-        &mut self,
-        bench: &Relevance,
-        set: &KnownSet,
-        contenders: &[Contender],
-        shots: &[usize],
-        opened: &OpenDevice,
-        monitor: &dyn Monitor,
-    ) -> Result<()> {
-        let mut open: Vec<(usize, usize, &Contender)> = Vec::new();
-        for draw in 0..bench.draws {
-            for &k in shots {
-                let is_open = |contender: &&Contender| {
-                    bench.again.contains(contender) || !self.done.contains_key(&bench.key(k, draw, contender))
-                };
-                open.extend(contenders.iter().filter(is_open).map(|contender| (draw, k, contender)));
-            }
-        }
-        if open.is_empty() {
-            return Ok(());
-        }
-        let progress = monitor.progress(open.len() as u64, "cells");
-        progress.set_message(&set.name);
-        let ground = Ground::new(opened.engine(), set, bench.seed)?;
-        for of_trial in open.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (draw, k, _) = of_trial[0];
-            let trial = ground.trial(draw, k)?;
-            for (_, _, contender) in of_trial {
-                let cell = Cell::measure(&ground, &trial, &contender.source)?;
-                let key = bench.key(k, draw, contender);
-                self.journal.append(&key, &serde_json::to_vec(&cell)?)?;
-                self.done.insert(key, cell);
-                progress.inc(1);
-            }
-        }
-        progress.finish();
-        Ok(())
-    }
-
-    fn get(&self, key: &str) -> Result<Cell> {
-        self.done.get(key).cloned().context("a cell missing from the run's journal")
     }
 }
 

@@ -121,4 +121,35 @@ mod tests {
         assert_eq!(set.classes[3].name, "class 3");
         assert_eq!(set.classes[3].candidates.len(), set.classes[3].relevant.len());
     }
+    #[test]
+    fn known_noise_comes_from_classes_of_the_same_half_and_unknown_noise_from_none() {
+        let near_other_class = |name: &str| {
+            let set = generate(name, 3).unwrap().unwrap();
+            let dot = |a: usize, b: usize| -> f32 {
+                set.features.row(a).iter().zip(set.features.row(b)).map(|(a, b)| a * b).sum()
+            };
+            let similarity = |row: usize, class: &KnownClass| {
+                class.test.iter().map(|&test| dot(row, test)).sum::<f32>() / class.test.len() as f32
+            };
+            let (mut same, mut other, mut n) = (0, 0, 0);
+            for (c, class) in set.classes.iter().enumerate().skip(10).take(6) {
+                let wrong = class.candidates.iter().zip(&class.relevant).filter(|(_, relevant)| !**relevant);
+                for (&row, _) in wrong {
+                    let near = |half: usize| {
+                        let of_half =
+                            set.classes.iter().enumerate().filter(|(j, _)| j % 2 == half && *j != c);
+                        of_half.map(|(_, other)| similarity(row, other)).fold(f32::MIN, f32::max)
+                    };
+                    let (here, there) = (near(c % 2), near(1 - c % 2));
+                    (same, other, n) =
+                        (same + usize::from(here > there), other + usize::from(there > here), n + 1);
+                }
+            }
+            (same as f32 / n as f32, other as f32 / n as f32)
+        };
+        let ((known, _), (unknown, elsewhere)) =
+            (near_other_class("generated-known"), near_other_class("generated-unknown"));
+        assert!(known > 0.8, "{known}");
+        assert!((unknown - elsewhere).abs() < 0.35, "{unknown} here, {elsewhere} in the other half");
+    }
 }

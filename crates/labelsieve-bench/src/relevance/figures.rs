@@ -27,7 +27,8 @@ pub fn write(set: &str, rows: &[Row], folder: &Path) -> Result<Vec<PathBuf>> {
 fn figure(set: &str, rows: &[Row]) -> Figure {
     let shots = rows.first().map_or(0, |row| row.shots);
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Default::default() };
-    let point = |x: f64, y: f64| Point { x, y, half_width: None };
+    let rounded = |value: f64| (1000.0 * value).round() / 1000.0; // they are read out to those who cannot see
+    let point = |x: f64, y: f64| Point { x: rounded(x), y: rounded(y), half_width: None };
     let diagonal =
         LineSeries { name: "as it should be".to_owned(), points: vec![point(0.0, 0.0), point(1.0, 1.0)] };
     let curve = |row: &Row| {

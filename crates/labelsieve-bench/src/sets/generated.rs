@@ -125,20 +125,24 @@ mod tests {
     fn known_noise_comes_from_classes_of_the_same_half_and_unknown_noise_from_none() {
         let near_other_class = |name: &str| {
             let set = generate(name, 3).unwrap().unwrap();
-            let dot = |a: usize, b: usize| -> f32 {
-                set.features.row(a).iter().zip(set.features.row(b)).map(|(a, b)| a * b).sum()
+            let mean = |class: &KnownClass| {
+                let mut mean = vec![0f32; DIM];
+                for &test in &class.test {
+                    mean.iter_mut().zip(set.features.row(test)).for_each(|(sum, value)| *sum += value);
+                }
+                mean
             };
-            let similarity = |row: usize, class: &KnownClass| {
-                class.test.iter().map(|&test| dot(row, test)).sum::<f32>() / class.test.len() as f32
+            let means: Vec<Vec<f32>> = set.classes.iter().map(mean).collect();
+            let similarity = |row: usize, class: usize| -> f32 {
+                set.features.row(row).iter().zip(&means[class]).map(|(a, b)| a * b).sum()
             };
             let (mut same, mut other, mut n) = (0, 0, 0);
             for (c, class) in set.classes.iter().enumerate().skip(10).take(6) {
                 let wrong = class.candidates.iter().zip(&class.relevant).filter(|(_, relevant)| !**relevant);
                 for (&row, _) in wrong {
                     let near = |half: usize| {
-                        let of_half =
-                            set.classes.iter().enumerate().filter(|(j, _)| j % 2 == half && *j != c);
-                        of_half.map(|(_, other)| similarity(row, other)).fold(f32::MIN, f32::max)
+                        let of_half = (0..set.classes.len()).filter(|j| j % 2 == half && *j != c);
+                        of_half.map(|other| similarity(row, other)).fold(f32::MIN, f32::max)
                     };
                     let (here, there) = (near(c % 2), near(1 - c % 2));
                     (same, other, n) =

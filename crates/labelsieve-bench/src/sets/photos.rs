@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use labelsieve_cuda::Device;
-use labelsieve_pipeline::{Context, Monitor, Result};
+use labelsieve_pipeline::{Context, Error, Monitor, Result};
 
 use super::{KnownClass, KnownSet};
 use crate::photos::candidates::{CandidateSet, Pool};
-use crate::photos::config::{CleanRule, Config};
+use crate::photos::config::{Backbone, CleanRule, Config};
 use crate::photos::draws::labelled;
 use crate::photos::embedding;
 use crate::photos::features::FeatureTable;
@@ -31,10 +31,10 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     let config = Config::read(source.config)?;
     let mut photos = PhotoSet::read(&config.photos, source.data)?;
     let mut rules = CandidateSet::all(&config.candidates, &photos, source.data, monitor)?;
-    let backbone = config.backbones.first().context("the configuration has no backbone")?;
-    let table = match (source.features, backbone.features.as_deref(), &backbone.network) {
-        (Some(features), _, _) | (None, Some(features), _) => features.to_path_buf(),
-        (None, None, network) => {
+    let backbone = backbone(&config, source)?;
+    let table = match (&backbone.features, &backbone.network) {
+        (Some(features), _) => features.clone(),
+        (None, network) => {
             let network = network.as_deref().context("a backbone has features or a network")?;
             let images = embedding::images_of(&photos, &config.photos);
             embedding::features(network, &backbone.name, images, source.device, source.folder, monitor)?
@@ -47,7 +47,7 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     let has: Vec<bool> = (0..photos.ids.len()).map(|photo| table.has(photo)).collect();
     photos.leave_out(&has)?;
     rules.iter_mut().for_each(|rule| rule.leave_out(&has));
-    let found = table.read(backbone, &photos)?;
+    let found = table.read(&backbone, &photos)?;
     let (features, base) = (Arc::new(found.features), Arc::new(found.base.weights().clone()));
     let title = source.config.file_stem().map_or(config.title, |stem| stem.to_string_lossy().into_owned());
     let only = rules.len() == 1;
@@ -64,6 +64,27 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
         made_from: made_from.clone(),
     };
     Ok(rules.into_iter().map(set).collect())
+}
+
+/// The first backbone, with features that were made earlier; those need none, but its classifier is W_B.
+fn backbone(config: &Config, source: &Source) -> Result<Backbone> {
+    let features = source.features.map(Path::to_path_buf);
+    match (config.backbones.first().cloned(), features) {
+        (Some(first), None) => Ok(first),
+        (Some(first), features) => Ok(Backbone { features, ..first }),
+        (None, features @ Some(_)) => Ok(Backbone {
+            name: "features".to_owned(),
+            network: None,
+            features,
+            made_by: None,
+            base_classifier: None,
+            note: String::new(),
+        }),
+        (None, None) => Err(Error::input(
+            format!("`{}` names no backbone", source.config.display()),
+            "add a `[[backbone]]` to it, or give --features",
+        )),
+    }
 }
 
 fn known(class: &ClassPhotos, pool: Pool, rule: CleanRule) -> KnownClass {

@@ -1,5 +1,6 @@
 //! `bench relevance` on the sets that come with the program.
 
+use crate::bench_photos;
 use crate::common::{refuses, run};
 use crate::json::check_answer;
 
@@ -48,6 +49,32 @@ fn tables_name_every_set_and_method_and_the_halves_differ() {
     }
     assert_ne!(run(folder.path(), &format!("{line} --half tune")).ok().out, report);
     assert!(run(folder.path(), &format!("{line} --half all")).ok().out.contains("40 classes"));
+}
+
+#[test]
+fn photos_are_a_set_per_rule_and_clean_ones_leave_the_pools() {
+    let folder = bench_photos::photo_folder();
+    let line = "bench relevance c.toml --features c=features.npz --sets c --shots 3,40 --draws 2 --methods gcn --half all --device cpu -o out";
+    let done = run(folder.path(), &format!("{line} --json")).ok();
+    check_answer(&done, "bench relevance");
+    assert!(done.err.contains("c-phrase: k = 40 left out"), "{}", done.err);
+    let answer = done.json();
+    let sets = answer["sets"].as_array().expect("sets");
+    let names: Vec<&str> = sets.iter().filter_map(|set| set["set"].as_str()).collect();
+    assert_eq!(names, ["c-phrase", "c-any-word"]);
+    assert_eq!((&sets[0]["n_classes"], &sets[0]["n_base_classes"]), (&6.into(), &7.into()));
+    let gcn = |set: usize| &sets[set]["rows"][3];
+    assert_eq!((&gcn(1)["method"], &gcn(1)["times_gcn"]), (&"gcn".into(), &1.0.into()));
+    let n_scored: u64 =
+        gcn(1)["reliability"].as_array().expect("bins").iter().filter_map(|bin| bin["n"].as_u64()).sum();
+    let n_candidates = sets[1]["n_candidates"].as_u64().expect("a number");
+    assert_eq!(
+        n_scored,
+        2 * (n_candidates - 6 * 3),
+        "two draws without three clean photos of each of six classes"
+    );
+    refuses(folder.path(), "bench relevance c.toml -o r --sets d", &["there is no set `d`", "c, icons"]);
+    refuses(folder.path(), "bench relevance c.toml -o r --features d=x", &["there is no configuration `d`"]);
 }
 
 #[test]

@@ -128,7 +128,8 @@ struct SetResult {
     /// Irrelevant share of the candidates.
     noise_ratio: f64,
     rows: Vec<Row>,
-    figures: Vec<PathBuf>,
+    /// Files; as text, since paths need not be UTF-8.
+    figures: Vec<String>,
 }
 
 impl Relevance {
@@ -194,7 +195,7 @@ impl Relevance {
             noise_ratio: relevant().filter(|relevant| !**relevant).count() as f64
                 / n_candidates.max(1) as f64,
             rows,
-            figures,
+            figures: figures.iter().map(|path| path.display().to_string()).collect(),
         })
     }
 

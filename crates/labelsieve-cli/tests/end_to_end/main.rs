@@ -12,6 +12,7 @@ mod bad_settings;
 mod bench_class;
 mod bench_paper;
 mod bench_photos;
+mod bench_relevance;
 mod bench_review;
 mod decisions;
 mod decisions_import;

@@ -75,7 +75,8 @@ pub use npz::{Npz, NpzWriter};
 pub use parquet_columns::read_text_columns;
 pub use prediction_file::{PredictionRow, PredictionWriter};
 pub use relevance_file::{
-    RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,
+    OptionalColumns, RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance,
+    read_relevance_reasons,
 };
 pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,

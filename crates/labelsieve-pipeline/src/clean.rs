@@ -1,15 +1,22 @@
 //! From tables to relevance: every candidate of every class is scored and written with the reasons for its score.
 
+pub mod advice;
+pub mod choices;
+mod doubts;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter, counted};
+use labelsieve_data::{AtomicFile, Journal, OptionalColumns, RelevanceRow, RelevanceWriter, counted};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::advice::ClassAdvice;
+use self::choices::Choice;
+use self::doubts::Doubts;
 use crate::device;
 use crate::error::Result;
 use crate::estimate::{Estimate, Work};
@@ -22,7 +29,7 @@ use crate::inputs::tables::load;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
-use crate::scoring::{Scored, Scoring, rows_held_by_size};
+use crate::scoring::{RECORDS, Scored, Scoring, rows_held_by_size};
 
 /// Scores every candidate of every class.
 #[derive(Clone, Debug, Serialize)]
@@ -60,6 +67,16 @@ pub struct Cleaned {
     pub n_left_out: usize,
     /// Classes without candidates, which are listed with their clean examples alone.
     pub without_candidates: Vec<String>,
+    /// Classes whose candidates relevance hardly tells apart.
+    pub flat: Vec<String>,
+    /// Classes with hardly more candidates than the graph gives neighbours to each, for methods that read the graph.
+    pub small_pools: Vec<String>,
+    /// Which candidates of each class to keep, where the method gives probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Vec<ClassAdvice>>,
+    /// What the method chose for how many classes and why, where it chooses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// Candidates that people decided about, where decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
@@ -137,7 +154,10 @@ impl Clean {
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
                 }
-                let key = key.on_device(opened.kind()).with_files(&self.files.paths())?;
+                let key = key
+                    .with(&json!({ "records": RECORDS }))
+                    .on_device(opened.kind())
+                    .with_files(&self.files.paths())?;
                 let (journal, scored) = resumed(output, &key, &pools, monitor)?;
                 (Some(journal), scored)
             }
@@ -150,12 +170,36 @@ impl Clean {
         self.score((&pools, of_classes), opened.engine(), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
-        let cleaned =
+        let doubts = self.doubts((&pools, of_classes), &scored);
+        let mut cleaned =
             on_stdout(target, write((&pools, of_classes), &scored, (settings, counts), target, monitor))?;
+        doubts.warn(&self.method, monitor);
+        let names = |classes: Vec<(String, usize)>| classes.into_iter().map(|(name, _)| name).collect();
+        (cleaned.flat, cleaned.small_pools) = (names(doubts.flat), names(doubts.small));
         if let Some(journal) = journal {
             journal.remove()?;
         }
         Ok(cleaned)
+    }
+
+    /// Classes whose relevance says little. What people decided is not the method's doing.
+    fn doubts(
+        &self,
+        (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
+        scored: &HashMap<usize, Scored>,
+    ) -> Doubts {
+        let mut doubts = Doubts::default();
+        for (c, class) in pools.classes.iter().enumerate() {
+            let scored = &scored[&c];
+            let is_open = |place: usize| match decisions.get(c) {
+                Some(decisions) => decisions[place].and_then(Decision::relevance).is_none(),
+                None => true,
+            };
+            let open = scored.kept().zip(&scored.relevance).filter(|(place, _)| is_open(*place));
+            let open: Vec<f32> = open.map(|(_, &relevance)| relevance).collect();
+            doubts.add(&class.name, &open, (class.clean.len(), scored.relevance.len()), &self.method);
+        }
+        doubts
     }
 
     /// Scores what is not yet scored, and notes every class in the journal as it is finished.
@@ -274,14 +318,25 @@ fn write(
     if let Some(DecisionCounts { n_accept, n_reject, n_unsure, .. }) = counts {
         settings["decisions"] = json!({ "n_accept": n_accept, "n_reject": n_reject, "n_unsure": n_unsure });
     }
+    let in_order = || (0..pools.classes.len()).map(|c| &scored[&c]);
+    let choices = choices::count(in_order().filter_map(|scored| scored.choice.as_deref()));
+    if !choices.is_empty() {
+        settings["choices"] = json!(choices);
+    }
     metadata.insert("labelsieve".to_owned(), settings.to_string());
     let metadata: Vec<(String, String)> = metadata.into_iter().collect();
-    let mut writer = match (target, counts) {
-        (Target::File(output), None) => RelevanceWriter::create(output, &metadata)?,
-        (Target::File(output), Some(_)) => RelevanceWriter::create_with_decisions(output, &metadata)?,
-        (Target::Stdout, None) => RelevanceWriter::to_stream(monitor.stdout()),
-        (Target::Stdout, Some(_)) => RelevanceWriter::to_stream_with_decisions(monitor.stdout()),
+    let has_probability = |scored: &Scored| scored.probability.as_ref().is_some_and(|p| !p.is_empty());
+    let columns =
+        OptionalColumns { probability: in_order().any(has_probability), decision: counts.is_some() };
+    let mut writer = match target {
+        Target::File(output) => RelevanceWriter::create_with(output, columns, &metadata)?,
+        Target::Stdout => RelevanceWriter::to_stream(monitor.stdout(), columns),
     };
+    let advice = |(class, scored): (&ClassRows, &Scored)| {
+        ClassAdvice::new(&class.name, scored.probability.as_deref()?)
+    };
+    let advice =
+        columns.probability.then(|| pools.classes.iter().zip(in_order()).filter_map(advice).collect());
     let mut copies = pools.copies;
     let (mut n_candidates, mut sum) = (0usize, 0f64);
     for (c, class) in pools.classes.iter().enumerate() {
@@ -308,6 +363,10 @@ fn write(
         copies,
         n_left_out: pools.left_out.n_candidates(),
         without_candidates: empty.map(|class| class.name.clone()).collect(),
+        flat: Vec::new(),
+        small_pools: Vec::new(),
+        advice,
+        choices,
         decisions: counts,
     })
 }
@@ -317,6 +376,7 @@ fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
         id: pools.clean.ids.get(row).into_owned(),
         class: class.name.clone(),
         relevance: 1.0,
+        probability: Some(1.0),
         is_clean: true,
         matched_name: None,
         best_clean: None,
@@ -332,6 +392,7 @@ fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place:
         id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
         class: class.name.clone(),
         relevance: scored.relevance[i],
+        probability: scored.probability.as_ref().map(|probability| probability[i]),
         is_clean: false,
         matched_name: pools.matched_name(class, place).map(str::to_owned),
         best_clean: Some(pools.clean.ids.get(class.clean[closest]).into_owned()),

@@ -157,6 +157,7 @@ fn write_examples(run: &RunDirectory, per_class: usize) -> Result<()> {
                 id: id.clone(),
                 class: class.into(),
                 relevance: if is_clean { 1.0 } else { score as f32 },
+                probability: None,
                 is_clean,
                 matched_name: (!is_clean).then(|| class.to_lowercase()),
                 best_clean: (!is_clean).then(|| format!("{number}-{:05}", example % 3)),

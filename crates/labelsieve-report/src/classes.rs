@@ -210,6 +210,7 @@ mod tests {
             ids: ["a", "b", "c", "d", "a"].iter().collect(),
             classes: ["owl", "owl", "owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75, 0.5, 0.125],
+            probability: None,
             is_clean: vec![false, true, false, false, false],
             decisions: None,
             metadata: Default::default(),

@@ -87,6 +87,7 @@ mod tests {
             ids: rows().map(|(class, row)| format!("{class}-{row}")).collect(),
             classes: rows().map(|(class, _)| class.to_string()).collect(),
             relevance: rows().map(|(_, row)| if row == 0 { 0.5 } else { 1.0 }).collect(),
+            probability: None,
             is_clean: rows().map(|(_, row)| row > 0).collect(),
             decisions: None,
             metadata: BTreeMap::from([(KEY.to_owned(), settings.to_owned())]),

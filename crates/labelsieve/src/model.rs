@@ -85,6 +85,13 @@ impl<'a> ClassProblem<'a> {
                 *relevance = fixed;
             }
         }
+        if let Some(probability) = &mut relevance.probability {
+            for (probability, decision) in probability.iter_mut().zip(self.decisions) {
+                if let Some(fixed) = decision.and_then(Decision::relevance) {
+                    *probability = fixed;
+                }
+            }
+        }
         relevance
     }
 
@@ -163,6 +170,8 @@ impl NoisyPool {
 pub struct Relevance {
     noisy: Vec<f32>,
     reciprocal_neighbours: Option<Vec<u32>>,
+    probability: Option<Vec<f32>>,
+    choice: Option<String>,
 }
 
 impl Relevance {
@@ -172,12 +181,30 @@ impl Relevance {
             let found = found.to_string();
             return Err(Error::Setting { name: "relevance", expected: "a number in [0, 1]", found });
         }
-        Ok(Relevance { noisy, reciprocal_neighbours: None })
+        Ok(Relevance { noisy, reciprocal_neighbours: None, probability: None, choice: None })
     }
 
     /// Adds, for the models that read the graph, how many reciprocal neighbours each noisy example has in it.
     pub fn with_reciprocal_neighbours(self, counts: Vec<u32>) -> Relevance {
         Relevance { reciprocal_neighbours: Some(counts), ..self }
+    }
+
+    /// Adds, for the models that know it, the probability that each noisy example belongs to the class.
+    pub fn with_probability(self, probability: Vec<f32>) -> Result<Relevance> {
+        let (expected, found) = (self.noisy.len(), probability.len());
+        if expected != found {
+            return Err(Error::Length { what: "probabilities", expected, found });
+        }
+        if let Some(found) = probability.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            let found = found.to_string();
+            return Err(Error::Setting { name: "probability", expected: "a number in [0, 1]", found });
+        }
+        Ok(Relevance { probability: Some(probability), ..self })
+    }
+
+    /// Adds what the model chose for this class and why, in one sentence.
+    pub fn with_choice(self, words: String) -> Relevance {
+        Relevance { choice: Some(words), ..self }
     }
 
     /// One number per noisy example.
@@ -188,6 +215,16 @@ impl Relevance {
     /// How many reciprocal neighbours each noisy example has, from models that read the graph.
     pub fn reciprocal_neighbours(&self) -> Option<&[u32]> {
         self.reciprocal_neighbours.as_deref()
+    }
+
+    /// The probability that each noisy example belongs to the class, from models that know it.
+    pub fn probability(&self) -> Option<&[f32]> {
+        self.probability.as_deref()
+    }
+
+    /// What the model chose for this class and why, from models that choose.
+    pub fn choice(&self) -> Option<&str> {
+        self.choice.as_deref()
     }
 }
 

@@ -15,7 +15,7 @@ use labelsieve::schedule::batches;
 use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
 pub use drawn::Drawn;
-pub use scored::Scored;
+pub use scored::{RECORDS, Scored};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;

@@ -80,7 +80,7 @@ pub use relevance_file::{
 };
 pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
-    PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
+    PoolSize, ReliabilitySeries, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
 pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use table_write::TableFormat;

@@ -1,7 +1,6 @@
 //! Classes whose relevance says little, and what to do about them.
 
-use labelsieve::Method;
-use labelsieve::evaluation::{is_flat, is_small_pool};
+use labelsieve::{Method, evaluation};
 use labelsieve_data::counted;
 
 use crate::inputs::left_out::listed;
@@ -18,22 +17,11 @@ pub struct Doubts {
 
 impl Doubts {
     /// Looks at a class: the relevance of the candidates that nobody decided about, and numbers of all examples.
-    pub fn add(
-        &mut self,
-        class: &str,
-        undecided: &[f32],
-        (n_clean, n_candidates): (usize, usize),
-        method: &Method,
-    ) {
-        let named = || (class.to_owned(), n_candidates);
-        let is_meant_to_be_flat = matches!(method, Method::Beta(_));
-        if !is_meant_to_be_flat && is_flat(undecided) {
-            self.flat.push(named());
-        }
-        let is_small = |neighbours| n_candidates > 0 && is_small_pool(n_candidates, n_clean, neighbours);
-        if method.neighbours().is_some_and(is_small) {
-            self.small.push(named());
-        }
+    pub fn add(&mut self, class: &str, undecided: &[f32], sizes: (usize, usize), method: &Method) {
+        let doubts = evaluation::Doubts::new(Some(method), undecided, sizes);
+        let named = || (class.to_owned(), sizes.1);
+        self.flat.extend(doubts.is_flat.then(named));
+        self.small.extend(doubts.small_pool.map(|_| named()));
     }
 
     /// Names the classes and says what helps.
@@ -79,32 +67,16 @@ fn hint(method: &Method) -> String {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::{Beta, Similarity};
+    use labelsieve::relevance::Similarity;
 
     use super::*;
 
-    fn doubts(method: &Method, relevance: &[f32]) -> Doubts {
-        let mut doubts = Doubts::default();
-        doubts.add("owl", relevance, (2, relevance.len()), method);
-        doubts
-    }
-
     #[test]
-    fn flat_classes_and_small_pools_are_found_where_they_mean_something() {
-        let (flat, small) = (vec![("owl".to_owned(), 60)], vec![("owl".to_owned(), 9)]);
-        let of = |flat: &[(String, usize)], small: &[(String, usize)]| Doubts {
-            flat: flat.to_vec(),
-            small: small.to_vec(),
-        };
-        let spread: Vec<f32> = (0..60).map(|i| i as f32 / 60.0).collect();
-        let similarity = Method::Similarity(Similarity {});
-        assert_eq!(doubts(&Method::gcn(), &[0.75; 60]), of(&flat, &[]));
-        assert_eq!(doubts(&Method::gcn(), &spread[..9]), of(&[], &small));
-        assert_eq!(doubts(&Method::gcn(), &spread), of(&[], &[]));
-        assert_eq!(doubts(&Method::gcn(), &[]), of(&[], &[]), "no candidates: said elsewhere");
-        assert_eq!(doubts(&similarity, &spread[..9]), of(&[], &[]), "there is no graph");
-        assert_eq!(doubts(&similarity, &[0.75; 60]), of(&flat, &[]));
-        assert_eq!(doubts(&Method::Beta(Beta { beta: 0.75 }), &[0.75; 60]), of(&[], &[]), "as was asked for");
+    fn the_smallest_classes_are_named_first_and_the_rest_is_counted() {
+        let classes: Vec<(String, usize)> = (0..12).map(|i| (format!("c{i}"), 20 - i)).collect();
+        let named = named(&classes);
+        assert!(named.starts_with("`c11` (9), `c10` (10), "), "{named}");
+        assert!(named.ends_with("`c2` (18) and 2 more"), "{named}");
     }
 
     #[test]

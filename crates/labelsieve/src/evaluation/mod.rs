@@ -15,7 +15,7 @@ mod tuning;
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
 pub use advice::{Advice, ENOUGH_RIGHT};
 pub use calibration::{Bin, Reliability, reliability};
-pub use doubts::{FLAT, is_flat, is_small_pool};
+pub use doubts::Doubts;
 pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;
 pub use leave_one_out::{CheckedClass, LeaveOneOut, is_recognised, leave_one_out};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
-use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::engine::{Cpu, Engine, Job, relevance_in_parts};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Features, Method, Relevance};
 
@@ -156,8 +156,13 @@ impl Engine for Cuda {
                 self.run(model, jobs, finished)
             }
             Method::Similarity(_) => similarity::score(self, jobs, finished),
+            Method::Auto(auto) => return relevance_in_parts(self, auto, jobs, finished),
             // Nothing here that a GPU would do faster, or longer lists than its kernels hold.
-            Method::Linear(_) | Method::Beta(_) | Method::Gcn(_) | Method::LabelPropagation(_) => {
+            Method::Linear(_)
+            | Method::Beta(_)
+            | Method::Mixture(_)
+            | Method::Gcn(_)
+            | Method::LabelPropagation(_) => {
                 return Cpu.relevance(method, jobs, finished);
             }
         };

@@ -235,6 +235,7 @@ fn rows_to_do(method: &Method, n_clean: usize, n_noisy: usize) -> usize {
         _ if n_noisy == 0 => 0, // nothing to score
         Method::Gcn(_) | Method::LabelPropagation(_) => n_noisy + n_clean + n_noisy, // graph, then training
         Method::Mlp(_) => n_clean + n_noisy,
-        Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => n_noisy,
+        Method::Auto(_) => n_noisy + n_noisy + n_clean + n_noisy, // graph, mixture, then training
+        Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) | Method::Mixture(_) => n_noisy,
     }
 }

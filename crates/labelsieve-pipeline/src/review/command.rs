@@ -5,7 +5,7 @@ use std::path::Path;
 
 use labelsieve::Method;
 use labelsieve::graph::NEIGHBOURS;
-use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp};
+use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mixture, Mlp};
 
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::MixedNetworks;
@@ -65,7 +65,7 @@ pub(super) fn clean(
     if let Method::Beta(model) = method {
         option("--beta", model.beta.to_string().as_ref());
     }
-    if let Some(neighbours) = method.neighbours().filter(|count| *count != NEIGHBOURS) {
+    if let Some(neighbours) = neighbours(method) {
         option("--neighbours", neighbours.to_string().as_ref());
     }
     if seed != 0 {
@@ -91,7 +91,8 @@ fn has_options(method: &Method) -> bool {
                 })
             }
             Method::Linear(_) => Method::Linear(Linear::default()),
-            Method::Similarity(_) | Method::Beta(_) => return true,
+            Method::Mixture(_) => Method::Mixture(Mixture::default()),
+            Method::Similarity(_) | Method::Beta(_) | Method::Auto(_) => return true,
         }
 }
 
@@ -100,6 +101,19 @@ pub(super) fn lambda(method: &Method) -> Option<f32> {
     match method {
         Method::Gcn(model) => model.lambda,
         Method::Mlp(model) => model.lambda,
+        Method::Auto(model) => model.lambda,
+        _ => None,
+    }
+}
+
+/// Neighbours per example, where a method has them and they were chosen.
+fn neighbours(method: &Method) -> Option<usize> {
+    match method {
+        Method::Gcn(Gcn { neighbours, .. })
+        | Method::LabelPropagation(LabelPropagation { neighbours, .. }) => {
+            Some(*neighbours).filter(|count| *count != NEIGHBOURS)
+        }
+        Method::Auto(auto) => auto.neighbours,
         _ => None,
     }
 }

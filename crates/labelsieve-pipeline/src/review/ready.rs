@@ -107,7 +107,7 @@ impl Scorer {
     ) -> Result<Ready> {
         let Candidates { features: noisy, row_of, copies } = self.candidates(class, contents)?;
         let clean = self.clean(class);
-        let count = method.neighbours().unwrap_or(NEIGHBOURS);
+        let count = method.neighbours(noisy.len()).unwrap_or(NEIGHBOURS);
         let graph = match &self.device {
             // The one that can be stopped; all devices find the same graph.
             OpenDevice::Cpu { .. } => {

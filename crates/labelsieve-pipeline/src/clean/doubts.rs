@@ -13,6 +13,8 @@ pub struct Doubts {
     pub flat: Vec<(String, usize)>,
     /// They have hardly more candidates than the graph gives neighbours to each.
     pub small: Vec<(String, usize)>,
+    /// The most neighbours that the graph of a small one gives.
+    most_neighbours: usize,
 }
 
 impl Doubts {
@@ -21,7 +23,10 @@ impl Doubts {
         let doubts = evaluation::Doubts::new(Some(method), undecided, sizes);
         let named = || (class.to_owned(), sizes.1);
         self.flat.extend(doubts.is_flat.then(named));
-        self.small.extend(doubts.small_pool.map(|_| named()));
+        if let Some(neighbours) = doubts.small_pool {
+            self.small.push(named());
+            self.most_neighbours = self.most_neighbours.max(neighbours);
+        }
     }
 
     /// Names the classes and says what helps.
@@ -33,8 +38,9 @@ impl Doubts {
                 named(&self.flat)
             ));
         }
-        if let (false, Some(neighbours)) = (self.small.is_empty(), method.neighbours()) {
-            let have = if self.small.len() == 1 { "has" } else { "have" };
+        if !self.small.is_empty() {
+            let (have, neighbours) =
+                (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
             monitor.warning(&format!(
                 "{} {have} hardly more candidates than the {neighbours} neighbours that each has in the graph: {}",
                 counted(self.small.len(), "class"),
@@ -59,7 +65,7 @@ fn hint(method: &Method) -> String {
     if method.name() != "auto" {
         ways.push("try --method auto");
     }
-    if method.neighbours().is_some() {
+    if method.neighbours(0).is_some() {
         ways.push("try a smaller --neighbours");
     }
     format!("{}, or decide about some with `labelsieve review`", ways.join(", "))

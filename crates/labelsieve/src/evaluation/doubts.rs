@@ -23,7 +23,7 @@ impl Doubts {
             |neighbours: &usize| n_candidates > 0 && is_small_pool(n_candidates, n_clean, *neighbours);
         Doubts {
             is_flat: !matches!(method, Some(Method::Beta(_))) && is_flat(undecided),
-            small_pool: method.and_then(Method::neighbours).filter(is_small),
+            small_pool: method.and_then(|method| method.neighbours(n_candidates)).filter(is_small),
         }
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve::Method;
-use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
+use labelsieve::relevance::{Auto, Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
 
 use crate::options::Given;
 
@@ -33,6 +33,8 @@ pub struct MethodArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
+    /// What suits the class: gcn and mixture together
+    Auto,
     /// Graph convolutional network, the paper's method
     Gcn,
     /// The same network without the graph
@@ -51,6 +53,7 @@ impl MethodArguments {
     /// Refuses settings of other methods.
     pub fn check_options(&self, given: &Given) -> Result<()> {
         let unused: &[&str] = match self.method {
+            MethodName::Auto => &["beta", "neighbours"],
             MethodName::Gcn => &["beta"],
             MethodName::Mlp => &["beta", "neighbours"],
             MethodName::LabelPropagation => &["lambda", "beta"],
@@ -65,6 +68,7 @@ impl MethodArguments {
     pub fn method(&self) -> Method {
         let (lambda, neighbours) = (self.lambda, self.neighbours);
         match self.method {
+            MethodName::Auto => Method::Auto(Auto { lambda, neighbours: None }),
             MethodName::Gcn => Method::Gcn(Gcn { lambda, neighbours, ..Gcn::default() }),
             MethodName::Mlp => Method::Mlp(Mlp { lambda, ..Mlp::default() }),
             MethodName::LabelPropagation => {

@@ -51,13 +51,24 @@ pub(super) fn draw(series: &[ReliabilitySeries], layout: Layout) -> Drawing {
 fn counts(canvas: &mut Canvas, bins: &[Bin], panel: &Panel, across: &Scale, top: f64) {
     let most = bins.iter().map(|bin| bin.n).max().unwrap_or(0).max(1) as f64;
     let base = top + COUNTS;
+    let mut tallest = None;
     for bin in bins.iter().filter(|bin| bin.n > 0) {
         let (left, right) = (across.at(bin.from.clamp(0.0, 1.0)), across.at(bin.to.clamp(0.0, 1.0)));
         let height = ((COUNTS - 14.0) * bin.n as f64 / most).max(1.0);
         let width = (right - left - 1.0).max(1.0);
         canvas.rect(&format!("fill {}", style::series(0)), (left + 0.5, base - height), (width, height));
-        let middle = (left + right) / 2.0;
-        canvas.text("tick", (middle, base - height - 3.0), Anchor::Middle, &with_separators(bin.n as f64, 0));
+        if bin.n as f64 == most {
+            tallest.get_or_insert((left + right) / 2.0);
+        }
+    }
+    if let Some(middle) = tallest {
+        // Inside the panel, whichever bar it is.
+        let (at, anchor) = match middle {
+            x if x < panel.left + 30.0 => (panel.left, Anchor::Start),
+            x if x > panel.right() - 30.0 => (panel.right(), Anchor::End),
+            x => (x, Anchor::Middle),
+        };
+        canvas.text("tick", (at, base - COUNTS + 11.0), anchor, &with_separators(most, 0));
     }
     canvas.line("axis", (panel.left, base + 0.5), (panel.right(), base + 0.5));
     let at = ((panel.left + panel.right()) / 2.0, base + 16.0);

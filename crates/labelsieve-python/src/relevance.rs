@@ -103,14 +103,15 @@ impl Labelled<'_> {
     }
 }
 
-/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The last says which
-/// candidates are clean examples of their own class.
+/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The flags say which
+/// candidates are clean examples of their own class; the last are probabilities, from methods that know them.
 type Cleaned<'py> = (
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<bool>>,
+    Option<Bound<'py, PyArray1<f32>>>,
 );
 
 /// All classes of a matrix: relevance, most similar clean row, its similarity, number of reciprocal neighbours.
@@ -179,12 +180,16 @@ pub fn clean<'py>(
         PyArray1::from_vec(py, found.similarity),
         PyArray1::from_vec(py, found.reciprocal),
         PyArray1::from_vec(py, found.is_copy),
+        found.has_probability.then(|| PyArray1::from_vec(py, found.probability)),
     ))
 }
 
 /// What [`clean`] returns, while it is filled.
 struct Found {
     relevance: Vec<f32>,
+    /// NaN where a class has none.
+    probability: Vec<f32>,
+    has_probability: bool,
     best: Vec<i64>,
     similarity: Vec<f32>,
     reciprocal: Vec<i64>,
@@ -196,6 +201,8 @@ impl Found {
     fn new(n: usize) -> Found {
         Found {
             relevance: vec![1.0; n],
+            probability: vec![1.0; n],
+            has_probability: false,
             best: vec![-1; n],
             similarity: vec![f32::NAN; n],
             reciprocal: vec![-1; n],
@@ -209,10 +216,12 @@ impl Found {
         for (i, place) in scored.kept().enumerate() {
             let (row, (closest, similarity)) = (class.noisy[place], scored.closest[i]);
             self.relevance[row] = scored.relevance[i];
+            self.probability[row] = scored.probability.as_ref().map_or(f32::NAN, |p| p[i]);
             self.best[row] = class.clean[closest] as i64;
             self.similarity[row] = similarity;
             self.reciprocal[row] = scored.reciprocal.as_ref().map_or(-1, |counts| i64::from(counts[i]));
         }
+        self.has_probability |= scored.probability.is_some();
         for &place in &scored.copies {
             let row = class.noisy[place];
             let original = class.clean.iter().find(|&&clean| all.row(clean) == all.row(row));

@@ -75,6 +75,17 @@ def test_the_command_line_gives_the_same_numbers(sample, tmp_path):
         assert ours.relevance_[row] == theirs[str(sample.y[row]), str(position)]
 
 
+def test_probabilities_come_from_methods_that_know_them(sample):
+    cleaner = Cleaner("auto").fit(sample.X, sample.y, is_clean=sample.is_clean)
+    assert cleaner.probability_.dtype == np.float32 and cleaner.probability_.shape == sample.y.shape
+    assert (cleaner.probability_[sample.is_clean] == 1).all()
+    assert ((cleaner.probability_ >= 0) & (cleaner.probability_ <= 1)).all()
+    columns = list(cleaner.to_table())
+    assert columns[2:4] == ["relevance", "probability"]
+    cleaner.set_params(method="similarity").fit(sample.X, sample.y, is_clean=sample.is_clean)
+    assert not hasattr(cleaner, "probability_") and "probability" not in cleaner.to_table()
+
+
 def test_copies_of_clean_examples_count_once(sample):
     first = int(np.flatnonzero(sample.is_clean)[1])  # the second of its class
     rows = np.concatenate([np.arange(len(sample.y)), [first, first]])

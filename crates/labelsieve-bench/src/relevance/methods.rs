@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use crate::protocol::Source;
 
 /// All, in the order of the tables. A new method of [`Method`] is compared once its name is here.
-pub const ALL: [&str; 8] = [CLEAN_ONLY, BETA, SIMILARITY, "linear", "label-propagation", "mlp", GCN, ORACLE];
+pub const ALL: [&str; 10] =
+    [CLEAN_ONLY, BETA, SIMILARITY, "linear", "label-propagation", "mlp", GCN, "mixture", "auto", ORACLE];
 /// What takes no training. Nothing should do significantly worse than the best of them.
 pub const SIMPLE: [&str; 3] = [CLEAN_ONLY, BETA, SIMILARITY];
-/// Those that combine others or choose among them: a cell's best *single* method is none of them.
-const COMBINED: [&str; 2] = ["blend", "auto"];
+/// Combines others and chooses their settings: it is no cell's best *single* method.
+const COMBINED: &str = "auto";
 
 pub const CLEAN_ONLY: &str = "clean-only";
 pub const ORACLE: &str = "oracle";
@@ -55,7 +56,7 @@ impl Contender {
     /// Whether it may be a cell's best single method.
     pub fn is_single(&self) -> bool {
         let base = self.name.split(':').next().unwrap_or_default();
-        base != ORACLE && !COMBINED.contains(&base)
+        base != ORACLE && base != COMBINED
     }
 }
 

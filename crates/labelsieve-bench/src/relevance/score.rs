@@ -24,26 +24,29 @@ impl ClassScores {
 
 /// Scores the candidates of all classes of a draw. Other classes at hand are those of the draw and `ground.set.base`.
 pub fn score(ground: &Ground, trial: &Trial, source: &Source) -> Result<Vec<ClassScores>> {
-    let relevance = match source {
-        Source::CleanOnly => trial.relevant.iter().map(|truth| vec![0.0; truth.len()]).collect(),
+    let alone = |relevance: Vec<f32>| ClassScores { relevance, probability: None };
+    Ok(match source {
+        Source::CleanOnly => trial.relevant.iter().map(|truth| alone(vec![0.0; truth.len()])).collect(),
         Source::Oracle => {
             let weight = |&relevant: &bool| f32::from(u8::from(relevant));
-            trial.relevant.iter().map(|truth| truth.iter().map(weight).collect()).collect()
+            trial.relevant.iter().map(|truth| alone(truth.iter().map(weight).collect())).collect()
         }
         Source::Scored(method) => scored(ground, trial, method)?,
-    };
-    Ok(relevance.into_iter().map(|relevance| ClassScores { relevance, probability: None }).collect())
+    })
 }
 
-fn scored(ground: &Ground, trial: &Trial, method: &Method) -> Result<Vec<Vec<f32>>> {
+fn scored(ground: &Ground, trial: &Trial, method: &Method) -> Result<Vec<ClassScores>> {
     let drawn = |c: usize| {
         let stream = trial.stream(c);
-        Drawn::new(method, &trial.clean, c, stream.branch(1), stream.bits(0))
+        Drawn::new(method, &trial.clean, c, stream.branch(1), stream.bits(0)).with_base(&ground.set.base)
     };
-    let drawn: Vec<Drawn> = (0..trial.clean.len()).map(drawn).collect();
+    let drawn = (0..trial.clean.len()).map(drawn).collect::<labelsieve::Result<Vec<Drawn>>>()?;
     let jobs = drawn.iter().zip(&trial.clean).zip(&trial.pools);
     let jobs = jobs.map(|((drawn, clean), pool)| drawn.job(clean, pool));
     let jobs = jobs.collect::<labelsieve::Result<Vec<_>>>()?;
-    let relevance = ground.engine.relevance(method, &jobs, &|_, _| ())?;
-    Ok(relevance.iter().map(|relevance| relevance.noisy().to_vec()).collect())
+    let scores = ground.engine.relevance(method, &jobs, &|_, _| ())?.into_iter().map(|scored| ClassScores {
+        relevance: scored.noisy().to_vec(),
+        probability: scored.probability().map(<[f32]>::to_vec),
+    });
+    Ok(scores.collect())
 }

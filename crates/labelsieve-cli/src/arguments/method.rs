@@ -73,7 +73,7 @@ impl MethodArguments {
             MethodName::LabelPropagation => &["lambda", "beta", "base"],
             MethodName::Similarity | MethodName::Linear => &["lambda", "beta", "neighbours", "base"],
             MethodName::Beta => &["lambda", "neighbours", "base"],
-            MethodName::Mixture => &["lambda", "beta", "neighbours"],
+            MethodName::Mixture => &["lambda", "beta"],
         };
         let who = format!("--method {}", self.method.name());
         given.refuse(unused, &who, "remove it, or choose a method that uses it")
@@ -91,7 +91,7 @@ impl MethodArguments {
             MethodName::Similarity => Method::Similarity(Similarity {}),
             MethodName::Linear => Method::Linear(Linear::default()),
             MethodName::Beta => Method::Beta(Beta { beta: self.beta }),
-            MethodName::Mixture => Method::Mixture(Mixture::default()),
+            MethodName::Mixture => Method::Mixture(Mixture { neighbours, ..Mixture::default() }),
         }
     }
 }

@@ -32,6 +32,7 @@ mod networks;
 mod outputs;
 mod paper_map;
 mod pipeline;
+mod probability;
 mod release;
 mod report;
 mod report_images;

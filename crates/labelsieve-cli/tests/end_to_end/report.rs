@@ -53,6 +53,7 @@ fn write_run(folder: &Path) -> RunDirectory {
         id: id.into(),
         class: HOSTILE.into(),
         relevance,
+        probability: None,
         is_clean: relevance == 1.0,
         matched_name: None,
         best_clean: None,

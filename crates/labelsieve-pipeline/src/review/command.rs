@@ -91,7 +91,9 @@ fn has_options(method: &Method) -> bool {
                 })
             }
             Method::Linear(_) => Method::Linear(Linear::default()),
-            Method::Mixture(_) => Method::Mixture(Mixture::default()),
+            Method::Mixture(Mixture { neighbours, .. }) => {
+                Method::Mixture(Mixture { neighbours: *neighbours, ..Mixture::default() })
+            }
             Method::Similarity(_) | Method::Beta(_) | Method::Auto(_) => return true,
         }
 }

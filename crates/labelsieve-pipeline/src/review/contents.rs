@@ -35,6 +35,8 @@ pub(super) struct Class {
     pub(super) candidates: Vec<u32>,
     /// The relevance in the file.
     pub(super) relevance: Vec<f32>,
+    /// The probability in the file, where it has one.
+    pub(super) probability: Vec<Option<f32>>,
     /// The decisions that the relevance was made with.
     pub(super) decisions: Vec<Option<Decision>>,
     /// The class names that were found in texts.
@@ -146,6 +148,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         clean: Vec::new(),
         candidates: Vec::new(),
         relevance: Vec::new(),
+        probability: Vec::new(),
         decisions: Vec::new(),
         names: Vec::new(),
         matched: Vec::new(),
@@ -177,6 +180,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         }
         class.candidates.push(example);
         class.relevance.push(table.relevance[row]);
+        class.probability.push(table.probability.as_ref().and_then(|probability| probability[row]));
         class.decisions.push(table.decisions.as_ref().and_then(|decisions| decisions[row]));
         let name = reasons.matched_name.map(|name| {
             class.names.iter().position(|known| *known == name).unwrap_or_else(|| {

@@ -205,8 +205,8 @@ impl Ready {
         self.row_of.iter().map(|row| row.and_then(|row| by_row[row as usize])).collect()
     }
 
-    /// Numbers by row from numbers by place; rows that are not in the pool keep what they have.
-    pub(super) fn by_row(&self, by_place: &[f32], mut by_row: Vec<f32>) -> Vec<f32> {
+    /// Values by row from values by place; rows that are not in the pool keep what they have.
+    pub(super) fn by_row<T: Copy>(&self, by_place: &[T], mut by_row: Vec<T>) -> Vec<T> {
         for (row, &value) in self.row_of.iter().zip(by_place) {
             if let Some(row) = row {
                 by_row[*row as usize] = value;

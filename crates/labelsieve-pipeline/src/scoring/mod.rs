@@ -15,7 +15,7 @@ use labelsieve::schedule::batches;
 use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
 pub use drawn::Drawn;
-pub use scored::Scored;
+pub use scored::{RECORDS, Scored};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;
@@ -126,7 +126,11 @@ impl Scoring<'_> {
         let takes_part = |place: &usize| copies.binary_search(place).is_err();
         let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
         let decisions = (0..decisions.len()).filter(takes_part).map(|place| decisions[place]).collect();
-        let pool = NoisyPool::new(without(noisy, &copies));
+        let noisy = without(noisy, &copies);
+        let pool = match self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) {
+            true => self.engine.pool(self.method, noisy)?, // one search for all parts
+            false => NoisyPool::new(noisy),
+        };
         Ok(Input { class, pool, drawn, copies, decisions })
     }
 }

@@ -65,10 +65,15 @@ class _CleaningEstimator(BaseEstimator):
         elif hasattr(self, "decisions_"):
             del self.decisions_  # of an earlier fit
         self.device_ = _labelsieve.describe_device(as_device(self.device))
+        if hasattr(self, "probability_"):
+            del self.probability_  # of an earlier fit
         if relevance is None:
             progress = as_progress(self.progress)
             found = _labelsieve.clean(X, self._labels(), method, seed, self.device, decided, base, progress)
-            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_, is_copy = found
+            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_ = found[:4]
+            is_copy, probability = found[4:]
+            if probability is not None:
+                self.probability_ = probability
             _warn_of_copies(is_copy, stacklevel=2 + frames_to_user)
             counted = np.where(is_copy, np.float32(0), self.relevance_)
         else:
@@ -102,8 +107,10 @@ class _CleaningEstimator(BaseEstimator):
             "id": names.astype(object),
             "class": self.classes_[self._codes].astype(str).astype(object),
             "relevance": self.relevance_,
-            "is_clean": self.is_clean_,
         }
+        if hasattr(self, "probability_"):
+            columns["probability"] = self.probability_
+        columns["is_clean"] = self.is_clean_
         if hasattr(self, "best_clean_"):
             has_reasons = self.best_clean_ >= 0
             columns["best_clean"] = _where(has_reasons, names[self.best_clean_])
@@ -133,6 +140,9 @@ class Cleaner(_CleaningEstimator):
     ----------
     relevance_ : array of shape (N,)
         In [0, 1]; 1 for clean examples.
+    probability_ : array of shape (N,)
+        The probability that each belongs to its class, from methods that know it (``auto``); 1 for clean examples. Unlike
+        relevance, it is meant to be thresholded: of those with 0.8, about four in five should belong.
     sample_weight_ : array of shape (N,)
         For ``fit(X, y, sample_weight=…)`` of any classifier: relevance divided by the class's total, so that every class
         counts the same (eq. 6), 1 on average.

@@ -9,8 +9,9 @@ use crate::relevance::clean_direction;
 /// φ = 0.3/√k. At k = 1 the paper's λ makes it throw away much that belongs: on fashion it costs four points of top-1, and with this
 /// none.
 const FLOOR: f32 = 0.3;
-/// The exponent of the network's word.
-const NETWORK: f32 = 0.5;
+/// The exponent of the network's word: from ½, where nearly all candidates belong and throwing some away costs more than noise does, to
+/// 1 in noisy pools.
+const NETWORK: std::ops::RangeInclusive<f32> = 0.5..=1.0;
 /// In pools of about this size and smaller, similarity counts too: their graphs are nearly complete and tell little, and many small
 /// weights of wrong candidates outvote the clean examples.
 const SMALL_POOL: f32 = 50.0;
@@ -20,14 +21,24 @@ const LEAST_STANDING: f32 = 0.05;
 /// What network, mixture and similarity say of one candidate, together.
 ///
 /// ```text
-/// relevance = m · (φ + (1 − φ) g)^½ · s^ε        φ = 0.3/√k,  ε = 1/(1 + (z/50)²)
+/// relevance = m · (φ + (1 − φ) g)^ν · s^ε        φ = 0.3/√k,  ν = 1.25 − π in [½, 1],  ε = 1/(1 + (z/50)²)
 /// ```
 ///
-/// `m`: posterior of the mixture, 1 without other classes; `g`: relevance by the network; `s`: [`standing`]; k clean examples, z
-/// candidates.
-pub fn blend(m: f32, g: f32, s: f32, n_clean: usize, n_noisy: usize) -> f32 {
-    let floor = FLOOR / (n_clean.max(1) as f32).sqrt();
-    m * (floor + (1.0 - floor) * g).powf(NETWORK) * s.powf(similarity_exponent(n_noisy))
+/// `m`: posterior of the mixture, 1 without other classes; `g`: relevance by the network; `s`: [`standing`].
+pub fn blend(m: f32, g: f32, s: f32, class: &Class) -> f32 {
+    let floor = FLOOR / (class.n_clean.max(1) as f32).sqrt();
+    let network = (1.25 - class.share).clamp(*NETWORK.start(), *NETWORK.end());
+    m * (floor + (1.0 - floor) * g).powf(network) * s.powf(similarity_exponent(class.n_noisy))
+}
+
+/// What the formula knows of a class.
+pub struct Class {
+    /// k.
+    pub n_clean: usize,
+    /// z.
+    pub n_noisy: usize,
+    /// π: the share of the pool that belongs ([`super::share`]).
+    pub share: f32,
 }
 
 /// ε: how much similarity counts in a pool of this size.
@@ -69,10 +80,11 @@ mod tests {
 
     #[test]
     fn the_formula_by_hand() {
-        // φ = 0.3 at k = 1 and 0.15 at k = 4; ε = ½ at z = 50.
-        assert!((blend(0.5, 0.0, 1.0, 1, 50) - 0.5 * 0.3f32.sqrt()).abs() < 1e-6);
-        assert!((blend(1.0, 0.4, 0.25, 4, 50) - 0.49f32.sqrt() * 0.5).abs() < 1e-6);
-        assert!((blend(1.0, 1.0, 0.05, 1, 5000) - 1.0).abs() < 1e-3);
+        // φ = 0.3 at k = 1 and 0.15 at k = 4; ν = ½ at π = 0.9 and 1 at π = 0.1; ε = ½ at z = 50.
+        let class = |n_clean, n_noisy, share| Class { n_clean, n_noisy, share };
+        assert!((blend(0.5, 0.0, 1.0, &class(1, 50, 0.9)) - 0.5 * 0.3f32.sqrt()).abs() < 1e-6);
+        assert!((blend(1.0, 0.4, 0.25, &class(4, 50, 0.1)) - 0.49 * 0.5).abs() < 1e-6);
+        assert!((blend(1.0, 1.0, 0.05, &class(1, 5000, 0.5)) - 1.0).abs() < 1e-3);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod centre;
 mod formula;
 mod probability;
+mod share;
 
 use serde::{Deserialize, Serialize};
 
@@ -62,14 +63,15 @@ impl Auto {
             return Err(Error::Length { what: "parts", expected, found: said.len() });
         }
         let (n_clean, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
+        let class = formula::Class { n_clean, n_noisy, share: share::relevant_share(problem)? };
         let mixture = mixture.first().map(Relevance::noisy);
         let standing = formula::standing(problem)?;
         let together = |i: usize| {
             let mixture = mixture.map_or(1.0, |mixture| mixture[i]);
-            formula::blend(mixture, gcn.noisy()[i], standing[i], n_clean, n_noisy).clamp(0.0, 1.0)
+            formula::blend(mixture, gcn.noisy()[i], standing[i], &class).clamp(0.0, 1.0)
         };
         let relevance = Relevance::new((0..n_noisy).map(together).collect())?;
-        let probability = probability::probability(problem, relevance.noisy(), &standing)?;
+        let probability = probability::probability(problem, relevance.noisy(), &standing, class.share);
         let counts = gcn.reciprocal_neighbours().unwrap_or_default().to_vec();
         let relevance = relevance.with_probability(probability)?.with_reciprocal_neighbours(counts);
         Ok(problem.settle(relevance.with_choice(self.choice(problem))))
@@ -104,6 +106,10 @@ impl Auto {
             true => format!("gcn: {settings}; no other class to compare with"),
             false => format!("gcn and mixture: {settings}, compared with {}", compared.join(" and ")),
         };
+        if n_clean > 1 && n_noisy > 0 {
+            let share = share::relevant_share(problem).map_or(0.5, |share| 100.0 * share);
+            words.push_str(&format!("; by the ranks of its clean examples, about {share:.0} % of the pool belong"));
+        }
         let by_similarity = formula::similarity_exponent(n_noisy);
         if by_similarity >= TOLD {
             words.push_str(&format!("; similarity with weight {by_similarity:.1}, since the pool is small"));
@@ -205,10 +211,11 @@ mod tests {
         let problem = ClassProblem::new(&class.clean, &pool).unwrap();
         let (auto, gcn) =
             (Auto::default().relevance(&problem, 5).unwrap(), Gcn::default().relevance(&problem, 5).unwrap());
-        let (n, k) = (pool.features().len(), class.clean.len());
+        let share = share::relevant_share(&problem).unwrap();
+        let of = formula::Class { n_clean: class.clean.len(), n_noisy: pool.features().len(), share };
         let standing = formula::standing(&problem).unwrap();
         for (i, found) in auto.noisy().iter().enumerate() {
-            assert_eq!(*found, formula::blend(1.0, gcn.noisy()[i], standing[i], k, n));
+            assert_eq!(*found, formula::blend(1.0, gcn.noisy()[i], standing[i], &of));
         }
         assert_eq!(auto.reciprocal_neighbours(), gcn.reciprocal_neighbours());
     }
@@ -248,7 +255,9 @@ mod tests {
         let said = [Relevance::new(vec![0.25, 1.0]).unwrap(), Relevance::new(vec![1.0, 0.36]).unwrap()];
         let together = Auto::default().combine(&problem, &said).unwrap();
         let standing = formula::standing(&problem).unwrap();
-        let expected = formula::blend(0.25, 1.0, standing[0], class.clean.len(), 2);
+        let share = share::relevant_share(&problem).unwrap();
+        let of = formula::Class { n_clean: class.clean.len(), n_noisy: 2, share };
+        let expected = formula::blend(0.25, 1.0, standing[0], &of);
         assert_eq!(together.noisy()[0], expected);
         for said in [&said[..1], &[]] {
             let error = Auto::default().combine(&problem, said).unwrap_err();

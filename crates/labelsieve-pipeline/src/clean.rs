@@ -176,7 +176,7 @@ impl Clean {
         let doubts = self.doubts((&pools, of_classes), &scored);
         let (found, about) = ((&scored, &doubts), (settings, counts));
         let cleaned = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
-        doubts.warn(&self.method, monitor);
+        doubts.say(&self.method, monitor);
         if let Some(journal) = journal {
             journal.remove()?;
         }

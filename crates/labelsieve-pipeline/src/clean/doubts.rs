@@ -29,26 +29,26 @@ impl Doubts {
         }
     }
 
-    /// Names the classes and says what helps.
-    pub fn warn(&self, method: &Method, monitor: &dyn Monitor) {
+    /// Names the classes and says what helps. That a pool is small is worth a note; that its relevance says nothing, a warning.
+    pub fn say(&self, method: &Method, monitor: &dyn Monitor) {
+        if !self.small.is_empty() {
+            let (have, neighbours) =
+                (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
+            monitor.note(&format!(
+                "{} {have} hardly more candidates than the {neighbours} neighbours that each has in the graph: {}",
+                counted(self.small.len(), "class"),
+                named(&self.small)
+            ));
+        }
         if !self.flat.is_empty() {
             monitor.warning(&format!(
                 "relevance hardly tells the candidates of {} apart: {}",
                 counted(self.flat.len(), "class"),
                 named(&self.flat)
             ));
-        }
-        if !self.small.is_empty() {
-            let (have, neighbours) =
-                (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
-            monitor.warning(&format!(
-                "{} {have} hardly more candidates than the {neighbours} neighbours that each has in the graph: {}",
-                counted(self.small.len(), "class"),
-                named(&self.small)
-            ));
-        }
-        if !self.flat.is_empty() || !self.small.is_empty() {
             monitor.hint(&hint(method));
+        } else if !self.small.is_empty() {
+            monitor.note(&format!("hint: {}", hint(method)));
         }
     }
 }
@@ -61,7 +61,7 @@ fn named(classes: &[(String, usize)]) -> String {
 }
 
 fn hint(method: &Method) -> String {
-    let mut ways = vec!["find more candidates (broader names in `labelsieve match`)"];
+    let mut ways = vec!["find more candidates with more or broader names per class"];
     if method.name() != "auto" {
         ways.push("try --method auto");
     }
@@ -89,7 +89,7 @@ mod tests {
     fn what_helps_depends_on_the_method() {
         assert_eq!(
             hint(&Method::gcn()),
-            "find more candidates (broader names in `labelsieve match`), try --method auto, try a smaller --neighbours, \
+            "find more candidates with more or broader names per class, try --method auto, try a smaller --neighbours, \
              or decide about some with `labelsieve review`"
         );
         assert!(!hint(&Method::Similarity(Similarity {})).contains("--neighbours"));

@@ -11,6 +11,7 @@ use labelsieve::{Features, Method, Relevance};
 use crate::batch::{BatchModel, Phases, Run};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::mixture;
 use crate::networks::{ActivationPrecision, CudaLearners};
 use crate::rows::Staging;
 use crate::search::{self, MOST_NEIGHBOURS};
@@ -156,13 +157,10 @@ impl Engine for Cuda {
                 self.run(model, jobs, finished)
             }
             Method::Similarity(_) => similarity::score(self, jobs, finished),
+            Method::Mixture(model) => mixture::score(self, model, jobs, finished),
             Method::Auto(auto) => return relevance_in_parts(self, auto, jobs, finished),
             // Nothing here that a GPU would do faster, or longer lists than its kernels hold.
-            Method::Linear(_)
-            | Method::Beta(_)
-            | Method::Mixture(_)
-            | Method::Gcn(_)
-            | Method::LabelPropagation(_) => {
+            Method::Linear(_) | Method::Beta(_) | Method::Gcn(_) | Method::LabelPropagation(_) => {
                 return Cpu.relevance(method, jobs, finished);
             }
         };

@@ -31,6 +31,7 @@ mod graph;
 mod kernels;
 mod label_propagation;
 mod memory;
+mod mixture;
 mod networks;
 mod plan;
 mod prototype;

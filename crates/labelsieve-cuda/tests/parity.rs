@@ -141,7 +141,11 @@ impl Case {
 
     fn problem<'a>(&'a self, clean: &'a Features, pool: usize) -> ClassProblem<'a> {
         let problem = ClassProblem::new(clean, &self.pools[pool]).unwrap();
-        problem.with_decisions(&self.decisions[pool]).unwrap().with_other_classes(&self.other_classes).unwrap()
+        problem
+            .with_decisions(&self.decisions[pool])
+            .unwrap()
+            .with_other_classes(&self.other_classes)
+            .unwrap()
     }
 
     /// The same with decisions that go round in circles over the rows of each pool.

@@ -36,6 +36,7 @@ kernels! {
         propagate_features;
     "network.cu": initial_parameters forward probability gather backward adam;
     "label_propagation.cu": flow_scale flow_start flow_first_square flow_apply flow_step flow_turn;
+    "mixture.cu": mixture_moments mixture_densities mixture_expect;
     "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_gradients unit_rows momentum_step;
 }
 

@@ -131,7 +131,7 @@ fn reviewed(relevance: &Path) -> std::path::PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::Training;
+    use labelsieve::relevance::{Auto, Training};
 
     use super::*;
     use crate::inputs::tables::Table;
@@ -158,6 +158,10 @@ mod tests {
         assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
         let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
         assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
+        let auto = Method::Auto(Auto { neighbours: Some(50), ..Auto::default() });
+        let with_base = PoolFiles { base: Some("b.npz".into()), ..files.clone() };
+        let said = with(&with_base, &auto, 0).unwrap();
+        assert!(said.contains(" --base b.npz ") && said.contains(" --neighbours 50 --decisions"), "{said}");
         let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
         assert!(with(&mixed, &Method::gcn(), 0).unwrap().contains(" --allow-mixed --decisions"));
     }
@@ -194,6 +198,7 @@ mod tests {
             Method::Mlp(Mlp { training: short, ..Mlp::default() }),
             Method::LabelPropagation(LabelPropagation { alpha: 0.1, ..LabelPropagation::default() }),
             Method::Linear(Linear { decay: 0.5, ..Linear::default() }),
+            Method::Mixture(Mixture { rounds: 3, ..Mixture::default() }),
         ] {
             assert_eq!(clean(&files, &method, 0, Path::new("d.csv"), Path::new("r.parquet")), None);
         }

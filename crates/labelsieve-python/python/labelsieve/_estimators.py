@@ -126,8 +126,8 @@ class Cleaner(_CleaningEstimator):
     base : array of shape (m, d), optional
         One row for each base class that candidates of ``mixture`` and ``auto`` are compared with as well.
     random_state : int, RandomState, Generator or None, default 0
-        The seed; None draws a new one in every ``fit``. A class's numbers depend on the seed and the class's name, not
-        on which other classes there are, and equal those of ``labelsieve clean --seed``.
+        The seed; None draws a new one in every ``fit``. A class's random numbers depend on the seed and the class's name,
+        not on which other classes there are, and equal those of ``labelsieve clean --seed``.
 
     Attributes
     ----------

@@ -73,23 +73,14 @@ impl RelevanceModel for Mixture {
 
 impl Mixture {
     fn posteriors(&self, problem: &ClassProblem, others: &Features) -> Result<Vec<f32>> {
-        let noisy = problem.noisy.features();
-        let (n, n_others) = (noisy.len(), others.len());
-        let densities = Densities::new(noisy, others, self.contrast);
-        problem.watch().check()?;
-        let clean = sum_of_rows(problem.clean.rows(), noisy.dim());
-        let accepted = problem.decided(Decision::Accept).into_iter().map(|i| noisy.row(i));
-        let mut state = State {
-            own: OWN,
-            others: vec![(1.0 - OWN) / n_others as f32; n_others],
-            direction: unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim())),
-        };
+        let n = problem.noisy.features().len();
+        let densities = Densities::new(problem.noisy.features(), others, self.contrast);
+        let mut state = MixtureState::start(problem, others.len());
         let mut posteriors = vec![0f32; n];
         for round in 0..self.rounds {
             problem.watch().check()?;
-            let mut sums = densities.expect(problem, &state, &mut posteriors);
-            sums.direction.iter_mut().zip(&clean).for_each(|(sum, clean)| *sum += clean);
-            state = sums.maximise(&state, n);
+            let sums = densities.expect(problem, &state, &mut posteriors);
+            state = state.after(problem, &sums);
             problem.watch().advance(round, self.rounds, n);
         }
         Ok(posteriors)
@@ -97,36 +88,61 @@ impl Mixture {
 }
 
 /// What is learned.
-struct State {
+#[doc(hidden)] // for our own crates
+pub struct MixtureState {
     /// π_0.
-    own: f32,
+    pub own: f32,
     /// π_1 … π_J.
-    others: Vec<f32>,
+    pub others: Vec<f32>,
     /// m.
-    direction: Vec<f32>,
+    pub direction: Vec<f32>,
 }
 
 /// What one round adds up over candidates.
-struct Sums {
+#[doc(hidden)] // for our own crates
+pub struct MixtureSums {
     /// Σ r_i.
-    own: f64,
+    pub own: f64,
     /// Σ (1 − r_i) e_ij / d_i for every other class j: its count, still without the factor π_j.
-    others: Vec<f64>,
+    pub others: Vec<f64>,
     /// Σ r_i x_i.
-    direction: Vec<f64>,
+    pub direction: Vec<f64>,
 }
 
-impl Sums {
-    fn maximise(&self, before: &State, n: usize) -> State {
-        let n_components = (self.others.len() + 1) as f64;
-        let proportion = |count: f64| ((count + 1.0 / n_components) / (n as f64 + 1.0)) as f32;
-        let others = self.others.iter().zip(&before.others);
-        State {
-            own: proportion(self.own),
-            others: others.map(|(sum, share)| proportion(sum * f64::from(*share))).collect(),
-            direction: unit(&self.direction),
+impl MixtureState {
+    /// Before anything is known; candidates that a person accepted count as clean.
+    pub fn start(problem: &ClassProblem, n_others: usize) -> MixtureState {
+        let noisy = problem.noisy.features();
+        let accepted = problem.decided(Decision::Accept).into_iter().map(|i| noisy.row(i));
+        MixtureState {
+            own: OWN,
+            others: vec![(1.0 - OWN) / n_others as f32; n_others],
+            direction: unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim())),
         }
     }
+
+    /// After a round.
+    pub fn after(&self, problem: &ClassProblem, sums: &MixtureSums) -> MixtureState {
+        let n = problem.noisy.features().len() as f64;
+        let n_components = (self.others.len() + 1) as f64;
+        let proportion = |count: f64| ((count + 1.0 / n_components) / (n + 1.0)) as f32;
+        let others = sums.others.iter().zip(&self.others);
+        let clean = sum_of_rows(problem.clean.rows(), problem.clean.dim());
+        let direction: Vec<f64> = sums.direction.iter().zip(clean).map(|(sum, clean)| sum + clean).collect();
+        MixtureState {
+            own: proportion(sums.own),
+            others: others.map(|(sum, share)| proportion(sum * f64::from(*share))).collect(),
+            direction: unit(&direction),
+        }
+    }
+}
+
+/// τ, from the number of all products with other classes, their sum and that of their squares.
+#[doc(hidden)] // for our own crates
+pub fn mixture_sharpness(contrast: f32, count: usize, sum: f64, squares: f64) -> f32 {
+    let count = count as f64;
+    let variance = squares / count - (sum / count).powi(2);
+    (f64::from(contrast) / variance.max(0.0).sqrt().max(LEAST_DEVIATION)) as f32
 }
 
 /// The other classes' densities at every candidate, which no round changes.
@@ -160,9 +176,7 @@ impl Densities {
         };
         let parts: Vec<(f64, f64)> = in_chunks.map(squares).collect();
         let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
-        let count = densities.len() as f64;
-        let variance = squares / count - (sum / count).powi(2);
-        let sharpness = (f64::from(contrast) / variance.max(0.0).sqrt().max(LEAST_DEVIATION)) as f32;
+        let sharpness = mixture_sharpness(contrast, densities.len(), sum, squares);
         let nearest = densities.par_chunks_exact_mut(n_others).with_min_len(CHUNK).map(|row| {
             let nearest = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
             row.iter_mut().for_each(|s| *s = (sharpness * (*s - nearest)).exp());
@@ -173,7 +187,7 @@ impl Densities {
     }
 
     /// The posterior of the own class for every candidate, and the sums over them.
-    fn expect(&self, problem: &ClassProblem, state: &State, posteriors: &mut [f32]) -> Sums {
+    fn expect(&self, problem: &ClassProblem, state: &MixtureState, posteriors: &mut [f32]) -> MixtureSums {
         let (noisy, n_others) = (problem.noisy.features(), self.n_others);
         let in_chunks = posteriors.par_chunks_mut(CHUNK).enumerate();
         let parts: Vec<(f64, Vec<f32>, Vec<f32>)> = in_chunks
@@ -195,7 +209,8 @@ impl Densities {
                 (own, counts, direction)
             })
             .collect();
-        let mut sums = Sums { own: 0.0, others: vec![0.0; n_others], direction: vec![0.0; noisy.dim()] };
+        let mut sums =
+            MixtureSums { own: 0.0, others: vec![0.0; n_others], direction: vec![0.0; noisy.dim()] };
         for (own, counts, direction) in parts {
             sums.own += own;
             sums.others.iter_mut().zip(counts).for_each(|(sum, part)| *sum += f64::from(part));

@@ -33,7 +33,7 @@ pub use loss::loss_weights;
 pub use loss::{cleaning_loss, weighted_loss};
 pub use mixture::Mixture;
 #[doc(hidden)] // for our own crates
-pub use mixture::class_direction;
+pub use mixture::{MixtureState, MixtureSums, class_direction, mixture_sharpness};
 pub use mlp::Mlp;
 pub use network::Training;
 pub use similarity::Similarity;

@@ -103,7 +103,7 @@ def test_training_agrees_with_pytorch_from_the_same_weights(method):
 
 def test_the_gcn_tells_right_from_wrong(one_class):
     clean, noisy, truth = one_class
-    found = relevance(clean, noisy, lam=0.3)
+    found = relevance(clean, noisy, "gcn", lam=0.3)
     assert found.dtype == np.float32 and found.shape == truth.shape
     assert found[truth].mean() > found[~truth].mean() + 0.2
 

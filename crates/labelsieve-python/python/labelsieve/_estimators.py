@@ -165,7 +165,7 @@ class Cleaner(_CleaningEstimator):
 
     def __init__(
         self,
-        method: Method = "gcn",
+        method: Method = "auto",
         *,
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
@@ -292,7 +292,7 @@ class PrototypeClassifier(_CosineScores):
         self,
         *,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
         beta: float = 1.0,
@@ -361,7 +361,7 @@ class CosineClassifier(_CosineScores):
         final_learning_rate: float = 0.001,
         momentum: float = 0.9,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
         beta: float = 1.0,

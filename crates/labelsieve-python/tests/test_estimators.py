@@ -50,10 +50,10 @@ def test_check_estimator_passes_but_for_the_exceptions(estimator):
 
 def test_relevance_is_that_of_each_class_alone(sample):
     """A class's numbers depend on the seed and its name, not on its company."""
-    cleaner = Cleaner().fit(sample.X, sample.y, is_clean=sample.is_clean)
+    cleaner = Cleaner("gcn").fit(sample.X, sample.y, is_clean=sample.is_clean)
     assert (cleaner.relevance_[sample.is_clean] == 1).all()
     some = sample.y != 2
-    fewer = Cleaner().fit(sample.X[some], sample.y[some], is_clean=sample.is_clean[some])
+    fewer = Cleaner("gcn").fit(sample.X[some], sample.y[some], is_clean=sample.is_clean[some])
     np.testing.assert_array_equal(cleaner.relevance_[some], fewer.relevance_)
     one = sample.y == 4
     alone = relevance(sample.X[one & sample.is_clean], sample.X[one & ~sample.is_clean], "label-propagation")

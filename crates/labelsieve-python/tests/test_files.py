@@ -28,7 +28,7 @@ def demo(tmp_path_factory):
     for name, (X, y) in parts.items():
         np.savez(folder / f"{name}.npz", features_all=X, labels_all=np.array([names.index(label) for label in y]))
     pools = ["--clean", "clean.npz", "--noisy", "noisy.npz"]
-    command("clean", *pools, "-o", "relevance-gcn.parquet", cwd=folder)
+    command("clean", *pools, "--method", "gcn", "-o", "relevance-gcn.parquet", cwd=folder)
     learn = ["--relevance", "relevance-gcn.parquet", "--classifier", "cosine", "-o", "gcn-cosine.safetensors"]
     command("train", *pools, *learn, cwd=folder)
     return folder

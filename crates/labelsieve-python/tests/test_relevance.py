@@ -103,7 +103,7 @@ def test_training_agrees_with_pytorch_from_the_same_weights(method):
 
 def test_the_gcn_tells_right_from_wrong(one_class):
     clean, noisy, truth = one_class
-    found = relevance(clean, noisy, lam=0.3)
+    found = relevance(clean, noisy, "gcn", lam=0.3)
     assert found.dtype == np.float32 and found.shape == truth.shape
     assert found[truth].mean() > found[~truth].mean() + 0.2
 
@@ -123,8 +123,18 @@ def test_the_same_seed_gives_the_same_numbers_at_any_number_of_threads(one_class
 def test_beta_gives_the_same_to_all_and_no_candidates_give_nothing(one_class):
     clean, noisy, _ = one_class
     assert (relevance(clean, noisy, "beta", beta=0.25) == 0.25).all()
-    for method in ["gcn", "mlp", "label_propagation", "similarity", "beta"]:
+    for method in ["gcn", "mlp", "label_propagation", "similarity", "beta", "mixture", "auto"]:
         assert relevance(clean, noisy[:0], method).shape == (0,)
+
+
+def test_other_classes_explain_candidates_away(one_class):
+    clean, noisy, truth = one_class
+    assert (relevance(clean, noisy, "mixture") == 1).all(), "nothing to compare with"
+    np.testing.assert_array_equal(relevance(clean, noisy, "auto"), relevance(clean, noisy, "gcn"))
+    others = np.stack([noisy[~truth].mean(axis=0), -clean.mean(axis=0)])
+    for method in ["mixture", "auto"]:
+        found = relevance(clean, noisy, method, other_classes=others)
+        assert found[truth].mean() > found[~truth].mean() + 0.2
 
 
 def test_lambda_follows_the_paper_unless_given(one_class):
@@ -136,7 +146,7 @@ def test_lambda_follows_the_paper_unless_given(one_class):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "gnc"}, "method: expected gcn, mlp, label-propagation, similarity, linear or beta, found `gnc`"),
+        ({"method": "gnc"}, "method: expected auto, gcn, mlp, label-propagation, similarity, linear, beta or mixture, found `gnc`"),
         ({"lam": -1}, "lambda: expected a non-negative number, found -1"),
         ({"lam": "big"}, "lam: expected a number, found 'big'"),
         ({"lam": float("nan")}, "lam: expected a finite number, found nan"),

@@ -12,7 +12,7 @@ use crate::options::Given;
 const RELEVANCE: &str = "Relevance";
 
 /// The method of whoever chooses none.
-pub const DEFAULT_METHOD: &str = "gcn";
+pub const DEFAULT_METHOD: &str = "auto";
 
 /// How relevance is scored.
 #[derive(Args, Clone, Debug)]

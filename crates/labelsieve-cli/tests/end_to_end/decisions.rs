@@ -95,7 +95,7 @@ fn every_method_takes_decisions_and_classes_may_be_decided_completely() {
         }
     }
     write(folder, "d.tsv", text.as_bytes());
-    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
         run(folder, &format!("{CLEAN} --method {method} --decisions d.tsv -o R.csv")).ok();
         let found = relevance(folder, "R.csv");
         for i in (0..found.ids.len()).filter(|&i| !found.is_clean[i]) {

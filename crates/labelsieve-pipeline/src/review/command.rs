@@ -56,7 +56,7 @@ pub(super) fn clean(
         words.push("--allow-mixed".to_owned());
     }
     let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
-    if method.name() != "gcn" {
+    if method.name() != "auto" {
         option("--method", method.name().as_ref());
     }
     if let Some(lambda) = lambda(method) {
@@ -133,7 +133,7 @@ fn reviewed(relevance: &Path) -> std::path::PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::Training;
+    use labelsieve::relevance::{Auto, Training};
 
     use super::*;
     use crate::inputs::tables::Table;
@@ -152,16 +152,22 @@ mod tests {
         };
         let command = |method: &Method, seed| with(&files, method, seed).unwrap();
         assert_eq!(
-            command(&Method::gcn(), 0),
+            command(&Method::Auto(Auto::default()), 0),
             "labelsieve clean --clean c.npz --noisy 'my pool.parquet' --decisions d.parquet -o \
              out/relevance-reviewed.parquet"
         );
         let mlp = Method::Mlp(Mlp { lambda: Some(0.5), ..Mlp::default() });
         assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
         let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
-        assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
+        assert!(command(&gcn, 0).contains(" --method gcn --neighbours 10 --decisions"));
+        let auto = Method::Auto(Auto { neighbours: Some(50), ..Auto::default() });
+        let with_base = PoolFiles { base: Some("b.npz".into()), ..files.clone() };
+        let said = with(&with_base, &auto, 0).unwrap();
+        assert!(said.contains(" --base b.npz ") && said.contains(" --neighbours 50 --decisions"), "{said}");
         let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
-        assert!(with(&mixed, &Method::gcn(), 0).unwrap().contains(" --allow-mixed --decisions"));
+        assert!(
+            with(&mixed, &Method::Auto(Auto::default()), 0).unwrap().contains(" --allow-mixed --decisions")
+        );
     }
 
     #[test]
@@ -175,7 +181,14 @@ mod tests {
                 mixed: MixedNetworks::Refuse,
             };
             files.noisy.columns.id = Some("uid".to_owned());
-            super::clean(&files, &Method::gcn(), 0, Path::new("d.csv"), Path::new("r.parquet")).unwrap()
+            super::clean(
+                &files,
+                &Method::Auto(Auto::default()),
+                0,
+                Path::new("d.csv"),
+                Path::new("r.parquet"),
+            )
+            .unwrap()
         };
         assert!(command("c.npz", "n.parquet").contains(" --id-column uid --decisions"));
         assert!(!command("c.npz", "n.npy").contains("--id-column"));
@@ -196,6 +209,7 @@ mod tests {
             Method::Mlp(Mlp { training: short, ..Mlp::default() }),
             Method::LabelPropagation(LabelPropagation { alpha: 0.1, ..LabelPropagation::default() }),
             Method::Linear(Linear { decay: 0.5, ..Linear::default() }),
+            Method::Mixture(Mixture { rounds: 3, ..Mixture::default() }),
         ] {
             assert_eq!(clean(&files, &method, 0, Path::new("d.csv"), Path::new("r.parquet")), None);
         }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
 use labelsieve_data::images::{PictureFiles, PictureSources};
 use labelsieve_data::{RelevanceTable, Texts, read_relevance, read_relevance_reasons};
@@ -64,7 +65,8 @@ pub(super) struct Settings {
 impl Settings {
     fn of(table: &RelevanceTable) -> Result<Settings> {
         let Some(text) = table.metadata.get("labelsieve") else {
-            return Ok(Settings { method: Method::gcn(), seed: 0, base: None, is_given: false });
+            let method = Method::Auto(Auto::default());
+            return Ok(Settings { method, seed: 0, base: None, is_given: false });
         };
         let refused = || format!("`{}`: the settings in its metadata", table.path.display());
         let json: serde_json::Value = serde_json::from_str(text).with_context(refused)?;

@@ -156,7 +156,7 @@ impl Review {
             Some(files) => {
                 if !contents.settings.is_given {
                     monitor.warning(&format!(
-                        "`{}` does not say how it was made: scoring with gcn, seed 0",
+                        "`{}` does not say how it was made: scoring with auto, seed 0",
                         self.relevance.display()
                     ));
                 }

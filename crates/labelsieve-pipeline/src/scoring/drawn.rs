@@ -1,7 +1,7 @@
 //! What a class needs besides its own examples before it is scored.
 
 use labelsieve::engine::Job;
-use labelsieve::random::Stream;
+use labelsieve::random::{Stream, row_key};
 use labelsieve::relevance::{class_direction, others};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Result};
 
@@ -23,7 +23,7 @@ impl Drawn {
         };
         let directions = || {
             let of_others = (0..clean.len()).filter(|&other| other != class);
-            stacked(clean[class].dim(), of_others.map(|other| class_direction(&clean[other])))
+            stacked(clean[class].dim(), of_others.map(|other| class_direction(&clean[other])).collect())
         };
         let other_classes = method.uses_other_classes().then(directions);
         Drawn { others, other_classes, n_base: 0, seed }
@@ -50,9 +50,11 @@ impl Drawn {
     }
 }
 
-fn stacked(dim: usize, rows: impl Iterator<Item = Features>) -> Features {
-    let mut data = Vec::new();
-    rows.for_each(|row| data.extend_from_slice(row.row(0)));
+/// In an order of their own, so that the order of classes decides nothing, not even how sums are rounded.
+fn stacked(dim: usize, mut rows: Vec<Features>) -> Features {
+    rows.sort_by_key(|row| row_key(row.row(0)));
+    let mut data = Vec::with_capacity(rows.len() * dim);
+    rows.iter().for_each(|row| data.extend_from_slice(row.row(0)));
     Features::new(data, dim).expect("finite rows of unit length")
 }
 
@@ -87,9 +89,17 @@ mod tests {
             |method: &Method| Drawn::new(method, &clean, 1, Stream::new(5), 9).with_base(&base).unwrap();
         let auto = drawn(&Method::Auto(Auto::default()));
         let problem = auto.job(&clean[1], &pool).unwrap().problem;
-        let directions = [&clean[0], &clean[2]].map(class_direction);
-        let expected = directions[0].stack(&directions[1]).unwrap().stack(&base).unwrap();
-        assert_eq!((problem.other_classes, problem.n_base()), (Some(&expected), 4));
+        let (others, n_base) = (problem.other_classes.unwrap(), problem.n_base());
+        assert_eq!((others.len(), n_base), (6, 4));
+        assert_eq!(others.select(&[2, 3, 4, 5]), base);
+        for other in [0, 2] {
+            let direction = class_direction(&clean[other]);
+            assert!(others.rows().take(2).any(|row| row == direction.row(0)), "class {other}");
+        }
+        let turned: Vec<Features> = clean.iter().rev().cloned().collect();
+        let again =
+            Drawn::new(&Method::Auto(Auto::default()), &turned, 1, Stream::new(5), 9).with_base(&base);
+        assert_eq!(again.unwrap().other_classes.as_ref(), Some(others));
         let gcn = drawn(&Method::gcn());
         assert_eq!(gcn.job(&clean[1], &pool).unwrap().problem.other_classes, None);
     }

@@ -133,8 +133,8 @@ class Cleaner(_CleaningEstimator):
     base : array of shape (m, d), optional
         One row for each base class that candidates of ``mixture`` and ``auto`` are compared with as well.
     random_state : int, RandomState, Generator or None, default 0
-        The seed; None draws a new one in every ``fit``. A class's numbers depend on the seed and the class's name, not
-        on which other classes there are, and equal those of ``labelsieve clean --seed``.
+        The seed; None draws a new one in every ``fit``. A class's random numbers depend on the seed and the class's name,
+        not on which other classes there are, and equal those of ``labelsieve clean --seed``.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Cleaner(_CleaningEstimator):
 
     def __init__(
         self,
-        method: Method = "gcn",
+        method: Method = "auto",
         *,
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
@@ -302,7 +302,7 @@ class PrototypeClassifier(_CosineScores):
         self,
         *,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
         beta: float = 1.0,
@@ -371,7 +371,7 @@ class CosineClassifier(_CosineScores):
         final_learning_rate: float = 0.001,
         momentum: float = 0.9,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
         neighbours: Optional[int] = None,
         beta: float = 1.0,

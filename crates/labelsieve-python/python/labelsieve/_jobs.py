@@ -197,7 +197,7 @@ def clean_files(
     candidates: Optional[Path] = None,
     decisions: Optional[Path] = None,
     base: Optional[Path] = None,
-    method: Method = "gcn",
+    method: Method = "auto",
     lam: Optional[float] = None,
     beta: float = 1.0,
     neighbours: Optional[int] = None,

@@ -19,7 +19,7 @@ from ._progress import Progress, as_progress
 def relevance(
     clean: Any,
     noisy: Any,
-    method: Method = "gcn",
+    method: Method = "auto",
     lam: Optional[float] = None,
     seed: Any = 0,
     device: str = "auto",

@@ -108,6 +108,7 @@ impl Demo {
                 "Score the relevance of every candidate to its word",
                 with_pools("clean")
                     .option("--candidates", path("candidates.parquet"))
+                    .option("--method", "gcn")
                     .option("--seed", &seed)
                     .option("--device", "cpu")
                     .option("-o", path("relevance.parquet")),

@@ -88,10 +88,14 @@ impl Auto {
             true => "as asked for".to_owned(),
             false => format!("for {reason}"),
         };
+        let neighbours = self.neighbours(n_noisy);
         let settings = format!(
-            "{} {}, λ = {} {}",
-            counted(self.neighbours(n_noisy), "neighbour"),
-            why(self.neighbours.is_some(), counted(n_noisy, "candidate")),
+            "{}{}, λ = {} {}",
+            counted(neighbours, "neighbour"),
+            match self.neighbours.is_some() || neighbours < NEIGHBOURS {
+                true => format!(" {}", why(self.neighbours.is_some(), counted(n_noisy, "candidate"))),
+                false => String::new(),
+            },
             self.lambda(problem),
             why(self.lambda.is_some(), counted(n_clean, "clean example")),
         );
@@ -106,9 +110,10 @@ impl Auto {
             true => format!("gcn: {settings}; no other class to compare with"),
             false => format!("gcn and mixture: {settings}, compared with {}", compared.join(" and ")),
         };
-        if n_clean > 1 && n_noisy > 0 {
-            let share = share::relevant_share(problem).map_or(0.5, |share| 100.0 * share);
-            words.push_str(&format!("; by the ranks of its clean examples, about {share:.0} % of the pool belong"));
+        match share::relevant_share(problem) {
+            Ok(share) if share < MOSTLY_NOISE => words.push_str("; most of the pool seems to be noise"),
+            Ok(share) if share > MOSTLY_RIGHT => words.push_str("; most of the pool seems right"),
+            _ => (),
         }
         let by_similarity = formula::similarity_exponent(n_noisy);
         if by_similarity >= TOLD {
@@ -147,6 +152,9 @@ impl Auto {
     }
 }
 
+/// Shares of a pool from which on it is worth telling that most of it belongs, or does not.
+const MOSTLY_NOISE: f32 = 0.35;
+const MOSTLY_RIGHT: f32 = 0.65;
 /// From this weight on, similarity is worth telling about.
 const TOLD: f32 = 0.1;
 

@@ -199,13 +199,14 @@ mod tests {
         assert_eq!(
             choice(Auto::default(), 5, 1),
             "gcn and mixture: 10 neighbours for 3 candidates, λ = 0.05 for 2 clean examples, compared with 5 other \
-             classes and 1 base class; similarity with weight 1.0, since the pool is small"
+             classes and 1 base class; most of the pool seems to be noise; similarity with weight 1.0, since the pool is \
+             small"
         );
         let given = Auto { lambda: Some(2.0), neighbours: Some(1) };
         assert_eq!(
             choice(given, 0, 4),
-            "gcn and mixture: 1 neighbour as asked for, λ = 2 as asked for, compared with 4 base classes; similarity with \
-             weight 1.0, since the pool is small"
+            "gcn and mixture: 1 neighbour as asked for, λ = 2 as asked for, compared with 4 base classes; most of \
+             the pool seems to be noise; similarity with weight 1.0, since the pool is small"
         );
         assert!(
             choice(Auto::default(), 0, 0).contains("for 2 clean examples; no other class to compare with;")

@@ -79,7 +79,8 @@ fn accepted_candidates_have_relevance_one_rejected_ones_zero_and_others_follow()
         assert_eq!(bytes(folder, "again.parquet"), bytes(folder, "R.parquet"), "{line}");
     }
     let csv = run(folder, &format!("{CLEAN} --decisions d.csv -o -")).ok().out;
-    assert!(csv.starts_with("id,class,relevance,is_clean,matched_name,best_clean,best_clean_similarity,reciprocal_neighbours,decision\n"));
+    let header = "id,class,relevance,probability,is_clean,matched_name,best_clean,best_clean_similarity,";
+    assert!(csv.starts_with(&format!("{header}reciprocal_neighbours,decision\n")), "{csv}");
 }
 
 #[test]

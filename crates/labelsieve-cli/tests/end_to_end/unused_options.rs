@@ -27,7 +27,7 @@ fn options_that_do_nothing_are_refused_by_name() {
         (clean, "--method similarity --neighbours 50", "--method similarity does not use --neighbours"),
         (clean, "--method linear --beta 1", "--method linear does not use --beta"),
         (clean, "--method gcn --beta 1", "--method gcn does not use --beta"),
-        (clean, "--method mixture --neighbours 5", "--method mixture does not use --neighbours"),
+        (clean, "--method mixture --lambda 5", "--method mixture does not use --lambda"),
         (clean, "--method gcn --base W.safetensors", "--method gcn does not use --base"),
         (clean, "--method beta --lambda 1", "--method beta does not use --lambda"),
         (clean, "--method beta --neighbours 50", "--method beta does not use --neighbours"),

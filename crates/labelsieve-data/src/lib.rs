@@ -59,7 +59,7 @@ pub use decisions::{
     read_decisions,
 };
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
-pub use feature_file::{FeatureFile, FeatureFormat};
+pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
 pub use file_kind::{FileKind, Wanted};
 pub use ids_table::ids_table_of;
 pub use input::is_stream;

@@ -16,6 +16,7 @@ use labelsieve_pipeline::clean::{Clean, estimate};
 use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
@@ -202,7 +203,8 @@ fn embed_files<'py>(
         (None, (Some(width), Some(output))) => Reduction::Fit { width, output },
         (None, _) => Reduction::OfNetwork,
     };
-    let (model, output): (PathBuf, PathBuf) = (options.get("model")?, options.get("output")?);
+    let (model, output): (Option<PathBuf>, PathBuf) = (options.get("model")?, options.get("output")?);
+    let model = model.unwrap_or_else(|| BuiltIn::usual().name.into());
     let images = options.image_choice(options.get("images")?, Some("label_column"))?;
     let job = Embed {
         image_size: options.get("image_size")?,

@@ -200,6 +200,7 @@ impl Snapshot {
             let shape = &parameter.shape;
             match parameter.role {
                 Role::Convolution => values.extend(normal(2.0 / (shape[0] * shape[2] * shape[3]) as f32)),
+                Role::Depthwise => values.extend(normal(2.0 / (shape[2] * shape[3]) as f32)),
                 Role::ClassWeights => values.extend(normal(2.0 / network.dim() as f32)),
                 Role::Scale | Role::RunningVariance => values.extend(vec![1.0; parameter.len()]),
                 Role::Shift | Role::RunningMean => values.extend(vec![0.0; parameter.len()]),

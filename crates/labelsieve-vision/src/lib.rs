@@ -30,5 +30,5 @@ pub use embed::{Preparation, Prepared, centre_features, dataset_features, prepar
 pub use embedder::Embedder;
 pub use error::{Error, Result, Setting};
 pub use learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
-pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
+pub use network::{Activation, Layer, Network, Node, Padding, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};

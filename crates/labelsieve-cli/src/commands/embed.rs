@@ -8,6 +8,7 @@ use clap::Args;
 use labelsieve_data::{Precision, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;
@@ -15,8 +16,9 @@ use crate::printer::Printer;
 /// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network (.safetensors): from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names
-    #[arg(long, value_name = "FILE")]
+    /// Network: efficientnet-lite0 or tiny-resnet10, which are built in, or a file (.safetensors) from `labelsieve pretrain`
+    /// or with the tensor names of torchvision's ResNet-18 or -50
+    #[arg(long, value_name = "NAME|FILE", default_value = BuiltIn::usual().name)]
     model: PathBuf,
 
     #[command(flatten)]

@@ -51,8 +51,8 @@ pub struct Run {
     #[arg(long, value_enum, default_value = "plural")]
     rule: MatchRule,
 
-    /// Network for features (.safetensors) [default: the built-in one, trained on small photos]
-    #[arg(long, value_name = "FILE")]
+    /// Network for features, as `labelsieve embed` takes it [default: efficientnet-lite0, which is built in]
+    #[arg(long, value_name = "NAME|FILE")]
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
 

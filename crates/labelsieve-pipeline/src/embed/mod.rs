@@ -2,7 +2,6 @@
 
 mod embedded;
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,14 +9,15 @@ use std::time::Instant;
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{
-    AtomicFile, DataError, FeatureFile, FeatureFormat, Journal, NetworkFile, NetworkMetadata, Precision,
+    AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Journal, NetworkFile,
+    NetworkMetadata, Precision,
 };
 use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Covariance, Pca, Preparation, centre_features, prepare, unit_features};
 use serde::Serialize;
 use serde_json::json;
 
-use self::embedded::Embedded;
+use self::embedded::{Embedded, Record};
 use crate::error::{Context, Error, Result};
 use crate::inputs::embedder::{OpenedEmbedder, model_files, open_embedder};
 use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
@@ -128,43 +128,56 @@ impl Embed {
         let settings = self.settings(&opened);
         let key = self.key()?.with(&settings).on_device(opened.device).with_images(&source)?;
         let journal = beside(&self.output, ".partial");
-        let (journal, finished) = resume::open(&journal, &key, (None, "batches"), monitor)?;
         let mut embedded = Embedded::default();
-        for (key, payload) in finished {
+        let dim = opened.embedder.dim();
+        let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
             // A record that does not follow the one before is work that was never finished.
-            if key != embedded.n_read.to_string() || !embedded.append_record(&payload, opened.embedder.dim())
-            {
-                break;
+            let follows = key == embedded.n_read.to_string();
+            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+                embedded.add(record);
             }
-        }
+        })?;
         check_damage(self.images.on_damage, &embedded.skipped)?;
         let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
         write_skipped(&skipped, &embedded)?;
-        if embedded.ids.is_empty() {
+        if embedded.n_rows == 0 {
             return Err(nothing_embedded(&embedded, &skipped));
         }
-        let (pca, variance_kept) = self.reduce(pca, &opened, &mut embedded)?;
-        let dim = pca.as_ref().map_or(opened.embedder.dim(), Pca::width);
+        let (pca, variance_kept) = match self.fit(&opened, &journal, &embedded)? {
+            Some(fitted) => {
+                let kept = f64::from(fitted.kept());
+                (Some(fitted), Some(kept))
+            }
+            None => (pca, None),
+        };
         let network = opened.fingerprint.text(pca.as_ref());
-        let file = FeatureFile {
-            ids: &embedded.ids,
-            labels: &embedded.labels,
-            dim,
-            values: &embedded.features,
+        let layout = FeatureLayout {
+            n_rows: embedded.n_rows,
+            n_with_class: embedded.n_with_class,
+            dim: pca.as_ref().map_or(dim, Pca::width),
             precision: self.precision,
             network: Some(&network),
         };
-        let ids_table = file.write(&self.output, &settings.to_string())?;
+        let mut writer = FeatureWriter::create(&self.output, layout, &settings.to_string())?;
+        embedded.for_each(&journal, dim, |rows| {
+            monitor.watch().check()?;
+            match &pca {
+                Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
+                None => writer.add(rows)?,
+            }
+            Ok(())
+        })?;
+        let ids_table = writer.finish()?;
         journal.remove()?;
         warn_of_bad_files(&embedded.skipped, monitor);
         let is_file = |cause: Cause| cause == Cause::BadFile;
         let n_damaged_files = embedded.skipped.iter().filter(|skipped| is_file(skipped.cause)).count();
         Ok(EmbedSummary {
-            n_images: embedded.ids.len(),
-            dim,
+            n_images: embedded.n_rows,
+            dim: layout.dim,
             n_skipped: embedded.skipped.len() - n_damaged_files,
             n_damaged_files,
-            n_with_class: embedded.labels.iter().flatten().count(),
+            n_with_class: embedded.n_with_class,
             ids_table,
             skipped_list: (!embedded.skipped.is_empty()).then_some(skipped),
             variance_kept,
@@ -270,14 +283,10 @@ impl Embed {
             limits: DecodeLimits::default(),
             batch: self.batch.get(),
         };
-        let mut seen: HashSet<String> = embedded.ids.iter().cloned().collect();
         let images = source.images_from(embedded.n_read)?.map(encoded);
         for prepared in prepare(images, preparation)? {
             monitor.watch().check()?;
             let prepared = prepared?;
-            if let Some(id) = prepared.ids.iter().find(|id| !seen.insert((*id).clone())) {
-                return Err(id_twice(id));
-            }
             check_damage(self.images.on_damage, &prepared.skipped)?;
             let mut features = match &prepared.batch {
                 Some(batch) => unit_features(opened.embedder.as_mut(), batch)?,
@@ -289,38 +298,37 @@ impl Embed {
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
-            let first = embedded.n_read.to_string();
-            journal.append(&first, &embedded.append(prepared, features))?;
+            let (first, record) = (embedded.n_read.to_string(), Record::new(prepared, features));
+            let bytes = record.bytes();
+            if let Some(id) = embedded.add(record) {
+                return Err(id_twice(&id));
+            }
+            journal.append(&first, &bytes)?;
             progress.set_position(embedded.n_read as u64);
         }
         Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Applies a PCA, or fits one first. Returns it, if there is one, and the share of variance that a fitted one keeps.
-    fn reduce(
-        &self,
-        pca: Option<Pca>,
-        opened: &OpenedEmbedder,
-        embedded: &mut Embedded,
-    ) -> Result<(Option<Pca>, Option<f64>)> {
-        let (pca, kept) = match &self.reduction {
-            Reduction::Fit { width, output } => {
-                let mut covariance = Covariance::new(opened.embedder.dim());
-                covariance.add(&embedded.features)?;
-                let pca = Pca::fit(covariance, width.get())?;
-                let recipe = json!({ "fitted_on": embedded.ids.len(), "network": opened.name });
-                let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
-                let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
-                file.save(output, Precision::F32)?;
-                let kept = f64::from(pca.kept());
-                (Some(pca), Some(kept))
-            }
-            Reduction::OfNetwork | Reduction::Pca(_) => (pca, None),
-        };
-        if let Some(pca) = &pca {
-            embedded.features = pca.apply(&embedded.features)?;
-        }
-        Ok((pca, kept))
+    /// Fits a PCA on all features and writes it, where one is asked for.
+    fn fit(&self, opened: &OpenedEmbedder, journal: &Journal, embedded: &Embedded) -> Result<Option<Pca>> {
+        let Reduction::Fit { width, output } = &self.reduction else { return Ok(None) };
+        let dim = opened.embedder.dim();
+        let (mut covariance, mut portion) = (Covariance::new(dim), Vec::new());
+        embedded.for_each(journal, dim, |rows| {
+            portion.extend_from_slice(rows.values);
+            // Whole portions: where they are cut decides how sums are rounded, and the batch size shall not.
+            let whole = portion.len() / (Covariance::PORTION * dim) * (Covariance::PORTION * dim);
+            covariance.add(&portion[..whole])?;
+            portion.drain(..whole);
+            Ok(())
+        })?;
+        covariance.add(&portion)?;
+        let pca = Pca::fit(covariance, width.get())?;
+        let recipe = json!({ "fitted_on": embedded.n_rows, "network": opened.name });
+        let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
+        let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
+        file.save(output, Precision::F32)?;
+        Ok(Some(pca))
     }
 }
 

@@ -114,7 +114,7 @@ fn no_such_model(path: &Path, error: DataError) -> Error {
     let names = || BuiltIn::all().into_iter().map(|network| network.name);
     let is_name = path.components().count() == 1 && path.extension().is_none();
     let meant = path.to_str().filter(|_| is_name).and_then(|name| nearest(name, names()));
-    let list = names().collect::<Vec<_>>().join(", ");
+    let list = BuiltIn::names();
     match meant {
         Some(meant) => Error::input(
             format!("there is no network `{}`", path.display()),
@@ -156,6 +156,7 @@ fn guess(tensors: &[NamedTensor]) -> Option<NetworkMetadata> {
         () if has("layer1.1.conv1.weight") => Architecture::ResNet18,
         () if has("layer1.0.conv1.weight") => Architecture::ResNet10,
         () if has("block0.conv.weight") => Architecture::ConvNet128,
+        () if has("_conv_stem.weight") => Architecture::EfficientNetLite0,
         () => return None,
     };
     // A first convolution of 3×3 is that of the small stem, whose networks see small images.
@@ -166,12 +167,16 @@ fn guess(tensors: &[NamedTensor]) -> Option<NetworkMetadata> {
         _ => (Stem::Photo, architecture.usual_size()),
     };
     let usual = Network::for_images(size, size);
+    let (channel_mean, channel_deviation) = match architecture {
+        Architecture::EfficientNetLite0 => ([127.0 / 255.0; 3], [128.0 / 255.0; 3]),
+        _ => (usual.mean, usual.deviation),
+    };
     Some(NetworkMetadata {
         architecture: architecture.to_string(),
         stem: stem.to_string(),
         image_size: (size, size),
-        channel_mean: usual.mean,
-        channel_deviation: usual.deviation,
+        channel_mean,
+        channel_deviation,
         ..NetworkMetadata::default()
     })
 }

@@ -110,7 +110,7 @@ def match_files(
 
 
 def embed_files(
-    model: Path,
+    model: Optional[Path],
     images: Paths,
     output: Path,
     *,
@@ -132,8 +132,9 @@ def embed_files(
 
     Parameters
     ----------
-    model : path
-        Network: a file of ``labelsieve pretrain``, or a ResNet-18 or -50 with torchvision's names (.safetensors).
+    model : str, path or None
+        Network: ``"efficientnet-lite0"`` (also for None) or ``"tiny-resnet10"``, which are built in, or a file (.safetensors) of
+        ``labelsieve pretrain`` or with the names of torchvision's ResNet-18 or -50.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
         patterns of these.

@@ -1,6 +1,9 @@
 //! Networks on the CPU.
 
 mod convolution;
+mod depthwise;
+mod depthwise_row;
+mod filter;
 mod lanes;
 mod normalise;
 mod pool;
@@ -10,6 +13,7 @@ mod walk;
 
 use std::ops::Range;
 
+use filter::Filter;
 use labelsieve::level::Level;
 use walk::Walker;
 
@@ -60,9 +64,9 @@ impl CpuLearner {
     }
 
     /// Changes the layout of all convolutions' weights.
-    fn repack(&mut self, change: impl Fn(&convolution::Convolution, &[f32]) -> Vec<f32>) {
+    fn repack(&mut self, change: impl Fn(&dyn Filter, &[f32]) -> Vec<f32>) {
         for (parameter, range) in &self.tensors {
-            if let (Role::Convolution, Some(node)) = (parameter.role, parameter.node) {
+            if let (Role::Convolution | Role::Depthwise, Some(node)) = (parameter.role, parameter.node) {
                 let convolution = self.walker.convolution(node);
                 for numbers in [&mut self.values, &mut self.momentum] {
                     let changed = change(convolution, &numbers[range.clone()]);
@@ -70,6 +74,13 @@ impl CpuLearner {
                 }
             }
         }
+    }
+
+    /// Images whose features are computed together: as many as fill the last level of cache, and enough for all threads.
+    fn images_at_once(&self) -> usize {
+        const CACHE: usize = 32 << 20;
+        let largest = self.network.nodes().iter().map(|node| node.shape.len()).max().unwrap_or(1);
+        (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }
 
     /// The range of the classifier's tensor with this role.
@@ -90,7 +101,14 @@ impl Embedder for CpuLearner {
 
     fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
         images.check(&self.network)?;
-        Ok(self.walker.features(images, &self.values))
+        // A few images at a time: what passes from layer to layer is large, and memory is slow. No feature depends on it.
+        let (height, width) = images.size();
+        let mut features = Vec::with_capacity(images.len() * self.network.dim());
+        for pixels in images.pixels().chunks(self.images_at_once() * height * width * 3) {
+            let some = Batch::new(height, width, pixels.to_vec())?;
+            features.extend(self.walker.features(&some, &self.values));
+        }
+        Ok(features)
     }
 }
 

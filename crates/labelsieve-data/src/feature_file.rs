@@ -82,8 +82,8 @@ pub struct FeatureWriter<'a> {
 }
 
 enum Sink {
-    Parquet { writer: ParquetWriter, item: Arc<Field>, width: i32 },
-    Npz(NpzWriter),
+    Parquet { writer: Box<ParquetWriter>, item: Arc<Field>, width: i32 },
+    Npz(Box<NpzWriter>),
     Npy(AtomicFile),
 }
 
@@ -100,7 +100,7 @@ impl FeatureWriter<'_> {
             FeatureFormat::Npz => {
                 let mut writer = NpzWriter::create(path)?;
                 writer.start_array("features", dtype(layout.precision), &shape)?;
-                Sink::Npz(writer)
+                Sink::Npz(Box::new(writer))
             }
             FeatureFormat::Npy => {
                 let mut file = AtomicFile::create(path)?;
@@ -160,7 +160,8 @@ impl FeatureWriter<'_> {
                 file.commit()?;
                 Ok(Some(table))
             }
-            Sink::Npz(mut writer) => {
+            Sink::Npz(writer) => {
+                let mut writer = *writer;
                 let classes: Option<Vec<&str>> = labels.iter().map(Option::as_deref).collect();
                 let numbers = classes.and_then(|classes| integers(classes.into_iter()));
                 let ids_as_numbers = integers(ids.iter().map(String::as_str));
@@ -223,7 +224,7 @@ fn parquet_sink(path: &Path, layout: &FeatureLayout, settings: &str) -> Result<S
     let mut metadata = vec![("labelsieve".to_owned(), settings.to_owned())];
     metadata.extend(layout.network.map(|network| (NETWORK_KEY.to_owned(), network.to_owned())));
     let writer = ParquetWriter::create(path, Schema::new(fields), &metadata)?;
-    Ok(Sink::Parquet { writer, item, width })
+    Ok(Sink::Parquet { writer: Box::new(writer), item, width })
 }
 
 fn dtype(precision: Precision) -> Dtype {

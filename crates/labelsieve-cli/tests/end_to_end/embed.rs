@@ -95,7 +95,11 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
     refuses(
         folder,
         "embed --model tiny-resnet-10 --images photos -o x.parquet",
-        &["there is no network `tiny-resnet-10`", "hint: did you mean `tiny-resnet10`?", "efficientnet-lite0"],
+        &[
+            "there is no network `tiny-resnet-10`",
+            "hint: did you mean `tiny-resnet10`?",
+            "efficientnet-lite0",
+        ],
     );
     refuses(
         folder,

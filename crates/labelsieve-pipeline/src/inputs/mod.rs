@@ -5,6 +5,7 @@ pub mod built_in;
 pub mod classifier;
 pub mod copies;
 pub mod decisions;
+pub mod embedder;
 pub mod images;
 pub mod left_out;
 pub mod network;

@@ -4,6 +4,7 @@ use super::config::{BlockShape, Mask, Pooling, Vit};
 use super::operations::{Attention, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
+use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
 
@@ -201,30 +202,6 @@ impl<O: Operations> VisionTransformer<O> {
         })
     }
 
-    /// Numbers per feature.
-    pub fn dim(&self) -> usize {
-        self.vit.dim
-    }
-
-    /// N×d features of a batch.
-    pub fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
-        if images.size() != self.size {
-            return Err(Error::Shape {
-                what: "images".to_owned(),
-                expected: format!("{}×{}", self.size.0, self.size.1),
-                found: format!("{}×{}", images.size().0, images.size().1),
-            });
-        }
-        let per_image = self.tokens * 5 * self.vit.block.width;
-        let part = (MOST_NUMBERS / per_image).max(1);
-        let bytes = 3 * self.size.0 * self.size.1;
-        let mut features = Vec::with_capacity(images.len() * self.vit.dim);
-        for pixels in images.pixels().chunks(part * bytes) {
-            features.extend(self.part_features(&Batch::new(self.size.0, self.size.1, pixels.to_vec())?)?);
-        }
-        Ok(features)
-    }
-
     fn part_features(&mut self, images: &Batch) -> Result<Vec<f32>> {
         let (operations, tokens) = (&mut self.operations, self.tokens);
         let Buffers { pixels, patches, rows, pooled, spare } = &mut self.buffers;
@@ -264,5 +241,29 @@ impl<O: Operations> VisionTransformer<O> {
                 operations.download(spare)
             }
         }
+    }
+}
+
+impl<O: Operations> Embedder for VisionTransformer<O> {
+    fn dim(&self) -> usize {
+        self.vit.dim
+    }
+
+    fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
+        if images.size() != self.size {
+            return Err(Error::Shape {
+                what: "images".to_owned(),
+                expected: format!("{}×{}", self.size.0, self.size.1),
+                found: format!("{}×{}", images.size().0, images.size().1),
+            });
+        }
+        let per_image = self.tokens * 5 * self.vit.block.width;
+        let part = (MOST_NUMBERS / per_image).max(1);
+        let bytes = 3 * self.size.0 * self.size.1;
+        let mut features = Vec::with_capacity(images.len() * self.vit.dim);
+        for pixels in images.pixels().chunks(part * bytes) {
+            features.extend(self.part_features(&Batch::new(self.size.0, self.size.1, pixels.to_vec())?)?);
+        }
+        Ok(features)
     }
 }

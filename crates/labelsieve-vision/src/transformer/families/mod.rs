@@ -44,7 +44,7 @@ pub fn describe(config: &Value, tensors: &dyn Tensors) -> Result<Described> {
     match (model_type, config.get("architecture").and_then(Value::as_str)) {
         (Some("clip" | "clip_vision_model"), _) => clip::describe(settings, tensors),
         (Some("siglip" | "siglip_vision_model" | "siglip2" | "siglip2_vision_model"), _) => {
-            siglip::describe(settings)
+            siglip::describe(settings, tensors)
         }
         (Some("dinov2" | "dinov2_with_registers"), _) => dinov2::describe(settings, tensors),
         (Some("dinov3_vit"), _) => dinov3::describe(settings, tensors),

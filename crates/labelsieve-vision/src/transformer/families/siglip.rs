@@ -3,15 +3,15 @@
 //! SigLIP 2 with a fixed size is SigLIP to its files. The NaFlex variants (`siglip2`) take any grid of patches; here they see
 //! a square of as many patches as they have positions.
 
-use super::Described;
 use super::clip::encoder_layer;
 use super::settings::{BASE, Settings, Usual, wrong};
+use super::{Described, prefix};
 use crate::error::Result;
 use crate::transformer::config::{GridResize, Pooling, Positions, Vit};
-use crate::transformer::tensors::LinearName;
+use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{Names, PatchLayout, PoolNames};
 
-pub(super) fn describe(config: Settings) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
     let vision = if config.has("vision_config") { config.part("vision_config") } else { config };
     if !vision.flag("vision_use_head", true)? {
         let found = vision.0.get("vision_use_head").cloned().unwrap_or_default();
@@ -27,25 +27,26 @@ pub(super) fn describe(config: Settings) -> Result<Described> {
         }
         false => (vision.sides("image_size", 224)?, GridResize::Bicubic, PatchLayout::Convolution),
     };
-    let linear = |name: &str| LinearName::new(format!("vision_model.{name}"));
+    let at = prefix(tensors, &["vision_model.", ""], "embeddings.patch_embedding.weight");
+    let linear = |name: &str| LinearName::new(format!("{at}{name}"));
     let names = Names {
         patch: linear("embeddings.patch_embedding"),
         patch_layout,
         tokens: vec![],
-        positions: Some("vision_model.embeddings.position_embedding.weight".to_owned()),
+        positions: Some(format!("{at}embeddings.position_embedding.weight")),
         pre_norm: None,
-        block: Box::new(|layer| encoder_layer(&format!("vision_model.encoder.layers.{layer}"))),
-        norm: Some("vision_model.post_layernorm".to_owned()),
+        block: Box::new(move |layer| encoder_layer(&format!("{at}encoder.layers.{layer}"))),
+        norm: Some(format!("{at}post_layernorm")),
         pooled_norm: None,
         pool: Some(PoolNames {
-            query: "vision_model.head.probe".to_owned(),
+            query: format!("{at}head.probe"),
             qkv: LinearName {
-                weights: vec!["vision_model.head.attention.in_proj_weight".to_owned()],
-                biases: vec![Some("vision_model.head.attention.in_proj_bias".to_owned())],
+                weights: vec![format!("{at}head.attention.in_proj_weight")],
+                biases: vec![Some(format!("{at}head.attention.in_proj_bias"))],
                 transposed: false,
             },
             output: linear("head.attention.out_proj"),
-            norm: "vision_model.head.layernorm".to_owned(),
+            norm: format!("{at}head.layernorm"),
             first: linear("head.mlp.fc1"),
             second: linear("head.mlp.fc2"),
         }),

@@ -1,7 +1,9 @@
 """Makes `images/processed.json`: pixels by image processors of transformers (with Pillow) and by torchvision's transforms.
 
-    pip install transformers torchvision
+    pip install transformers torchvision pillow==11.3.0
     python make_processed.py
+
+Pillow 13 scales some tall images by columns first, which shows at hard edges; all versions before scale rows first.
 """
 import json
 import pathlib

@@ -15,7 +15,8 @@ use crate::printer::Printer;
 /// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network (.safetensors): from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names
+    /// Network (.safetensors): from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names; or the
+    /// folder of a vision transformer from the hub
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
 

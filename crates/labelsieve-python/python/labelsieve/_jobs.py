@@ -133,7 +133,8 @@ def embed_files(
     Parameters
     ----------
     model : path
-        Network: a file of ``labelsieve pretrain``, or a ResNet-18 or -50 with torchvision's names (.safetensors).
+        Network: a file of ``labelsieve pretrain``, or a ResNet-18 or -50 with torchvision's names (.safetensors); or the
+        folder of a vision transformer from the hub.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
         patterns of these.

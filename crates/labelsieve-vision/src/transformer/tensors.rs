@@ -1,6 +1,7 @@
 //! Tensors by name, and layers read from them with every shape checked.
 
 use crate::error::{Error, Result};
+use crate::weights::sizes;
 
 /// Named tensors, from wherever they come.
 pub trait Tensors {
@@ -159,12 +160,4 @@ fn share(tensors: &dyn Tensors, name: Option<&str>, left: usize, n_left: usize) 
 /// Rows of `columns` numbers become columns.
 fn transpose(values: &[f32], columns: usize) -> Vec<f32> {
     (0..columns).flat_map(|column| values.iter().skip(column).step_by(columns).copied()).collect()
-}
-
-pub(crate) fn sizes(shape: &[usize]) -> String {
-    match shape {
-        [] => "a single number".to_owned(),
-        [only] => format!("{only} numbers"),
-        _ => shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("×"),
-    }
 }

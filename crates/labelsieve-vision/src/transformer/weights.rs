@@ -62,7 +62,7 @@ pub struct BlockNames {
 pub struct PoolNames {
     /// The learned query.
     pub query: String,
-    /// Queries, keys and values, or keys and values where `query_layer` has the queries.
+    /// Queries, keys and values.
     pub qkv: LinearName,
     /// The layer behind attention.
     pub output: LinearName,

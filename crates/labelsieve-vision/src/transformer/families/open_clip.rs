@@ -13,13 +13,9 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     if vision.has("timm_model_name") {
         return trunk(vision, dim, tensors);
     }
-    for (name, expected) in
-        [("attentional_pool", "no attentional pooler (CoCa)"), ("timm_model_name", "no network of timm")]
-    {
-        let found = vision.0.get(name).filter(|value| !value.is_null() && **value != false);
-        if let Some(found) = found {
-            return Err(wrong(name, expected, found));
-        }
+    let pooler = vision.0.get("attentional_pool").filter(|value| !value.is_null() && **value != false);
+    if let Some(pooler) = pooler {
+        return Err(wrong("attentional_pool", "no attentional pooler (CoCa)", pooler));
     }
     if let Some(layers) = vision.0.get("layers").filter(|layers| layers.is_array()) {
         return Err(wrong("layers", "a number of layers: a vision transformer, no ResNet", layers));

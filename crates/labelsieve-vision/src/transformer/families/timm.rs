@@ -211,3 +211,36 @@ fn block_names(block: &str, bias: QkvBias, scales: Option<[&str; 2]>, is_split: 
         mlp_scale: scale(1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// `tests/golden/make_timm_names.py` asks timm for all of them.
+    #[test]
+    fn names_stand_for_what_timm_makes_of_them() {
+        let path = format!("{}/tests/golden/timm_names.json", env!("CARGO_MANIFEST_DIR"));
+        let names: BTreeMap<String, Option<(usize, usize, String, f32)>> =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        for (name, facts) in names {
+            let found = known(&name);
+            assert_eq!(found.is_some(), facts.is_some(), "{name}");
+            let Some((Known { activation, eps, .. }, (width, n_heads, expected, expected_eps))) =
+                found.zip(facts)
+            else {
+                continue;
+            };
+            assert_eq!((heads(&name, width), eps), (n_heads, expected_eps), "{name}");
+            let activation = match activation {
+                Activation::Gelu => "gelu",
+                Activation::GeluTanh => "gelu_tanh",
+                Activation::QuickGelu => "quick_gelu",
+                Activation::Silu => "silu",
+            };
+            // Gated networks show their kind in their tensors.
+            assert!(expected == "silu" || expected == activation, "{name}: {activation}, not {expected}");
+        }
+    }
+}

@@ -40,8 +40,8 @@ fn known(name: &str) -> Option<Known> {
     let name = name.split('.').next().unwrap_or(name);
     let has = |part: &str| name.contains(part);
     let other = [
-        "relpos", "rope", "_pe_", "sapiens", "_xp_", "resnet", "_r26", "_r50", "mci", "parallel", "lingbot",
-        "_rpn", "_sam", "naflex", "dpwee", "dwee", "_qkn", "_ape",
+        "relpos", "rope", "_pe_", "sapiens", "_xp_", "resnet", "_r26", "_r50", "_r_s16", "mci", "18x2",
+        "lingbot", "_rpn", "dlittle", "pwee", "dwee",
     ];
     if !(name.starts_with("vit_") || name.starts_with("deit")) || other.iter().any(|part| has(part)) {
         return None;

@@ -47,7 +47,7 @@ fn exp(x: f32) -> f32 {
     let p = p * r + 8.333_452e-3;
     let p = p * r + 4.166_579_6e-2;
     let p = p * r + 1.666_666_5e-1;
-    let p = p * r + 5.000_000_1e-1;
+    let p = p * r + 0.5;
     let value = p * r * r + r + 1.0;
     // The low bits of `rounded` are n; shifted, they are an exponent.
     value * f32::from_bits((rounded.to_bits() << 23).wrapping_add(0x3f80_0000))
@@ -80,7 +80,7 @@ fn gelu(x: f32) -> f32 {
 /// ½ x (1 + tanh u) = x σ(2 u), u = √(2/π) (x + 0.044715 x³).
 #[inline(always)]
 fn gelu_tanh(x: f32) -> f32 {
-    x * sigmoid(1.595_769_1 * (x + 0.044_715 * x * x * x))
+    x * sigmoid(1.595_769 * (x + 0.044_715 * x * x * x))
 }
 
 for_this_machine! {

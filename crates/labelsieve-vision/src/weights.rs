@@ -63,7 +63,7 @@ fn is_foreign(name: &str) -> bool {
         || name.ends_with("num_batches_tracked")
 }
 
-fn sizes(shape: &[usize]) -> String {
+pub(crate) fn sizes(shape: &[usize]) -> String {
     match shape {
         [] => "a single number".to_owned(),
         [only] => format!("{only} numbers"),

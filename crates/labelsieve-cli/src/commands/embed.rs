@@ -16,9 +16,9 @@ use crate::printer::Printer;
 /// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network: efficientnet-lite0 or tiny-resnet10, which are built in, or a file (.safetensors) from `labelsieve pretrain`
-    /// or with the tensor names of torchvision's ResNet-18 or -50
-    #[arg(long, value_name = "NAME|FILE", default_value = BuiltIn::usual().name)]
+    /// Network: efficientnet-lite0 or tiny-resnet10, which are built in; a file (.safetensors) from `labelsieve pretrain` or
+    /// with the tensor names of torchvision's ResNet-18 or -50; or the folder of a vision transformer from the hub
+    #[arg(long, value_name = "NAME|FILE|FOLDER", default_value = BuiltIn::usual().name)]
     model: PathBuf,
 
     #[command(flatten)]

@@ -23,6 +23,7 @@ mod evaluation;
 mod files;
 mod files_checked;
 mod formats;
+mod hub_folder;
 mod interruption;
 mod joins;
 mod json;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::device::open_learners;
 use crate::error::Result;
 use crate::inputs::built_in::BuiltIn;
+use crate::inputs::hub_folder::{hub_files, open_hub_folder};
 use crate::inputs::network::{Wanted, open_network};
 use crate::inputs::network_fingerprint::{Fingerprint, network_fingerprint};
 use crate::monitor::Monitor;
@@ -36,7 +37,7 @@ pub struct OpenedEmbedder {
     pub device: &'static str,
 }
 
-/// Opens what `model` names: a built-in network, or a weight file. `image_size` replaces the size of images that comes
+/// Opens what `model` names: a built-in network, a folder of the hub, or a weight file. `image_size` replaces the size of images that comes
 /// with it.
 pub fn open_embedder(
     model: &Path,
@@ -45,6 +46,9 @@ pub fn open_embedder(
     monitor: &dyn Monitor,
 ) -> Result<OpenedEmbedder> {
     // Every other kind of model is a branch here, and has its files in `model_files`.
+    if is_hub_folder(model) {
+        return open_hub_folder(model, image_size, device, monitor);
+    }
     open_weights(model, image_size, device, monitor)
 }
 
@@ -52,8 +56,13 @@ pub fn open_embedder(
 pub fn model_files(model: &Path) -> Result<Vec<PathBuf>> {
     Ok(match BuiltIn::named(model) {
         Some(_) => Vec::new(),
+        None if is_hub_folder(model) => hub_files(model)?,
         None => vec![model.to_path_buf()],
     })
+}
+
+fn is_hub_folder(model: &Path) -> bool {
+    BuiltIn::named(model).is_none() && model.is_dir()
 }
 
 /// A network of our own layers.

@@ -6,6 +6,8 @@ pub mod classifier;
 pub mod copies;
 pub mod decisions;
 pub mod embedder;
+mod hub_folder;
+mod hub_images;
 pub mod images;
 pub mod left_out;
 pub mod network;

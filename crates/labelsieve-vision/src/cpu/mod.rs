@@ -4,7 +4,7 @@ mod convolution;
 mod depthwise;
 mod depthwise_row;
 mod filter;
-mod lanes;
+pub(crate) mod lanes;
 mod normalise;
 mod pool;
 mod tensor;

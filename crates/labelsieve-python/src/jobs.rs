@@ -96,7 +96,11 @@ impl<'py> Options<'py> {
 
     fn pools(&self, candidates: Option<PathBuf>) -> PyResult<PoolFiles> {
         Ok(PoolFiles {
-            clean: self.table(self.get("clean")?, Some("clean_labels"))?,
+            clean: match self.get::<Option<PathBuf>>("clean")? {
+                Some(path) => Some(self.table(path, Some("clean_labels"))?),
+                None => None,
+            },
+            class_text: self.get("class_text")?,
             noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
             candidates,
             mixed: self.mixed()?,

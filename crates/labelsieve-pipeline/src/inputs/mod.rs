@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod built_in;
+pub mod class_text;
 pub mod classifier;
 pub mod copies;
 pub mod decisions;

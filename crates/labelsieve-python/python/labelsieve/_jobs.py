@@ -190,10 +190,11 @@ def embed_files(
 
 
 def clean_files(
-    clean: Path,
+    clean: Optional[Path],
     noisy: Path,
     output: Optional[Path] = None,
     *,
+    class_text: Optional[Path] = None,
     candidates: Optional[Path] = None,
     decisions: Optional[Path] = None,
     method: Method = "gcn",
@@ -220,9 +221,12 @@ def clean_files(
     ----------
     clean, noisy : paths
         Clean examples with their classes, and noisy ones: .npz, .npy, .parquet or a clip-retrieval folder. Clean
-        examples that are candidates of their own class, by id or by identical features, count once, as clean.
+        examples that are candidates of their own class, by id or by identical features, count once, as clean. With
+        ``class_text``, ``clean`` may be None.
     output : path
         File to write, .parquet or .csv: one row per example and class, for :func:`read_relevance`.
+    class_text : path, optional
+        Features of class names, as :func:`embed_text_files` writes them: each is one more clean example of its class.
     decisions : path, optional
         What people decided about candidates (.parquet, .csv or .tsv with ``id``, ``class`` and ``decision``): accepted
         ones count as clean examples, rejected ones as known negatives.
@@ -269,7 +273,7 @@ def clean_files(
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
     options = {
-        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "output": None if output is None else _output("output", output),
         "candidates": candidates,
@@ -282,11 +286,12 @@ def clean_files(
 
 
 def train_files(
-    clean: Path,
+    clean: Optional[Path],
     noisy: Path,
     relevance: Path,
     output: Path,
     *,
+    class_text: Optional[Path] = None,
     decisions: Optional[Path] = None,
     classifier: ClassifierName = "prototype",
     attention: Optional[Path] = None,
@@ -309,7 +314,7 @@ def train_files(
 
     Parameters
     ----------
-    clean, noisy : paths
+    clean, noisy, class_text : paths
         The examples, as in :func:`clean_files`.
     relevance : path
         What :func:`clean_files` wrote.
@@ -357,7 +362,7 @@ def train_files(
     if name != "cosine" and (batch_size is not None or epochs is not None):
         raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
     options = {
-        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "relevance": relevance,
         "decisions": decisions,
@@ -624,10 +629,20 @@ def _run(
 
 
 def _pools(
-    clean: Path, noisy: Path, clean_labels: Optional[Path], noisy_labels: Optional[Path], allow_mixed: bool
+    clean: Optional[Path],
+    class_text: Optional[Path],
+    noisy: Path,
+    clean_labels: Optional[Path],
+    noisy_labels: Optional[Path],
+    allow_mixed: bool,
 ) -> dict[str, Any]:
+    if clean is None and class_text is None:
+        raise ValueError("clean: expected a file, unless class_text is given")
+    if clean is None and clean_labels is not None:
+        raise ValueError("clean_labels: expected none without clean")
     return {
         "clean": clean,
+        "class_text": class_text,
         "noisy": noisy,
         "clean_labels": clean_labels,
         "noisy_labels": noisy_labels,

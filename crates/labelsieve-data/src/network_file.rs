@@ -131,7 +131,13 @@ impl NetworkFile {
     pub fn load_verified(path: impl AsRef<Path>) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let Tensors { tensors: file, json, is_checked } = read_tensors(path, &bytes)?;
+        NetworkFile::from_bytes(path, &bytes)
+    }
+
+    /// The same from the bytes of a file, which errors call `path`.
+    pub fn from_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(NetworkFile, Verified)> {
+        let path = path.as_ref();
+        let Tensors { tensors: file, json, is_checked } = read_tensors(path, bytes)?;
         let parsed = |json: String| {
             let metadata = serde_json::from_str(&json).map_err(|error| {
                 let place = format!("metadata `{METADATA_KEY}`");

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use labelsieve::random::Stream;
 
+use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::network::{Network, Parameter, Role};
 
@@ -18,11 +19,9 @@ pub trait Learners: Send + Sync {
 
 /// A network with its weights on a device, and the cosine classifier on top.
 ///
-/// The same calls give the same numbers on the same kind of device, at any number of threads.
-pub trait Learner: Send {
-    /// N×d features of a batch, not yet of unit length, with the running statistics of the normalisations.
-    fn features(&mut self, images: &Batch) -> Result<Vec<f32>>;
-
+/// As an [`Embedder`] it uses the running statistics of its normalisations. The same calls give the same numbers on the same
+/// kind of device, at any number of threads.
+pub trait Learner: Embedder {
     /// One step of gradient descent on the weighted loss of the cosine classifier (eq. 6 to 8):
     ///
     /// ```text

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve_data::{ExampleTable, Ids, NetworkFile, SavedClassifier, TableColumns};
+use labelsieve_pipeline::inputs::network::read_network_file;
 use labelsieve_pipeline::inputs::tables::rows_by_id;
 use labelsieve_pipeline::{Context, Error, Result};
 
@@ -98,7 +99,7 @@ impl BaseClassifier {
             return Ok(Some(BaseClassifier { path: path.clone(), classes, dim, weight, scale }));
         }
         let Some(path) = &backbone.network else { return Ok(None) };
-        let NetworkFile { tensors, metadata } = NetworkFile::load(path)?;
+        let NetworkFile { tensors, metadata } = read_network_file(path)?;
         let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
         let (Some((_, shape, weight)), Some((_, _, scale)), Some(metadata)) =
             (tensor("classifier.weight"), tensor("classifier.scale"), &metadata)

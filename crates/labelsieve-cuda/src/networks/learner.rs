@@ -3,7 +3,7 @@
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
 use labelsieve_vision::{
-    Batch, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
+    Batch, Embedder, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
 };
 
 use super::buffers::{Embedding, Learning};
@@ -185,7 +185,11 @@ impl CudaLearner {
     }
 }
 
-impl Learner for CudaLearner {
+impl Embedder for CudaLearner {
+    fn dim(&self) -> usize {
+        self.network.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> VisionResult<Vec<f32>> {
         images.check(&self.network)?;
         if images.is_empty() {
@@ -194,7 +198,9 @@ impl Learner for CudaLearner {
         let features = self.embed(images);
         CudaLearner::explained(features, images)
     }
+}
 
+impl Learner for CudaLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> VisionResult<()> {
         images.check(&self.network)?;
         targets.check(images.len(), self.n_classes)?;

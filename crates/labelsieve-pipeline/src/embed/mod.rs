@@ -13,16 +13,14 @@ use labelsieve_data::{
     AtomicFile, DataError, FeatureFile, FeatureFormat, Journal, NetworkFile, NetworkMetadata, Precision,
 };
 use labelsieve_vision::images::{Cause, DecodeLimits};
-use labelsieve_vision::{Covariance, Learner, Pca, Preparation, prepare, unit_features};
+use labelsieve_vision::{Covariance, Pca, Preparation, centre_features, prepare, unit_features};
 use serde::Serialize;
 use serde_json::json;
 
 use self::embedded::Embedded;
-use crate::device::open_learners;
 use crate::error::{Context, Error, Result};
+use crate::inputs::embedder::{OpenedEmbedder, model_files, open_embedder};
 use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
-use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
-use crate::inputs::network_fingerprint::network_fingerprint;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, beside};
 use crate::path_text;
@@ -31,7 +29,7 @@ use crate::resume;
 /// Turns images into features of unit length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Embed {
-    /// The network: a file of ours, or a ResNet with torchvision's names.
+    /// The network: the name of a built-in one, a file of ours, or a ResNet with torchvision's names.
     #[serde(serialize_with = "resume::debug")]
     pub model: PathBuf,
     /// The images.
@@ -125,34 +123,29 @@ impl Embed {
         if let Some(id) = source.id_listed_twice() {
             return Err(id_twice(id));
         }
-        let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
+        let mut opened = open_embedder(&self.model, self.image_size, self.device, monitor)?;
         let pca = self.read_pca(&opened)?;
-        let device = open_learners(self.device, monitor)?;
-        let mut learner = device.learners().learner(&opened.network, &opened.snapshot)?;
-
-        let settings = json!({
-            "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,
-            "image_size": opened.metadata.image_size, "view": opened.view, "device": device.kind(),
-        });
-        let key = self.key()?.with(&settings).on_device(device.kind()).with_images(&source)?;
+        let settings = self.settings(&opened);
+        let key = self.key()?.with(&settings).on_device(opened.device).with_images(&source)?;
         let journal = beside(&self.output, ".partial");
         let (journal, finished) = resume::open(&journal, &key, (None, "batches"), monitor)?;
         let mut embedded = Embedded::default();
         for (key, payload) in finished {
             // A record that does not follow the one before is work that was never finished.
-            if key != embedded.n_read.to_string() || !embedded.append_record(&payload, opened.network.dim()) {
+            if key != embedded.n_read.to_string() || !embedded.append_record(&payload, opened.embedder.dim())
+            {
                 break;
             }
         }
         check_damage(self.images.on_damage, &embedded.skipped)?;
-        let rate = self.embed(&source, &opened, learner.as_mut(), &journal, &mut embedded, monitor)?;
+        let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
         write_skipped(&skipped, &embedded)?;
         if embedded.ids.is_empty() {
             return Err(nothing_embedded(&embedded, &skipped));
         }
         let (pca, variance_kept) = self.reduce(pca, &opened, &mut embedded)?;
-        let dim = pca.as_ref().map_or(opened.network.dim(), Pca::width);
-        let network = network_fingerprint(&opened, pca.as_ref())?;
+        let dim = pca.as_ref().map_or(opened.embedder.dim(), Pca::width);
+        let network = opened.fingerprint.text(pca.as_ref());
         let file = FeatureFile {
             ids: &embedded.ids,
             labels: &embedded.labels,
@@ -183,7 +176,21 @@ impl Embed {
     /// network made them: what becomes of them then is no part of it.
     pub fn key(&self) -> Result<resume::Key> {
         let afterwards = ["reduction", "precision", "device", "output"];
-        resume::Key::new("embed", self, &afterwards)?.with_files(&[&self.model])
+        let files = model_files(&self.model)?;
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        resume::Key::new("embed", self, &afterwards)?.with_files(&files)
+    }
+
+    /// How features are made, as their file says it.
+    fn settings(&self, opened: &OpenedEmbedder) -> serde_json::Value {
+        let mut settings = json!({
+            "command": "embed", "batch": self.batch, "image_size": opened.size, "view": opened.view,
+            "device": opened.device,
+        });
+        if let (Some(settings), Some(facts)) = (settings.as_object_mut(), opened.description.as_object()) {
+            settings.extend(facts.clone());
+        }
+        settings
     }
 
     fn pca_output(&self) -> Option<&Path> {
@@ -195,7 +202,7 @@ impl Embed {
 
     /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
     fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
-        let mut inputs = Files::default().reads_images(source.files()).reads([&self.model]);
+        let mut inputs = Files::default().reads_images(source.files()).reads(&model_files(&self.model)?);
         if let Reduction::Pca(path) = &self.reduction {
             inputs = inputs.reads([path]);
         }
@@ -208,8 +215,8 @@ impl Embed {
         Ok(())
     }
 
-    fn read_pca(&self, opened: &OpenedNetwork) -> Result<Option<Pca>> {
-        let dim = opened.network.dim();
+    fn read_pca(&self, opened: &OpenedEmbedder) -> Result<Option<Pca>> {
+        let dim = opened.embedder.dim();
         let path = match &self.reduction {
             Reduction::OfNetwork => return Ok(opened.pca.clone()),
             Reduction::Fit { width, .. } if width.get() > dim => {
@@ -247,19 +254,18 @@ impl Embed {
     fn embed(
         &self,
         source: &ImageSource,
-        opened: &OpenedNetwork,
-        learner: &mut dyn Learner,
+        opened: &mut OpenedEmbedder,
         journal: &Journal,
         embedded: &mut Embedded,
         monitor: &dyn Monitor,
     ) -> Result<f64> {
         let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
-        progress.set_message(&opened.metadata.architecture);
+        progress.set_message(&opened.name);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
         let (began, n_before) = (Instant::now(), embedded.n_read);
         let preparation = Preparation {
-            size: opened.metadata.image_size,
+            size: opened.size,
             view: opened.view,
             limits: DecodeLimits::default(),
             batch: self.batch.get(),
@@ -273,10 +279,13 @@ impl Embed {
                 return Err(id_twice(id));
             }
             check_damage(self.images.on_damage, &prepared.skipped)?;
-            let features = match &prepared.batch {
-                Some(batch) => unit_features(learner, batch)?,
+            let mut features = match &prepared.batch {
+                Some(batch) => unit_features(opened.embedder.as_mut(), batch)?,
                 None => Vec::new(),
             };
+            if let Some(centre) = &opened.centre {
+                centre_features(&mut features, centre);
+            }
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
@@ -291,16 +300,15 @@ impl Embed {
     fn reduce(
         &self,
         pca: Option<Pca>,
-        opened: &OpenedNetwork,
+        opened: &OpenedEmbedder,
         embedded: &mut Embedded,
     ) -> Result<(Option<Pca>, Option<f64>)> {
         let (pca, kept) = match &self.reduction {
             Reduction::Fit { width, output } => {
-                let mut covariance = Covariance::new(opened.network.dim());
+                let mut covariance = Covariance::new(opened.embedder.dim());
                 covariance.add(&embedded.features)?;
                 let pca = Pca::fit(covariance, width.get())?;
-                let recipe =
-                    json!({ "fitted_on": embedded.ids.len(), "network": opened.metadata.architecture });
+                let recipe = json!({ "fitted_on": embedded.ids.len(), "network": opened.name });
                 let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
                 let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
                 file.save(output, Precision::F32)?;

@@ -6,6 +6,7 @@ pub mod class_text;
 pub mod classifier;
 pub mod copies;
 pub mod decisions;
+pub mod embedder;
 pub mod images;
 pub mod left_out;
 pub mod network;

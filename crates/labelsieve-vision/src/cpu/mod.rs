@@ -14,6 +14,7 @@ use labelsieve::level::Level;
 use walk::Walker;
 
 use crate::cosine::cosine_loss_at;
+use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
 use crate::network::{Network, Parameter, Role};
@@ -82,12 +83,18 @@ impl CpuLearner {
     }
 }
 
-impl Learner for CpuLearner {
+impl Embedder for CpuLearner {
+    fn dim(&self) -> usize {
+        self.network.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
         images.check(&self.network)?;
         Ok(self.walker.features(images, &self.values))
     }
+}
 
+impl Learner for CpuLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> Result<()> {
         images.check(&self.network)?;
         targets.check(images.len(), self.n_classes)?;

@@ -17,6 +17,7 @@ use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
 use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_pipeline::inputs::onnx::OnnxOptions;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
@@ -210,6 +211,11 @@ fn embed_files<'py>(
     let images = options.image_choice(options.get("images")?, Some("label_column"))?;
     let job = Embed {
         image_size: options.get("image_size")?,
+        onnx: OnnxOptions {
+            mean: options.get("image_mean")?,
+            deviation: options.get("image_std")?,
+            output: options.get("onnx_output")?,
+        },
         reduction,
         precision: options.choice("dtype", precision)?,
         batch: options.get("batch")?,

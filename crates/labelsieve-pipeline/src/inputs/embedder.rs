@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::inputs::built_in::BuiltIn;
 use crate::inputs::network::{Wanted, open_network};
 use crate::inputs::network_fingerprint::{Fingerprint, network_fingerprint};
+use crate::inputs::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
 use crate::monitor::Monitor;
 
 /// A network that makes features, and how it wants its images.
@@ -37,13 +38,18 @@ pub struct OpenedEmbedder {
 }
 
 /// Opens what `model` names: a built-in network, or a weight file. `image_size` replaces the size of images that comes
-/// with it.
+/// with it, `onnx` is for what an ONNX file leaves open.
 pub fn open_embedder(
     model: &Path,
     image_size: Option<(usize, usize)>,
+    onnx: &OnnxOptions,
     device: Device,
     monitor: &dyn Monitor,
 ) -> Result<OpenedEmbedder> {
+    onnx.check(model)?;
+    if is_onnx(model) {
+        return open_onnx(model, image_size, onnx, device, monitor);
+    }
     // Every other kind of model is a branch here, and has its files in `model_files`.
     open_weights(model, image_size, device, monitor)
 }
@@ -52,6 +58,7 @@ pub fn open_embedder(
 pub fn model_files(model: &Path) -> Result<Vec<PathBuf>> {
     Ok(match BuiltIn::named(model) {
         Some(_) => Vec::new(),
+        None if is_onnx(model) => onnx_files(model),
         None => vec![model.to_path_buf()],
     })
 }

@@ -11,6 +11,7 @@ pub mod images;
 pub mod left_out;
 pub mod network;
 pub mod network_fingerprint;
+pub mod onnx;
 pub mod pools;
 pub mod same_network;
 pub mod swapped;

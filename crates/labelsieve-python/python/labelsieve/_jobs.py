@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Optional, Union
 
 from . import _labelsieve
@@ -120,6 +120,9 @@ def embed_files(
     where: Names = (),
     strict: bool = False,
     image_size: Union[int, tuple[int, int], None] = None,
+    image_mean: Union[float, Sequence[float], None] = None,
+    image_std: Union[float, Sequence[float], None] = None,
+    onnx_output: Optional[str] = None,
     pca: Optional[Path] = None,
     fit_pca: Optional[int] = None,
     pca_output: Optional[Path] = None,
@@ -147,6 +150,10 @@ def embed_files(
         Stop at the first image or file that cannot be read.
     image_size : int or (height, width), optional
         What images are scaled to; by default what the network was trained on.
+    image_mean, image_std : float or three floats, optional
+        How pixels from 0 to 1 are normalised, for .onnx; by default as the file beside it says, else ImageNet's.
+    onnx_output : str, optional
+        Output that holds the features, for .onnx; by default the only one with a row per image.
     pca : path, optional
         Reduce features with this PCA; by default with the one in the network's file, if any.
     fit_pca, pca_output : int and path, optional
@@ -175,6 +182,9 @@ def embed_files(
         "where": _names(where),
         "strict": strict,
         "image_size": None if image_size is None else _size(image_size),
+        "image_mean": None if image_mean is None else _channels("image_mean", image_mean),
+        "image_std": None if image_std is None else _deviations("image_std", image_std),
+        "onnx_output": onnx_output,
         "pca": pca,
         "fit_pca": None if fit_pca is None else _count("fit_pca", fit_pca),
         "pca_output": None if pca_output is None else _output("pca_output", pca_output),
@@ -659,6 +669,21 @@ def _input(name: str, path: Path) -> Path:
     if os.fspath(path) == "-":
         raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line reads stdin")
     return path
+
+
+def _channels(name: str, values: Union[float, Sequence[float]]) -> list[float]:
+    """One number for all channels, or three."""
+    three = [values] * 3 if isinstance(values, (int, float)) else list(values)
+    if len(three) != 3:
+        raise ValueError(f"{name}: expected one number or three, found {len(three)}")
+    return [_number(name, value) for value in three]
+
+
+def _deviations(name: str, values: Union[float, Sequence[float]]) -> list[float]:
+    three = _channels(name, values)
+    if min(three) <= 0:
+        raise ValueError(f"{name}: expected positive numbers, found {min(three)}")
+    return three
 
 
 def _output(name: str, path: Path) -> Path:

@@ -20,6 +20,7 @@ mod learner;
 mod network;
 mod pca;
 pub mod training;
+pub mod transformer;
 pub mod weights;
 
 pub use architecture::{Architecture, Stem};

@@ -3,7 +3,7 @@
 
 /// A vector of `f32` in one register. All functions need the machine to have the instructions: a kernel is entered only
 /// with a [`Level`](labelsieve::level::Level) that says so.
-pub(super) trait Lanes {
+pub(crate) trait Lanes {
     /// The register.
     type V: Copy;
     /// Numbers in it.
@@ -25,7 +25,7 @@ pub(super) trait Lanes {
 
 /// AVX-512.
 #[cfg(target_arch = "x86_64")]
-pub(super) struct Avx512;
+pub(crate) struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Avx512 {
@@ -71,7 +71,7 @@ impl Lanes for Avx512 {
 
 /// AVX2 with fused multiply-add.
 #[cfg(target_arch = "x86_64")]
-pub(super) struct Avx2;
+pub(crate) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Avx2 {
@@ -116,7 +116,7 @@ impl Lanes for Avx2 {
 }
 
 /// Any machine: eight numbers that the compiler puts into whatever registers there are.
-pub(super) struct Plain;
+pub(crate) struct Plain;
 
 impl Lanes for Plain {
     type V = [f32; 8];

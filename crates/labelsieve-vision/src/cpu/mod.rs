@@ -1,7 +1,7 @@
 //! Networks on the CPU.
 
 mod convolution;
-mod lanes;
+pub(crate) mod lanes;
 mod normalise;
 mod pool;
 mod tensor;

@@ -14,6 +14,7 @@ use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, TableColumns};
 use labelsieve_pipeline::clean::{Clean, estimate};
 use labelsieve_pipeline::embed::{Embed, Reduction};
+use labelsieve_pipeline::embed_text::EmbedText;
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
 use labelsieve_pipeline::inputs::images::ImageFiles;
@@ -38,6 +39,7 @@ use crate::relevance::parse_method;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(match_files, module)?)?;
     module.add_function(wrap_pyfunction!(embed_files, module)?)?;
+    module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
@@ -220,6 +222,23 @@ fn embed_files<'py>(
         precision: options.choice("dtype", precision)?,
         batch: options.get("batch")?,
         ..Embed::new(&model, images, options.device()?, &output)
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+#[pyfunction]
+fn embed_text_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = EmbedText {
+        model: options.get("model")?,
+        classes: options.get("classes")?,
+        templates: options.get("templates")?,
+        precision: options.choice("dtype", precision)?,
+        output: options.get("output")?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }

@@ -199,6 +199,49 @@ def embed_files(
     return summary
 
 
+def embed_text_files(
+    model: Path,
+    classes: Path,
+    output: Path,
+    *,
+    templates: Names = "a photo of a {name}.",
+    dtype: StoredAs = "f32",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Turns class names into features of unit length, one row per class, as ``labelsieve embed-text`` does.
+
+    They are in the space of the photos that the same model embeds, for ``class_text`` of :func:`clean_files`.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a CLIP, SigLIP or OpenCLIP model with its ``tokenizer.json``.
+    classes : path
+        The classes and their names, as in :func:`match_files`.
+    output : path
+        Features to write: .parquet with ids and classes, .npz or .npy.
+    templates : str or strings
+        Texts that each name is put into, at ``{name}``; all are averaged.
+    dtype : {"f32", "f16"}
+        How numbers are stored.
+    progress
+        As in :func:`labelsieve.relevance`; progress is in classes.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve embed-text --json`` prints: classes, texts, numbers per row.
+    """
+    options = {
+        "model": model,
+        "classes": _input("classes", classes),
+        "output": _output("output", output),
+        "templates": _names(templates),
+        "dtype": as_choice("dtype", dtype, StoredAs),
+    }
+    return _run(_labelsieve.embed_text_files, options, progress)
+
+
 def clean_files(
     clean: Optional[Path],
     noisy: Path,

@@ -1,0 +1,209 @@
+//! From class names to features: the text tower of CLIP, SigLIP or OpenCLIP makes a row for each class, in the space in which
+//! its image tower makes a row for each photo.
+
+mod folder;
+#[cfg(not(feature = "text"))]
+mod no_tokenizer;
+#[cfg(feature = "text")]
+mod tokenizer;
+
+use std::path::{Path, PathBuf};
+
+use labelsieve::matching::ClassEntry;
+use labelsieve_cuda::Device;
+use labelsieve_data::text::read_class_file;
+use labelsieve_data::{AtomicFile, FeatureFile, FeatureFormat, Precision, counted, text_id};
+use labelsieve_vision::to_unit_length;
+use labelsieve_vision::transformer::families::describe_text;
+use labelsieve_vision::transformer::{Cpu, TextTower};
+use serde::Serialize;
+use serde_json::json;
+
+use self::folder::TextFolder;
+#[cfg(not(feature = "text"))]
+use self::no_tokenizer::TextTokenizer;
+#[cfg(feature = "text")]
+use self::tokenizer::TextTokenizer;
+use crate::error::{Context, Error, Result};
+use crate::inputs::embedder::{model_files, open_embedder};
+use crate::inputs::onnx::OnnxOptions;
+use crate::monitor::Monitor;
+use crate::outputs::{Files, OutputKind};
+use crate::path_text;
+
+/// Where a name goes in a template.
+const NAME: &str = "{name}";
+
+/// The template that is used when none is given.
+pub const TEMPLATE: &str = "a photo of a {name}.";
+
+/// Turns class names into features of unit length, one row per class.
+#[derive(Clone, Debug)]
+pub struct EmbedText {
+    /// The folder of a network with two towers, as `embed` takes it.
+    pub model: PathBuf,
+    /// The classes and their names.
+    pub classes: PathBuf,
+    /// Texts with `{name}` in them; every name goes into each.
+    pub templates: Vec<String>,
+    /// Precision of stored features.
+    pub precision: Precision,
+    /// The file to write: `.parquet` with ids and classes, `.npz` or `.npy`.
+    pub output: PathBuf,
+}
+
+/// What was embedded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EmbedTextSummary {
+    /// Rows that were written, one per class.
+    pub n_classes: usize,
+    /// Texts that they were averaged from.
+    pub n_texts: usize,
+    /// Numbers per row.
+    pub dim: usize,
+    /// Texts that were too long for the network and were cut.
+    pub n_truncated: usize,
+    /// The table of ids and classes beside an array.
+    #[serde(serialize_with = "path_text::perhaps")]
+    pub ids_table: Option<PathBuf>,
+}
+
+impl EmbedText {
+    /// Embeds all names and writes a row per class.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<EmbedTextSummary> {
+        OutputKind::Features.target(&self.output)?;
+        FeatureFormat::of(&self.output)?;
+        self.check_templates()?;
+        let inputs = Files::default().reads(&model_files(&self.model)?).reads([&self.classes]);
+        inputs.writes([&self.output]).writes_beside(&self.output, &[".ids.csv"]).check()?;
+        let classes = read_class_file(&self.classes)?;
+        let classes = classes.classes();
+
+        let mut towers = TextSide::open(&self.model)?;
+        drop(AtomicFile::create(&self.output)?);
+        // Rows of texts belong to the network whose image tower makes the rows that they are compared with.
+        let network = open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, monitor)?;
+        let network = network.fingerprint.text(None);
+        let progress = monitor.progress(classes.len() as u64, "classes");
+        progress.set_message(towers.architecture);
+        let (mut values, mut n_texts, mut cut) = (Vec::new(), 0, Vec::new());
+        for class in classes {
+            monitor.watch().check()?;
+            let texts = self.texts_of(class);
+            let (features, is_cut) = towers.features(&texts)?;
+            values.extend(average(features, towers.dim()));
+            n_texts += texts.len();
+            cut.extend(texts.into_iter().zip(is_cut).filter(|(_, is_cut)| *is_cut).map(|(text, _)| text));
+            progress.inc(1);
+        }
+        progress.finish();
+        if let Some(first) = cut.first() {
+            monitor.warning(&format!(
+                "{} longer than the {} tokens that the network reads, e.g. `{first}`",
+                counted(cut.len(), "text"),
+                towers.tower.text().context
+            ));
+        }
+        let settings = json!({
+            "command": "embed-text", "architecture": towers.architecture, "templates": self.templates,
+        });
+        let ids: Vec<String> = classes.iter().map(|class| text_id(&class.id)).collect();
+        let labels: Vec<Option<String>> = classes.iter().map(|class| Some(class.id.clone())).collect();
+        let file = FeatureFile {
+            ids: &ids,
+            labels: &labels,
+            dim: towers.dim(),
+            values: &values,
+            precision: self.precision,
+            network: Some(&network),
+        };
+        let ids_table = file.write(&self.output, &settings.to_string())?;
+        Ok(EmbedTextSummary {
+            n_classes: classes.len(),
+            n_texts,
+            dim: towers.dim(),
+            n_truncated: cut.len(),
+            ids_table,
+        })
+    }
+
+    fn check_templates(&self) -> Result<()> {
+        let bad = self.templates.iter().find(|template| !template.contains(NAME));
+        match (bad, self.templates.is_empty()) {
+            (None, false) => Ok(()),
+            (bad, _) => Err(Error::input(
+                format!(
+                    "--template: expected a text with {NAME} in it, found `{}`",
+                    bad.map_or("", |bad| bad)
+                ),
+                format!("e.g. --template '{TEMPLATE}'"),
+            )),
+        }
+    }
+
+    /// Every name in every template.
+    fn texts_of(&self, class: &ClassEntry) -> Vec<String> {
+        let names = class.names.iter();
+        names
+            .flat_map(|name| self.templates.iter().map(move |template| template.replace(NAME, name)))
+            .collect()
+    }
+}
+
+/// What a network needs to read texts.
+struct TextSide {
+    architecture: &'static str,
+    tokenizer: TextTokenizer,
+    tower: TextTower<Cpu>,
+}
+
+impl TextSide {
+    fn open(model: &Path) -> Result<TextSide> {
+        let in_folder = || format!("`{}`", model.display());
+        let folder = TextFolder::open(model)?;
+        let described = describe_text(&folder.config, &folder).with_context(in_folder)?;
+        let tokenizer = TextTokenizer::open(model, &folder.config, &described)?;
+        let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &folder);
+        Ok(TextSide {
+            architecture: described.architecture,
+            tokenizer,
+            tower: tower.with_context(in_folder)?,
+        })
+    }
+
+    fn dim(&self) -> usize {
+        self.tower.text().dim
+    }
+
+    /// A row for each text, and whether it had to be cut.
+    fn features(&mut self, texts: &[String]) -> Result<(Vec<f32>, Vec<bool>)> {
+        let (tokens, is_cut) = self.tokenizer.tokens(texts)?;
+        Ok((self.tower.features(&tokens)?, is_cut))
+    }
+}
+
+/// The direction that rows of `dim` numbers share: each of unit length, then their sum.
+fn average(mut rows: Vec<f32>, dim: usize) -> Vec<f32> {
+    let mut sum = vec![0f64; dim];
+    for row in rows.chunks_exact_mut(dim) {
+        to_unit_length(row);
+        sum.iter_mut().zip(row.iter()).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let mut mean: Vec<f32> = sum.into_iter().map(|sum| sum as f32).collect();
+    to_unit_length(&mut mean);
+    mean
+}
+
+/// A tokenizer file that is not there.
+#[cfg_attr(not(feature = "text"), expect(dead_code, reason = "a build without tokenizers looks for none"))]
+fn no_tokenizer_file(folder: &Path) -> Error {
+    Error::input(
+        format!("`{}` has no tokenizer.json", folder.display()),
+        "download it with the other files of the model; `transformers` writes one with \
+         `AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)`",
+    )
+}
+
+#[cfg(all(test, feature = "text"))]
+#[path = "tests.rs"]
+mod tests;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use half::f16;
 use labelsieve_vision::Batch;
+use labelsieve_vision::transformer::Normalisation;
 use ort::session::SessionInputValue;
 use ort::value::{Outlet, Tensor, TensorElementType, ValueType};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::model::Normalisation;
 
 /// The input of a network. Sizes are `None` where the file leaves them open.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +114,7 @@ impl Input {
             Layout::Nchw => [n, 3, height, width],
             Layout::Nhwc => [n, height, width, 3],
         };
-        let table = normalisation.table();
+        let table = table(normalisation);
         Ok(match self.element {
             Element::F32 => {
                 Tensor::from_array((shape, self.arranged(images, n, |c, v| table[c][v as usize])))?.into()
@@ -149,6 +149,14 @@ impl Input {
         });
         out
     }
+}
+
+/// What becomes of each of the 256 values of a channel.
+fn table(normalisation: &Normalisation) -> [[f32; 256]; 3] {
+    let Normalisation { scale, mean, deviation } = normalisation;
+    std::array::from_fn(|c| {
+        std::array::from_fn(|pixel| ((pixel as f64 * scale - mean[c]) / deviation[c]) as f32)
+    })
 }
 
 /// A name with what it holds, e.g. `pixel_values` (f32, N×3×224×224).

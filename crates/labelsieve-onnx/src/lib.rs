@@ -18,4 +18,4 @@ mod python_folders;
 pub use error::{Error, Result};
 pub use input::{Element, Input, Layout};
 pub use library::{Library, VARIABLE, load, look_in};
-pub use model::{Model, Normalisation, OnnxEmbedder};
+pub use model::{Model, OnnxEmbedder};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use labelsieve_vision::transformer::Normalisation;
 use labelsieve_vision::{Batch, Embedder};
 use ort::session::Session;
-use ort::session::builder::GraphOptimizationLevel;
 
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -18,28 +18,6 @@ pub struct Model {
     input: Input,
 }
 
-/// What becomes of a pixel p of 0 to 255: (p · rescale − mean) / deviation, for each channel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Normalisation {
-    /// Usually 1/255.
-    pub rescale: f32,
-    /// Mean of each channel.
-    pub mean: [f32; 3],
-    /// Standard deviation of each channel.
-    pub deviation: [f32; 3],
-}
-
-impl Normalisation {
-    /// Of all 256 values of each channel.
-    pub(crate) fn table(&self) -> [[f32; 256]; 3] {
-        std::array::from_fn(|channel| {
-            std::array::from_fn(|pixel| {
-                (pixel as f32 * self.rescale - self.mean[channel]) / self.deviation[channel]
-            })
-        })
-    }
-}
-
 impl Model {
     /// Reads a file, with the ONNX Runtime that [`library::load`] finds.
     pub fn open(path: &Path) -> Result<Model> {
@@ -47,7 +25,6 @@ impl Model {
         let refused =
             |error: ort::Error| Error::Model { path: path.to_path_buf(), reason: error.to_string() };
         let session = Session::builder(&library.environment)
-            .and_then(|builder| Ok(builder.with_optimization_level(GraphOptimizationLevel::Level3)?))
             .and_then(|builder| Ok(builder.with_intra_threads(rayon::current_num_threads())?))
             .and_then(|builder| Ok(builder.with_deterministic_compute(true)?))
             .and_then(|mut builder| builder.commit_from_file(path))

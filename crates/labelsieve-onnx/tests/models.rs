@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
-use labelsieve_onnx::{Element, Error, Layout, Model, Normalisation, load};
+use labelsieve_onnx::{Element, Error, Layout, Model, load};
+use labelsieve_vision::transformer::Normalisation;
 use labelsieve_vision::{Batch, Embedder};
 
 const IMAGENET: Normalisation =
-    Normalisation { rescale: 1.0 / 255.0, mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] };
-const HALF: Normalisation = Normalisation { rescale: 1.0 / 255.0, mean: [0.5; 3], deviation: [0.5; 3] };
+    Normalisation { scale: 1.0 / 255.0, mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] };
+const HALF: Normalisation = Normalisation { scale: 1.0 / 255.0, mean: [0.5; 3], deviation: [0.5; 3] };
 
 fn has_library() -> bool {
     match load() {

@@ -30,11 +30,11 @@ pub struct Embed {
     /// Mean of red, green and blue, of pixels from 0 to 1, for .onnx [default: by the file beside it, or
     /// 0.485,0.456,0.406]
     #[arg(long, value_name = "R,G,B", value_parser = parse_mean, allow_hyphen_values = true)]
-    image_mean: Option<[f32; 3]>,
+    image_mean: Option<[f64; 3]>,
 
     /// Standard deviation of red, green and blue, for .onnx [default: by the file beside it, or 0.229,0.224,0.225]
     #[arg(long, value_name = "R,G,B", value_parser = parse_deviation)]
-    image_std: Option<[f32; 3]>,
+    image_std: Option<[f64; 3]>,
 
     /// Output that holds the features, for .onnx [default: the only one with a row per image]
     #[arg(long, value_name = "NAME")]
@@ -143,11 +143,11 @@ fn parse_size(text: &str) -> std::result::Result<(usize, usize), String> {
 }
 
 /// One number for all channels, or three.
-fn parse_mean(text: &str) -> std::result::Result<[f32; 3], String> {
+fn parse_mean(text: &str) -> std::result::Result<[f64; 3], String> {
     let wrong = || "expected one number or three, e.g. 0.5 or 0.485,0.456,0.406".to_owned();
-    let numbers: Option<Vec<f32>> = text
+    let numbers: Option<Vec<f64>> = text
         .split(',')
-        .map(|part| part.trim().parse().ok().filter(|number: &f32| number.is_finite()))
+        .map(|part| part.trim().parse().ok().filter(|number: &f64| number.is_finite()))
         .collect();
     match numbers.ok_or_else(wrong)?[..] {
         [all] => Ok([all; 3]),
@@ -156,7 +156,7 @@ fn parse_mean(text: &str) -> std::result::Result<[f32; 3], String> {
     }
 }
 
-fn parse_deviation(text: &str) -> std::result::Result<[f32; 3], String> {
+fn parse_deviation(text: &str) -> std::result::Result<[f64; 3], String> {
     let numbers = parse_mean(text)?;
     match numbers.iter().all(|&number| number > 0.0) {
         true => Ok(numbers),

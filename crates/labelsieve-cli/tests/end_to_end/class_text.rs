@@ -4,8 +4,12 @@ use std::path::Path;
 
 use labelsieve_data::{FeatureFile, Precision, read_relevance, read_relevance_reasons};
 
+#[cfg(feature = "text")]
+use crate::common::{Finished, command};
 use crate::common::{refuses, run};
+use crate::embed::folder_of;
 use crate::examples::{RECIPE, clean_of, task_folder};
+use crate::json::check_answer;
 
 /// Texts of the classes of [`task_folder`]: directions near those of their photos, as a text tower would give them.
 fn write_texts(folder: &Path, name: &str, network: Option<&str>) {
@@ -63,7 +67,9 @@ fn texts_stand_beside_photos() {
     let folder = folder.path();
     write_texts(folder, "text.parquet", None);
     let line = "clean --clean C.npz --class-text text.parquet --noisy N.npz --device cpu -o R.csv --json";
-    let said = run(folder, line).ok().json();
+    let said = run(folder, line).ok();
+    check_answer(&said, "clean");
+    let said = said.json();
     assert_eq!(said["class_texts"], serde_json::json!({ "n_classes": 6, "n_text_only": 0 }));
     let rows = std::fs::read_to_string(folder.join("R.csv")).expect("rows");
     let clean: Vec<&str> = rows.lines().filter(|row| row.contains(",true,")).take(4).collect();
@@ -119,4 +125,74 @@ fn texts_that_do_not_fit_are_refused() {
         &["`other.parquet` was made with network clip fedc", "but `text.parquet` with clip 0123"],
     );
     run(folder, &format!("{line} --allow-mixed")).ok();
+}
+
+/// A model with two towers (`labelsieve-pipeline/tests/golden/towers`) in a folder with photos of cats and owls.
+fn towers(models: &[&str]) -> tempfile::TempDir {
+    let folder = folder_of(12);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../labelsieve-pipeline/tests/golden/towers");
+    for model in models {
+        std::fs::create_dir(folder.path().join(model)).expect("disk space");
+        for entry in std::fs::read_dir(golden.join(model)).expect("a folder") {
+            let path = entry.expect("a file").path();
+            let name = path.file_name().expect("a name");
+            std::fs::copy(&path, folder.path().join(model).join(name)).expect("disk space");
+        }
+    }
+    let classes = "[[class]]\nid = \"cat\"\nnames = [\"cat\", \"tabby cat\"]\n[[class]]\nid = \"owl\"\nnames = [\"owl\"]\n";
+    std::fs::write(folder.path().join("classes.toml"), classes).expect("disk space");
+    folder
+}
+
+#[cfg(not(feature = "text"))]
+#[test]
+fn a_build_without_tokenizers_says_which_one_has_them() {
+    let folder = towers(&["clip"]);
+    refuses(
+        folder.path(),
+        "embed-text --model clip --classes classes.toml -o T.parquet",
+        &["`clip`: this build of labelsieve has no text towers", "hint: ", "--features text"],
+    );
+}
+
+#[cfg(feature = "text")]
+#[test]
+fn names_and_photos_of_one_model_go_together() {
+    let folder = towers(&["clip", "siglip"]);
+    let folder = folder.path();
+    run(folder, "embed --model clip --images photos --device cpu -o photos.parquet").ok();
+    let said = run(folder, "embed-text --model clip --classes classes.toml -o T.parquet").ok();
+    assert!(
+        said.err.contains("2 classes from 3 texts, 12 features each, written to `T.parquet`"),
+        "{said:?}"
+    );
+    let line = "clean --noisy photos.parquet --device cpu -o R.csv --class-text";
+    let said = run(folder, &format!("{line} T.parquet")).ok();
+    assert!(said.err.contains("12 candidates of 2 classes"), "{said:?}");
+    assert!(std::fs::read_to_string(folder.join("R.csv")).expect("rows").contains("text:owl,owl,"));
+
+    let embed = "embed-text --model siglip --classes classes.toml --template";
+    let mut command = command(folder, embed);
+    command.args(["a {name}", "--template", "the {name}", "-o", "S.npz", "--json"]);
+    let said = Finished::from(command.output().expect("the binary starts")).ok();
+    check_answer(&said, "embed-text");
+    assert_eq!((&said.json()["n_texts"], &said.json()["ids_table"]), (&6.into(), &"S.npz.ids.csv".into()));
+    refuses(folder, &format!("{line} S.npz"), &["was made with network", "but", "with"]);
+
+    let embed =
+        |options: &str| format!("embed-text --model clip --classes classes.toml -o U.parquet {options}");
+    refuses(
+        folder,
+        &embed("--template photo"),
+        &["--template: expected a text with {name} in it, found `photo`"],
+    );
+    refuses(
+        folder,
+        "embed-text --model M.safetensors --classes classes.toml -o U.parquet",
+        &["M.safetensors"],
+    );
+    refuses(folder, "embed-text --model none --classes classes.toml -o U.parquet", &["none"]);
+    refuses(folder, &embed("").replace("U.parquet", "classes.toml"), &["classes.toml"]);
+    std::fs::remove_file(folder.join("clip/tokenizer.json")).expect("a file");
+    refuses(folder, &embed(""), &["`clip` has no tokenizer.json", "hint: ", "save_pretrained"]);
 }

@@ -40,7 +40,7 @@ pub const TEMPLATE: &str = "a photo of a {name}.";
 /// Turns class names into features of unit length, one row per class.
 #[derive(Clone, Debug)]
 pub struct EmbedText {
-    /// The folder of a network with two towers, as `embed` takes it.
+    /// The folder of a network with two reader, as `embed` takes it.
     pub model: PathBuf,
     /// The classes and their names.
     pub classes: PathBuf,
@@ -79,19 +79,19 @@ impl EmbedText {
         let classes = read_class_file(&self.classes)?;
         let classes = classes.classes();
 
-        let mut towers = TextSide::open(&self.model)?;
+        let mut reader = TextReader::open(&self.model)?;
         drop(AtomicFile::create(&self.output)?);
         // Rows of texts belong to the network whose image tower makes the rows that they are compared with.
         let network = open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, monitor)?;
         let network = network.fingerprint.text(None);
         let progress = monitor.progress(classes.len() as u64, "classes");
-        progress.set_message(towers.architecture);
+        progress.set_message(reader.architecture);
         let (mut values, mut n_texts, mut cut) = (Vec::new(), 0, Vec::new());
         for class in classes {
             monitor.watch().check()?;
             let texts = self.texts_of(class);
-            let (features, is_cut) = towers.features(&texts)?;
-            values.extend(average(features, towers.dim()));
+            let (features, is_cut) = reader.features(&texts)?;
+            values.extend(average(features, reader.dim()));
             n_texts += texts.len();
             cut.extend(texts.into_iter().zip(is_cut).filter(|(_, is_cut)| *is_cut).map(|(text, _)| text));
             progress.inc(1);
@@ -101,18 +101,18 @@ impl EmbedText {
             monitor.warning(&format!(
                 "{} longer than the {} tokens that the network reads, e.g. `{first}`",
                 counted(cut.len(), "text"),
-                towers.tower.text().context
+                reader.tower.text().context
             ));
         }
         let settings = json!({
-            "command": "embed-text", "architecture": towers.architecture, "templates": self.templates,
+            "command": "embed-text", "architecture": reader.architecture, "templates": self.templates,
         });
         let ids: Vec<String> = classes.iter().map(|class| text_id(&class.id)).collect();
         let labels: Vec<Option<String>> = classes.iter().map(|class| Some(class.id.clone())).collect();
         let file = FeatureFile {
             ids: &ids,
             labels: &labels,
-            dim: towers.dim(),
+            dim: reader.dim(),
             values: &values,
             precision: self.precision,
             network: Some(&network),
@@ -121,7 +121,7 @@ impl EmbedText {
         Ok(EmbedTextSummary {
             n_classes: classes.len(),
             n_texts,
-            dim: towers.dim(),
+            dim: reader.dim(),
             n_truncated: cut.len(),
             ids_table,
         })
@@ -150,34 +150,41 @@ impl EmbedText {
     }
 }
 
-/// What a network needs to read texts.
-struct TextSide {
+/// A network that reads texts: its tokenizer and its text tower.
+pub struct TextReader {
     architecture: &'static str,
     tokenizer: TextTokenizer,
     tower: TextTower<Cpu>,
 }
 
-impl TextSide {
-    fn open(model: &Path) -> Result<TextSide> {
+impl TextReader {
+    /// Opens the text side of a folder.
+    pub fn open(model: &Path) -> Result<TextReader> {
         let in_folder = || format!("`{}`", model.display());
         let folder = TextFolder::open(model)?;
         let described = describe_text(&folder.config, &folder).with_context(in_folder)?;
         let tokenizer = TextTokenizer::open(model, &folder.config, &described)?;
         let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &folder);
-        Ok(TextSide {
+        Ok(TextReader {
             architecture: described.architecture,
             tokenizer,
             tower: tower.with_context(in_folder)?,
         })
     }
 
-    fn dim(&self) -> usize {
+    /// Numbers per feature.
+    pub fn dim(&self) -> usize {
         self.tower.text().dim
     }
 
-    /// A row for each text, and whether it had to be cut.
-    fn features(&mut self, texts: &[String]) -> Result<(Vec<f32>, Vec<bool>)> {
-        let (tokens, is_cut) = self.tokenizer.tokens(texts)?;
+    /// The tokens of each text, and whether it had to be cut.
+    pub fn tokens(&self, texts: &[String]) -> Result<(Vec<Vec<u32>>, Vec<bool>)> {
+        self.tokenizer.tokens(texts)
+    }
+
+    /// A row for each text, not yet of unit length, and whether it had to be cut.
+    pub fn features(&mut self, texts: &[String]) -> Result<(Vec<f32>, Vec<bool>)> {
+        let (tokens, is_cut) = self.tokens(texts)?;
         Ok((self.tower.features(&tokens)?, is_cut))
     }
 }
@@ -203,7 +210,3 @@ fn no_tokenizer_file(folder: &Path) -> Error {
          `AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)`",
     )
 }
-
-#[cfg(all(test, feature = "text"))]
-#[path = "tests.rs"]
-mod tests;

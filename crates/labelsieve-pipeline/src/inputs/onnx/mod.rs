@@ -20,9 +20,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OnnxOptions {
     /// Mean of each channel, of pixels from 0 to 1.
-    pub mean: Option<[f32; 3]>,
+    pub mean: Option<[f64; 3]>,
     /// Standard deviation of each channel.
-    pub deviation: Option<[f32; 3]>,
+    pub deviation: Option<[f64; 3]>,
     /// The output that holds the features.
     pub output: Option<String>,
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use labelsieve_cuda::Device;
 use labelsieve_data::DataError;
-use labelsieve_onnx::{Element, Error as OnnxError, Input, Layout, Model, Normalisation};
+use labelsieve_onnx::{Element, Error as OnnxError, Input, Layout, Model};
 use labelsieve_vision::images::View;
+use labelsieve_vision::transformer::Normalisation;
 use serde_json::json;
 
 use super::sidecar::Sidecar;
@@ -17,8 +18,8 @@ use crate::inputs::network_fingerprint::Fingerprint;
 use crate::monitor::Monitor;
 
 /// ImageNet's, which most networks for photos are trained with.
-const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
-const DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
+const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
+const DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
 
 /// Opens an ONNX file on the CPU.
 pub fn open(
@@ -45,7 +46,7 @@ pub fn open(
     let embedder = model.embedder(size, normalisation, options.output.as_deref()).map_err(explained)?;
     let looks = json!({
         "view": view, "size": size, "output": embedder.output(),
-        "rescale": normalisation.rescale, "mean": normalisation.mean, "deviation": normalisation.deviation,
+        "rescale": normalisation.scale, "mean": normalisation.mean, "deviation": normalisation.deviation,
     });
     let mut fingerprint = Fingerprint::new("onnx");
     fingerprint.add(looks.to_string().as_bytes());
@@ -110,9 +111,9 @@ fn image_size_of(
 }
 
 fn normalisation(input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOptions) -> Normalisation {
-    let usual = Normalisation { rescale: 1.0 / 255.0, mean: MEAN, deviation: DEVIATION };
+    let usual = Normalisation { scale: 1.0 / 255.0, mean: MEAN, deviation: DEVIATION };
     if input.element == Element::U8 {
-        return Normalisation { rescale: 1.0, mean: [0.0; 3], deviation: [1.0; 3] }; // pixels as they are
+        return Normalisation { scale: 1.0, mean: [0.0; 3], deviation: [1.0; 3] }; // pixels as they are
     }
     let said = sidecar.map_or(usual, |sidecar| sidecar.normalisation(usual));
     let (mean, deviation) = (options.mean.unwrap_or(said.mean), options.deviation.unwrap_or(said.deviation));

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::DataError;
-use labelsieve_onnx::Normalisation;
 use labelsieve_vision::images::View;
+use labelsieve_vision::transformer::Normalisation;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -28,9 +28,9 @@ struct Keys {
     do_rescale: Option<bool>,
     size: Option<Size>,
     crop_size: Option<Size>,
-    image_mean: Option<[f32; 3]>,
-    image_std: Option<[f32; 3]>,
-    rescale_factor: Option<f32>,
+    image_mean: Option<[f64; 3]>,
+    image_std: Option<[f64; 3]>,
+    rescale_factor: Option<f64>,
 }
 
 /// A number, or both sides by name, or the shorter one.
@@ -84,11 +84,11 @@ impl Sidecar {
             Some(false) => ([0.0; 3], [1.0; 3]),
             _ => (keys.image_mean.unwrap_or(usual.mean), keys.image_std.unwrap_or(usual.deviation)),
         };
-        let rescale = match keys.do_rescale {
+        let scale = match keys.do_rescale {
             Some(false) => 1.0,
-            _ => keys.rescale_factor.unwrap_or(usual.rescale),
+            _ => keys.rescale_factor.unwrap_or(usual.scale),
         };
-        Normalisation { rescale, mean, deviation }
+        Normalisation { scale, mean, deviation }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Text towers against `transformers` and open_clip: the folders of `tests/golden/towers` (`make_towers.py`).
+#![cfg(feature = "text")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use labelsieve_data::{ExampleTable, Precision, TableColumns};
+use labelsieve_pipeline::Silent;
+use labelsieve_pipeline::embed_text::{EmbedText, TextReader};
 use serde::Deserialize;
-
-use super::*;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -38,15 +40,15 @@ fn farthest(found: &[f32], expected: &[f32]) -> f32 {
 fn tokens_and_features_are_those_of_the_libraries() {
     let golden = golden();
     for (name, expected) in &golden.towers {
-        let mut side = TextSide::open(&path(name)).unwrap();
-        let (tokens, is_cut) = side.tokenizer.tokens(&golden.texts).unwrap();
+        let mut reader = TextReader::open(&path(name)).unwrap();
+        let (tokens, is_cut) = reader.tokens(&golden.texts).unwrap();
         for (text, (tokens, expected)) in golden.texts.iter().zip(tokens.iter().zip(&expected.tokens)) {
             assert_eq!(tokens, expected, "{name}: `{text}`");
         }
         let cut: Vec<&String> =
             golden.texts.iter().zip(is_cut).filter(|(_, cut)| *cut).map(|(text, _)| text).collect();
         assert!(cut.iter().all(|text| text.len() > 40) && !cut.is_empty(), "{name}: {cut:?}");
-        let (features, _) = side.features(&golden.texts).unwrap();
+        let (features, _) = reader.features(&golden.texts).unwrap();
         let largest = farthest(&features, &expected.features.concat());
         println!("{name}: {} texts, largest difference {largest:e}", golden.texts.len());
         assert!(largest < 1e-4, "{name}: {largest}");
@@ -56,19 +58,25 @@ fn tokens_and_features_are_those_of_the_libraries() {
 #[test]
 fn the_row_of_a_class_is_the_mean_of_its_texts() {
     let golden = golden();
-    let classes = read_class_file(path("classes.toml")).unwrap();
-    let job = EmbedText {
-        model: path("clip"),
-        classes: path("classes.toml"),
-        templates: golden.templates.clone(),
-        precision: Precision::F32,
-        output: PathBuf::new(),
-    };
-    let mut side = TextSide::open(&job.model).unwrap();
-    for class in classes.classes() {
-        let (features, _) = side.features(&job.texts_of(class)).unwrap();
-        let row = average(features, side.dim());
-        assert!(farthest(&row, &golden.towers["clip"].classes[&class.id]) < 1e-4, "{}", class.id);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, expected) in &golden.towers {
+        let output = folder.path().join("text.parquet");
+        let job = EmbedText {
+            model: path(name),
+            classes: path("classes.toml"),
+            templates: golden.templates.clone(),
+            precision: Precision::F32,
+            output: output.clone(),
+        };
+        let summary = job.run(&Silent::default()).unwrap();
+        assert_eq!((summary.n_classes, summary.n_texts), (5, golden.texts.len()), "{name}");
+        let table = ExampleTable::open(&output, &TableColumns::default()).unwrap();
+        let labels = table.labels.as_ref().unwrap();
+        for row in 0..table.len() {
+            let mut found = vec![0.0; table.features.cols()];
+            table.features.read_rows(&[row], &mut found).unwrap();
+            assert!(farthest(&found, &expected.classes[labels.get(row)]) < 1e-4, "{name}, row {row}");
+        }
     }
 }
 
@@ -78,7 +86,7 @@ fn what_is_missing_or_wrong_in_a_folder_is_named() {
     for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
         std::fs::copy(path("clip").join(name), folder.path().join(name)).unwrap();
     }
-    let open = || TextSide::open(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+    let open = || TextReader::open(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!(open(), "");
     let config = std::fs::read_to_string(path("clip").join("config.json")).unwrap();
     let changed = |from: &str, to: &str| {

@@ -41,6 +41,7 @@ mod table;
 mod table_read;
 mod table_write;
 mod tensor_file;
+mod tensor_shards;
 pub mod text;
 mod texts;
 mod thumbnail_file;
@@ -85,6 +86,7 @@ pub use run_directory::{
 };
 pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use table_write::TableFormat;
+pub use tensor_shards::TensorShards;
 pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

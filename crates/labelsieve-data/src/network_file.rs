@@ -169,7 +169,7 @@ fn encode(values: &[f32], half: bool) -> Vec<u8> {
 }
 
 /// `None` for numbers that are not floating-point. The library has compared the length with the shape.
-fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
+pub(crate) fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     let (pairs, quads, octets) =
         (bytes.as_chunks::<2>().0, bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
     Some(match dtype {

@@ -97,7 +97,7 @@ mod with_onnx {
         embed("").fails_with(&["`x.onnx`", open, "hint: ", "--image-size 224", "`x.json`"]);
 
         // The same from a file beside the model, which says nothing any more.
-        let sidecar = r#"{"crop_size": {"height": 24, "width": 24}, "size": {"shortest_edge": 24},
+        let sidecar = r#"{"crop_size": {"height": 24, "width": 24}, "size": {"shortest_edge": 24}, "do_center_crop": true,
             "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "rescale_factor": 0.00392156862745098}"#;
         std::fs::write(folder.join("x.json"), sidecar).expect("disk space");
         let said = embed("").ok();
@@ -151,8 +151,8 @@ mod with_onnx {
         refuses(folder, &embed("none", ""), &["none.onnx"]);
         refuses(folder, &embed("x", "--device cuda"), &["ONNX files run on the CPU"]);
         for (bad, part) in [
-            ("{", "x.json`: EOF"),
-            (r#"{"image_std": [1, 0, 1]}"#, "image_std: expected positive numbers, found 0"),
+            ("{", "x.json"),
+            (r#"{"image_std": [1, 0, 1]}"#, "`x.json`: `image_std`: expected three positive numbers"),
             (r#"{"size": 32, "do_center_crop": false}"#, "24×24, but `x.json` says 32×32"),
         ] {
             std::fs::write(folder.join("x.json"), bad).expect("disk space");

@@ -1,7 +1,6 @@
 //! From class names to features: the text tower of CLIP, SigLIP or OpenCLIP makes a row for each class, in the space in which
 //! its image tower makes a row for each photo.
 
-mod folder;
 #[cfg(not(feature = "text"))]
 mod no_tokenizer;
 #[cfg(feature = "text")]
@@ -19,13 +18,13 @@ use labelsieve_vision::transformer::{Cpu, TextTower};
 use serde::Serialize;
 use serde_json::json;
 
-use self::folder::TextFolder;
 #[cfg(not(feature = "text"))]
 use self::no_tokenizer::TextTokenizer;
 #[cfg(feature = "text")]
 use self::tokenizer::TextTokenizer;
 use crate::error::{Context, Error, Result};
 use crate::inputs::embedder::{model_files, open_embedder};
+use crate::inputs::hub_folder::open_hub_tensors;
 use crate::inputs::onnx::OnnxOptions;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind};
@@ -161,15 +160,12 @@ impl TextReader {
     /// Opens the text side of a folder.
     pub fn open(model: &Path) -> Result<TextReader> {
         let in_folder = || format!("`{}`", model.display());
-        let folder = TextFolder::open(model)?;
-        let described = describe_text(&folder.config, &folder).with_context(in_folder)?;
-        let tokenizer = TextTokenizer::open(model, &folder.config, &described)?;
-        let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &folder);
-        Ok(TextReader {
-            architecture: described.architecture,
-            tokenizer,
-            tower: tower.with_context(in_folder)?,
-        })
+        let (config, tensors) = open_hub_tensors(model)?;
+        let described = tensors.checked(describe_text(&config, &tensors)).with_context(in_folder)?;
+        let tokenizer = TextTokenizer::open(model, &config, &described)?;
+        let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &tensors);
+        let tower = tensors.checked(tower).with_context(in_folder)?;
+        Ok(TextReader { architecture: described.architecture, tokenizer, tower })
     }
 
     /// Numbers per feature.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::device::open_learners;
 use crate::error::Result;
 use crate::inputs::built_in::BuiltIn;
+use crate::inputs::hub_folder::{hub_files, open_hub_folder};
 use crate::inputs::network::{Wanted, open_network};
 use crate::inputs::network_fingerprint::{Fingerprint, network_fingerprint};
 use crate::inputs::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
@@ -37,8 +38,8 @@ pub struct OpenedEmbedder {
     pub device: &'static str,
 }
 
-/// Opens what `model` names: a built-in network, or a weight file. `image_size` replaces the size of images that comes
-/// with it, `onnx` is for what an ONNX file leaves open.
+/// Opens what `model` names: a built-in network, a folder of the hub, an ONNX file, or a weight file. `image_size` replaces the
+/// size of images that comes with it, `onnx` is for what an ONNX file leaves open.
 pub fn open_embedder(
     model: &Path,
     image_size: Option<(usize, usize)>,
@@ -51,6 +52,9 @@ pub fn open_embedder(
         return open_onnx(model, image_size, onnx, device, monitor);
     }
     // Every other kind of model is a branch here, and has its files in `model_files`.
+    if is_hub_folder(model) {
+        return open_hub_folder(model, image_size, device, monitor);
+    }
     open_weights(model, image_size, device, monitor)
 }
 
@@ -59,8 +63,13 @@ pub fn model_files(model: &Path) -> Result<Vec<PathBuf>> {
     Ok(match BuiltIn::named(model) {
         Some(_) => Vec::new(),
         None if is_onnx(model) => onnx_files(model),
+        None if is_hub_folder(model) => hub_files(model)?,
         None => vec![model.to_path_buf()],
     })
+}
+
+fn is_hub_folder(model: &Path) -> bool {
+    BuiltIn::named(model).is_none() && model.is_dir()
 }
 
 /// A network of our own layers.

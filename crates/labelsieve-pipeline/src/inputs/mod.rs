@@ -7,6 +7,8 @@ pub mod classifier;
 pub mod copies;
 pub mod decisions;
 pub mod embedder;
+pub(crate) mod hub_folder;
+mod hub_images;
 pub mod images;
 pub mod left_out;
 pub mod network;

@@ -35,7 +35,12 @@ impl Fingerprint {
         self.add(format!("{name} {shape:?}\n").as_bytes());
         match shape.len() {
             0 | 1 => self.add_exactly(values),
-            _ => values.iter().for_each(|&value| self.add(&f16::from_f32(value).to_le_bytes())),
+            _ => {
+                let halves = |part: &[f32]| {
+                    part.iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()).collect::<Vec<u8>>()
+                };
+                values.chunks(1 << 16).for_each(|part| self.add(&halves(part)));
+            }
         }
     }
 

@@ -2,8 +2,6 @@
 
 #[cfg(feature = "onnx")]
 mod open;
-#[cfg(feature = "onnx")]
-mod sidecar;
 
 use std::path::{Path, PathBuf};
 

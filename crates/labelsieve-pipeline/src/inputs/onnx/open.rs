@@ -1,7 +1,7 @@
 //! An ONNX file as something that makes features: what the file itself, the file beside it and options say of its images.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
 use labelsieve_data::DataError;
@@ -10,10 +10,11 @@ use labelsieve_vision::images::View;
 use labelsieve_vision::transformer::Normalisation;
 use serde_json::json;
 
-use super::sidecar::Sidecar;
 use super::{OnnxOptions, sidecar_of, weights_beside};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::inputs::embedder::OpenedEmbedder;
+use crate::inputs::hub_folder::read_json;
+use crate::inputs::hub_images::Images;
 use crate::inputs::network_fingerprint::Fingerprint;
 use crate::monitor::Monitor;
 
@@ -36,12 +37,15 @@ pub fn open(
         ));
     }
     std::fs::metadata(path).map_err(DataError::io("open", path))?;
-    let sidecar = sidecar_of(path).map(|sidecar| Sidecar::read(&sidecar)).transpose()?;
+    let sidecar = Sidecar::beside(path)?;
     let model = Model::open(path).map_err(explained)?;
     let input = model.input().clone();
     let size = image_size_of(path, &input, sidecar.as_ref(), image_size)?;
+    let view = match &sidecar {
+        Some(Sidecar { images, has_size: true, .. }) => View::Processing(images.at(size).processing),
+        _ => View::for_images(size.0, size.1),
+    };
     let normalisation = normalisation(&input, sidecar.as_ref(), options);
-    let view = sidecar.as_ref().and_then(|sidecar| sidecar.view).unwrap_or(View::for_images(size.0, size.1));
     tell(path, &input, sidecar.as_ref(), options, monitor);
     let embedder = model.embedder(size, normalisation, options.output.as_deref()).map_err(explained)?;
     let looks = json!({
@@ -66,6 +70,32 @@ pub fn open(
     })
 }
 
+/// What the file beside a model says of images, in the words of a preprocessor_config.json.
+struct Sidecar {
+    path: PathBuf,
+    images: Images,
+    /// Whether it says a size; one that does not is about normalisation alone.
+    has_size: bool,
+    has_statistics: bool,
+}
+
+impl Sidecar {
+    fn beside(model: &Path) -> Result<Option<Sidecar>> {
+        let Some(path) = sidecar_of(model) else { return Ok(None) };
+        let config = read_json(&path)?;
+        let images = Images::of_transformers(&config, (224, 224));
+        let images = images.with_context(|| format!("`{}`", path.display()))?;
+        let has = |key: &str| !config[key].is_null();
+        let has_size = has("size") || has("crop_size");
+        let has_statistics = has("image_mean") || has("image_std") || config["do_normalize"] == false;
+        Ok(Some(Sidecar { path, images, has_size, has_statistics }))
+    }
+
+    fn size(&self) -> Option<(usize, usize)> {
+        self.has_size.then_some(self.images.size)
+    }
+}
+
 /// The size that the file fixes; else the one that was asked for; else that of the file beside it.
 fn image_size_of(
     path: &Path,
@@ -73,10 +103,9 @@ fn image_size_of(
     sidecar: Option<&Sidecar>,
     asked: Option<(usize, usize)>,
 ) -> Result<(usize, usize)> {
-    let said = sidecar.and_then(|sidecar| sidecar.size);
     let (wanted, who) = match (asked, sidecar) {
         (Some(size), _) => (Some(size), "--image-size".to_owned()),
-        (None, Some(sidecar)) => (said, format!("`{}`", sidecar.path.display())),
+        (None, Some(sidecar)) => (sidecar.size(), format!("`{}`", sidecar.path.display())),
         (None, None) => (None, String::new()),
     };
     match (input.height, input.width, wanted) {
@@ -111,11 +140,14 @@ fn image_size_of(
 }
 
 fn normalisation(input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOptions) -> Normalisation {
-    let usual = Normalisation { scale: 1.0 / 255.0, mean: MEAN, deviation: DEVIATION };
     if input.element == Element::U8 {
-        return Normalisation { scale: 1.0, mean: [0.0; 3], deviation: [1.0; 3] }; // pixels as they are
+        return Normalisation { scale: 1.0, ..Normalisation::default() }; // pixels as they are
     }
-    let said = sidecar.map_or(usual, |sidecar| sidecar.normalisation(usual));
+    let said = sidecar.map_or(Normalisation::default(), |sidecar| sidecar.images.normalisation);
+    let said = match sidecar {
+        Some(Sidecar { has_statistics: true, .. }) => said,
+        _ => Normalisation { mean: MEAN, deviation: DEVIATION, ..said },
+    };
     let (mean, deviation) = (options.mean.unwrap_or(said.mean), options.deviation.unwrap_or(said.deviation));
     Normalisation { mean, deviation, ..said }
 }
@@ -127,16 +159,15 @@ fn tell(path: &Path, input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOpt
         Layout::Nhwc => "N×H×W×3",
     };
     monitor.detail(&format!("input `{}` of `{}`: {layout}", input.name, path.display()));
+    if let Some(sidecar) = sidecar {
+        monitor.detail(&format!("images are prepared as `{}` says", sidecar.path.display()));
+    }
     let is_given = options.mean.is_some() && options.deviation.is_some();
-    match (sidecar, input.element) {
-        (Some(sidecar), _) => {
-            monitor.detail(&format!("images are prepared as `{}` says", sidecar.path.display()));
-        }
-        (None, Element::F32 | Element::F16) if !is_given => monitor.note(&format!(
+    if input.element != Element::U8 && !is_given && !sidecar.is_some_and(|sidecar| sidecar.has_statistics) {
+        monitor.note(&format!(
             "`{}` does not say how pixels are normalised: using ImageNet's mean and deviation (--image-mean, --image-std)",
             path.display()
-        )),
-        (None, _) => (),
+        ));
     }
 }
 

@@ -80,9 +80,7 @@ impl EmbedText {
 
         let mut reader = TextReader::open(&self.model)?;
         drop(AtomicFile::create(&self.output)?);
-        // Rows of texts belong to the network whose image tower makes the rows that they are compared with.
-        let network = open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, monitor)?;
-        let network = network.fingerprint.text(None);
+        let network = self.network(reader.dim(), monitor)?;
         let progress = monitor.progress(classes.len() as u64, "classes");
         progress.set_message(reader.architecture);
         let (mut values, mut n_texts, mut cut) = (Vec::new(), 0, Vec::new());
@@ -124,6 +122,21 @@ impl EmbedText {
             n_truncated: cut.len(),
             ids_table,
         })
+    }
+
+    /// Rows of texts belong to the network whose image tower makes the rows that they are compared with.
+    fn network(&self, dim: usize, monitor: &dyn Monitor) -> Result<String> {
+        let images = open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, monitor)?;
+        match images.embedder.dim() {
+            found if found == dim => Ok(images.fingerprint.text(None)),
+            found => Err(Error::input(
+                format!(
+                    "`{}`: its text tower makes rows of {dim} numbers, but its image tower of {found}",
+                    self.model.display()
+                ),
+                "both towers must write into one space: is the projection of one missing?",
+            )),
+        }
     }
 
     fn check_templates(&self) -> Result<()> {
@@ -195,14 +208,4 @@ fn average(mut rows: Vec<f32>, dim: usize) -> Vec<f32> {
     let mut mean: Vec<f32> = sum.into_iter().map(|sum| sum as f32).collect();
     to_unit_length(&mut mean);
     mean
-}
-
-/// A tokenizer file that is not there.
-#[cfg_attr(not(feature = "text"), expect(dead_code, reason = "a build without tokenizers looks for none"))]
-fn no_tokenizer_file(folder: &Path) -> Error {
-    Error::input(
-        format!("`{}` has no tokenizer.json", folder.display()),
-        "download it with the other files of the model; `transformers` writes one with \
-         `AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)`",
-    )
 }

@@ -8,7 +8,6 @@ use labelsieve_vision::transformer::families::DescribedText;
 use serde_json::Value;
 use tokenizers::{Tokenizer, TruncationParams};
 
-use super::no_tokenizer_file;
 use crate::error::{Error, Result};
 
 /// The tokenizer of a text tower.
@@ -41,7 +40,11 @@ impl TextTokenizer {
     pub fn open(folder: &Path, config: &Value, described: &DescribedText) -> Result<TextTokenizer> {
         let path = folder.join("tokenizer.json");
         if !path.is_file() {
-            return Err(no_tokenizer_file(folder));
+            return Err(Error::input(
+                format!("`{}` has no tokenizer.json", folder.display()),
+                "download it with the other files of the model; `transformers` writes one with \
+                 `AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)`",
+            ));
         }
         let wrong = |reason: String| {
             Error::input(

@@ -58,7 +58,7 @@ fn texts_alone_will_do() {
     let said = run(folder, "evaluate --model M.safetensors --test T.npz --json").ok();
     assert!(said.json()["top_1"].as_f64().expect("a number") > 0.5, "{said:?}");
     let said = run(folder, "clean --class-text text.parquet --noisy N.npz --dry-run --json").ok();
-    assert_eq!(said.json()["n_clean"], 6, "{said:?}");
+    assert_eq!(said.json()["n_classes"], 6, "{said:?}");
 }
 
 #[test]

@@ -351,7 +351,7 @@ fn what_does_not_fit_is_refused_as_by_the_cpu() {
         assert_eq!(learner.step(&batch, targets, &SGD), on_cpu.step(&batch, targets, &SGD));
     }
     let nothing = Batch::new(32, 32, Vec::new()).unwrap();
-    assert_eq!(learner.features(&nothing).unwrap(), []);
+    assert_eq!(learner.features(&nothing).unwrap(), [0f32; 0]);
     learner.step(&nothing, Targets { classes: &[], weights: &[], split: 0 }, &SGD).unwrap();
     assert_eq!(learner.tally().unwrap(), Tally::default());
 }

@@ -8,6 +8,7 @@ mod atomic;
 mod attention_file;
 mod byte_source;
 mod candidates_file;
+mod class_texts;
 mod classifier_file;
 mod clip_retrieval;
 mod column_values;
@@ -52,6 +53,7 @@ pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
 pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
+pub use class_texts::{is_text_id, text_id};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::device;
 use crate::error::Result;
 use crate::estimate::{Estimate, Work};
+use crate::inputs::class_text::TextCounts;
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{ClassRows, PoolFiles, Pools};
@@ -63,6 +64,9 @@ pub struct Cleaned {
     /// Candidates that people decided about, where decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
+    /// Classes whose name is a clean example, where texts were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_texts: Option<TextCounts>,
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
@@ -127,9 +131,13 @@ impl Clean {
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
         let opened = device::open(self.device, monitor)?;
-        let settings = json!({
+        let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
         });
+        let class_texts = self.files.class_text.as_ref().map(|_| TextCounts::of(&pools));
+        if let Some(counts) = &class_texts {
+            settings["class_texts"] = json!(counts);
+        }
         let (journal, mut scored) = match target {
             Target::File(output) => {
                 let mut key =
@@ -155,7 +163,7 @@ impl Clean {
         if let Some(journal) = journal {
             journal.remove()?;
         }
-        Ok(cleaned)
+        Ok(Cleaned { class_texts, ..cleaned })
     }
 
     /// Scores what is not yet scored, and notes every class in the journal as it is finished.
@@ -309,6 +317,7 @@ fn write(
         n_left_out: pools.left_out.n_candidates(),
         without_candidates: empty.map(|class| class.name.clone()).collect(),
         decisions: counts,
+        class_texts: None,
     })
 }
 

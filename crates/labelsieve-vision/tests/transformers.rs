@@ -9,6 +9,9 @@ use labelsieve_vision::transformer::{Cpu, Normalisation, Tensors, VisionTransfor
 use labelsieve_vision::{Batch, Embedder, Result};
 use serde::Deserialize;
 
+/// Tensors by name.
+type Shapes = BTreeMap<String, Vec<usize>>;
+
 #[derive(Deserialize)]
 struct Golden {
     mean: [f64; 3],
@@ -21,7 +24,7 @@ struct Case {
     name: String,
     config: serde_json::Value,
     size: (usize, usize),
-    tensors: BTreeMap<String, Vec<usize>>,
+    tensors: Shapes,
     features: Vec<Vec<f64>>,
 }
 
@@ -39,7 +42,7 @@ fn uniform(name: &str, n: usize) -> impl Iterator<Item = f64> {
 }
 
 /// Tensors by the formula of `make_vit.py`.
-struct Formula(BTreeMap<String, Vec<usize>>);
+struct Formula(Shapes);
 
 impl Tensors for Formula {
     fn shape(&self, name: &str) -> Option<Vec<usize>> {
@@ -132,7 +135,7 @@ fn features_do_not_depend_on_the_batch_or_the_number_of_threads() {
 fn tensors_that_disagree_with_the_configuration_are_named() {
     let golden = golden("vit_small.json");
     let case = golden.cases.iter().find(|case| case.name == "dinov2").unwrap();
-    let message = |change: &dyn Fn(&mut BTreeMap<String, Vec<usize>>)| {
+    let message = |change: &dyn Fn(&mut Shapes)| {
         let mut tensors = Formula(case.tensors.clone());
         change(&mut tensors.0);
         let described = describe(&case.config, &tensors).unwrap();

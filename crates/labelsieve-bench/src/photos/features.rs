@@ -40,7 +40,7 @@ impl FeatureTable {
                     "pass features with ids, e.g. from `labelsieve embed`",
                 ));
             }
-            Ids::Given(_) => {
+            Ids::Given(_) | Ids::WithTexts { .. } => {
                 let by_id = rows_by_id(&table)?;
                 photos.ids.iter().map(|id| by_id.get(id)).collect()
             }

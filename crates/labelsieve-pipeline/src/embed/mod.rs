@@ -21,6 +21,7 @@ use self::embedded::{Embedded, Record};
 use crate::error::{Context, Error, Result};
 use crate::inputs::embedder::{OpenedEmbedder, model_files, open_embedder};
 use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
+use crate::inputs::onnx::OnnxOptions;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, beside};
 use crate::path_text;
@@ -37,6 +38,8 @@ pub struct Embed {
     pub images: ImageFiles,
     /// Height and width that images are scaled to, if not what the network was trained on.
     pub image_size: Option<(usize, usize)>,
+    /// What an ONNX file leaves open.
+    pub onnx: OnnxOptions,
     /// How features are made narrower.
     #[serde(serialize_with = "resume::debug")]
     pub reduction: Reduction,
@@ -102,6 +105,7 @@ impl Embed {
             model: model.to_path_buf(),
             images,
             image_size: None,
+            onnx: OnnxOptions::default(),
             reduction: Reduction::default(),
             precision: Precision::F32,
             batch: NonZeroUsize::new(64).unwrap_or(NonZeroUsize::MIN),
@@ -123,7 +127,7 @@ impl Embed {
         if let Some(id) = source.id_listed_twice() {
             return Err(id_twice(id));
         }
-        let mut opened = open_embedder(&self.model, self.image_size, self.device, monitor)?;
+        let mut opened = open_embedder(&self.model, self.image_size, &self.onnx, self.device, monitor)?;
         let pca = self.read_pca(&opened)?;
         let settings = self.settings(&opened);
         let key = self.key()?.with(&settings).on_device(opened.device).with_images(&source)?;

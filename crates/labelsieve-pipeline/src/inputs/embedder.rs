@@ -13,6 +13,7 @@ use crate::inputs::built_in::BuiltIn;
 use crate::inputs::hub_folder::{hub_files, open_hub_folder};
 use crate::inputs::network::{Wanted, open_network};
 use crate::inputs::network_fingerprint::{Fingerprint, network_fingerprint};
+use crate::inputs::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
 use crate::monitor::Monitor;
 
 /// A network that makes features, and how it wants its images.
@@ -37,14 +38,19 @@ pub struct OpenedEmbedder {
     pub device: &'static str,
 }
 
-/// Opens what `model` names: a built-in network, a folder of the hub, or a weight file. `image_size` replaces the size of images that comes
-/// with it.
+/// Opens what `model` names: a built-in network, a folder of the hub, an ONNX file, or a weight file. `image_size` replaces the
+/// size of images that comes with it, `onnx` is for what an ONNX file leaves open.
 pub fn open_embedder(
     model: &Path,
     image_size: Option<(usize, usize)>,
+    onnx: &OnnxOptions,
     device: Device,
     monitor: &dyn Monitor,
 ) -> Result<OpenedEmbedder> {
+    onnx.check(model)?;
+    if is_onnx(model) {
+        return open_onnx(model, image_size, onnx, device, monitor);
+    }
     // Every other kind of model is a branch here, and has its files in `model_files`.
     if is_hub_folder(model) {
         return open_hub_folder(model, image_size, device, monitor);
@@ -56,6 +62,7 @@ pub fn open_embedder(
 pub fn model_files(model: &Path) -> Result<Vec<PathBuf>> {
     Ok(match BuiltIn::named(model) {
         Some(_) => Vec::new(),
+        None if is_onnx(model) => onnx_files(model),
         None if is_hub_folder(model) => hub_files(model)?,
         None => vec![model.to_path_buf()],
     })

@@ -50,8 +50,7 @@ pub fn open_hub_folder(
     let files = HubFiles::find(folder)?;
     let config = read_json(&files.config)?;
     let shards = open_weights(&files.weights)?;
-    let tensors =
-        Hashed { shards, failed: RefCell::default(), fingerprint: RefCell::new(Fingerprint::new("")) };
+    let tensors = Hashed::new(shards);
     let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
     let images = files.images(&config, &described)?;
     let images = image_size.map_or(images, |size| images.at(size));
@@ -76,6 +75,12 @@ pub fn open_hub_folder(
         name: architecture,
         device: "cpu",
     })
+}
+
+/// The configuration and the tensors of a folder, for what else than its image tower is in it.
+pub(crate) fn open_hub_tensors(folder: &Path) -> Result<(Value, Hashed)> {
+    let files = HubFiles::find(folder)?;
+    Ok((read_json(&files.config)?, Hashed::new(open_weights(&files.weights)?)))
 }
 
 /// The files that a folder is read from.
@@ -178,7 +183,7 @@ fn open_weights(path: &Path) -> Result<TensorShards> {
     })
 }
 
-fn read_json(path: &Path) -> Result<Value> {
+pub(super) fn read_json(path: &Path) -> Result<Value> {
     let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| DataError::undecodable(path, "JSON", error))?;
@@ -193,7 +198,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// Tensors of files; all that are read count for the fingerprint.
-struct Hashed {
+pub(crate) struct Hashed {
     shards: TensorShards,
     /// What went wrong with a file, in its own words.
     failed: RefCell<Option<DataError>>,
@@ -201,8 +206,12 @@ struct Hashed {
 }
 
 impl Hashed {
+    fn new(shards: TensorShards) -> Hashed {
+        Hashed { shards, failed: RefCell::default(), fingerprint: RefCell::new(Fingerprint::new("")) }
+    }
+
     /// A file's own error, where that is the reason.
-    fn checked<T>(&self, result: labelsieve_vision::Result<T>) -> Result<T> {
+    pub(crate) fn checked<T>(&self, result: labelsieve_vision::Result<T>) -> Result<T> {
         match self.failed.take() {
             Some(error) => Err(error.into()),
             None => Ok(result?),

@@ -15,6 +15,7 @@ pub mod families;
 mod operations;
 mod positions;
 mod tensors;
+mod text;
 mod walk;
 mod weights;
 
@@ -22,5 +23,6 @@ pub use config::{Activation, BlockShape, GridResize, Mask, Mlp, Pooling, Positio
 pub use cpu::{Cpu, PackedLinear, Rows};
 pub use operations::{Attention, MlpLayers, Operations};
 pub use tensors::{Linear, LinearName, Norm, Tensors, read, read_norm, read_rows};
+pub use text::{Text, TextNames, TextPooling, TextTower};
 pub use walk::{Encoder, Sequences, VisionTransformer};
 pub use weights::{BlockNames, Names, Normalisation, PatchLayout, PoolNames};

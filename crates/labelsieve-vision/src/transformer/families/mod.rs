@@ -7,6 +7,7 @@ mod dinov3;
 mod open_clip;
 mod settings;
 mod siglip;
+mod text;
 mod timm;
 mod vit;
 
@@ -19,6 +20,7 @@ use super::weights::Names;
 use crate::error::{Error, Result, Setting};
 
 pub use self::clip::encoder_layer;
+pub use self::text::{DescribedText, TEXT_ARCHITECTURES, describe_text};
 
 /// A vision transformer as a folder describes it.
 pub struct Described {

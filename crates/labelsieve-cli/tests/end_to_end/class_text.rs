@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use labelsieve_data::{FeatureFile, Precision, read_relevance, read_relevance_reasons};
+use labelsieve_data::{
+    FeatureLayout, FeatureRows, FeatureWriter, Precision, read_relevance, read_relevance_reasons,
+};
 
 #[cfg(feature = "text")]
 use crate::common::{Finished, command};
@@ -21,15 +23,21 @@ fn write_texts(folder: &Path, name: &str, network: Option<&str>) {
     }
     let ids: Vec<String> = (0..RECIPE.n_classes).map(|class| format!("row {class}")).collect();
     let labels: Vec<Option<String>> = (0..RECIPE.n_classes).map(|class| Some(class.to_string())).collect();
-    let file = FeatureFile {
-        ids: &ids,
-        labels: &labels,
-        dim: clean.dim,
-        values: &values,
+    write_rows(&folder.join(name), FeatureRows { ids: &ids, labels: &labels, values: &values }, network);
+}
+
+fn write_rows(path: &Path, rows: FeatureRows, network: Option<&str>) {
+    let n_rows = rows.ids.len();
+    let layout = FeatureLayout {
+        n_rows,
+        n_with_class: rows.labels.iter().flatten().count(),
+        dim: rows.values.len() / n_rows,
         precision: Precision::F32,
         network,
     };
-    file.write(&folder.join(name), "{}").expect("disk space");
+    let mut writer = FeatureWriter::create(path, layout, "{}").expect("disk space");
+    writer.add(rows).expect("disk space");
+    writer.finish().expect("disk space");
 }
 
 #[test]
@@ -45,7 +53,7 @@ fn texts_alone_will_do() {
         (0..table.ids.len()).filter(|&row| table.is_clean[row]).map(|row| &table.ids[row]).collect();
     assert_eq!(clean, ["text:0", "text:1", "text:2", "text:3", "text:4", "text:5"]);
     let candidates: Vec<usize> = (0..table.ids.len()).filter(|&row| !table.is_clean[row]).collect();
-    let reasons = read_relevance_reasons(&folder.join("R.parquet"), &candidates).expect("reasons");
+    let reasons = read_relevance_reasons(folder.join("R.parquet"), &candidates).expect("reasons");
     for (&row, reasons) in candidates.iter().zip(&reasons) {
         assert_eq!(reasons.best_clean.as_deref(), Some(&*format!("text:{}", table.classes.get(row))));
     }
@@ -89,28 +97,20 @@ fn texts_that_do_not_fit_are_refused() {
     refuses(folder, &clean("--class-text T.npy"), &["T.npy"]);
     refuses(folder, &clean("--class-text text.parquet --clean-labels y.txt"), &["--clean <FILE>"]);
 
-    let short = FeatureFile {
-        ids: &["a".to_owned()],
-        labels: &[Some("0".to_owned())],
-        dim: 3,
-        values: &[1.0, 2.0, 3.0],
-        precision: Precision::F32,
-        network: None,
-    };
-    short.write(&folder.join("short.parquet"), "{}").expect("disk space");
+    let short =
+        FeatureRows { ids: &["a".to_owned()], labels: &[Some("0".to_owned())], values: &[1.0, 2.0, 3.0] };
+    write_rows(&folder.join("short.parquet"), short, None);
     let columns = "the texts in `short.parquet` have 3 columns, but the clean examples in `C.npz` have 16";
     refuses(folder, &clean("--clean C.npz --class-text short.parquet"), &[columns, "hint: ", "two towers"]);
-    FeatureFile { labels: &[None], ..short }.write(&folder.join("bare.parquet"), "{}").expect("disk space");
+    write_rows(&folder.join("bare.parquet"), FeatureRows { labels: &[None], ..short }, None);
     let bare = "the --class-text file `bare.parquet` contains no classes";
     refuses(folder, &clean("--class-text bare.parquet"), &[bare, "embed-text"]);
-    FeatureFile {
-        labels: &[Some("0".to_owned()), Some("0".to_owned())],
+    let twice = FeatureRows {
         ids: &["a".to_owned(), "b".to_owned()],
+        labels: &[Some("0".to_owned()), Some("0".to_owned())],
         values: &[1.0; 6],
-        ..short
-    }
-    .write(&folder.join("twice.parquet"), "{}")
-    .expect("disk space");
+    };
+    write_rows(&folder.join("twice.parquet"), twice, None);
     refuses(
         folder,
         &clean("--class-text twice.parquet"),

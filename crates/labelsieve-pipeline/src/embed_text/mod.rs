@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use labelsieve::matching::ClassEntry;
 use labelsieve_cuda::Device;
 use labelsieve_data::text::read_class_file;
-use labelsieve_data::{AtomicFile, FeatureFile, FeatureFormat, Precision, counted, text_id};
+use labelsieve_data::{
+    AtomicFile, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted, text_id,
+};
 use labelsieve_vision::to_unit_length;
 use labelsieve_vision::transformer::families::describe_text;
 use labelsieve_vision::transformer::{Cpu, TextTower};
@@ -39,7 +41,7 @@ pub const TEMPLATE: &str = "a photo of a {name}.";
 /// Turns class names into features of unit length, one row per class.
 #[derive(Clone, Debug)]
 pub struct EmbedText {
-    /// The folder of a network with two reader, as `embed` takes it.
+    /// The folder of a network with two towers, as `embed` takes it.
     pub model: PathBuf,
     /// The classes and their names.
     pub classes: PathBuf,
@@ -106,15 +108,16 @@ impl EmbedText {
         });
         let ids: Vec<String> = classes.iter().map(|class| text_id(&class.id)).collect();
         let labels: Vec<Option<String>> = classes.iter().map(|class| Some(class.id.clone())).collect();
-        let file = FeatureFile {
-            ids: &ids,
-            labels: &labels,
+        let layout = FeatureLayout {
+            n_rows: ids.len(),
+            n_with_class: ids.len(),
             dim: reader.dim(),
-            values: &values,
             precision: self.precision,
             network: Some(&network),
         };
-        let ids_table = file.write(&self.output, &settings.to_string())?;
+        let mut writer = FeatureWriter::create(&self.output, layout, &settings.to_string())?;
+        writer.add(FeatureRows { ids: &ids, labels: &labels, values: &values })?;
+        let ids_table = writer.finish()?;
         Ok(EmbedTextSummary {
             n_classes: classes.len(),
             n_texts,

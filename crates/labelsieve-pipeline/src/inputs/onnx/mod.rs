@@ -93,7 +93,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let model = at("x.onnx");
         assert!(is_onnx(&model) && is_onnx(Path::new("X.ONNX")) && !is_onnx(Path::new("onnx")));
-        assert_eq!(files(&model), [model.clone()]);
+        assert_eq!(files(&model), std::slice::from_ref(&model));
         std::fs::write(at("preprocessor_config.json"), "{}").unwrap();
         std::fs::write(at("x.onnx_data"), "").unwrap();
         std::fs::write(at("y.onnx.data"), "").unwrap(); // another's

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
-from networks import ConvNet, ResNet  # noqa: E402
+from networks import ConvNet, EfficientNetLite0, ResNet  # noqa: E402
 
 CLASSES = 100
 
@@ -94,6 +94,7 @@ def main():
         ("convnet128-84", ConvNet(), 84, 256),
         ("resnet10-64", ResNet([1, 1, 1, 1], False, False, True), 64, 256),
         ("resnet50-224", ResNet([3, 4, 6, 3], True, True, False), 224, 128),
+        ("efficientnet-lite0-224", EfficientNetLite0(), 224, 128),
     ]:
         for what, (ready, host) in zip(("train", "embed"), measure(net, size, n)):
             mine = ours.get((name, what), float("nan"))

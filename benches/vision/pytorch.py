@@ -1,4 +1,8 @@
-"""The same networks, sizes and batches in PyTorch on the CPU, channels last: one line of JSON per network."""
+"""The same networks, sizes and batches in PyTorch on the CPU, channels last: one line of JSON per network, and one from photos.
+
+    python pytorch.py THREADS [JPEG...]
+"""
+import concurrent.futures
 import importlib.util
 import json
 import pathlib
@@ -56,3 +60,39 @@ def measure(name, network, size, images):
 measure("resnet10", networks.ResNet([1, 1, 1, 1], False, False, False), 224, 8)
 measure("resnet10", networks.ResNet([1, 1, 1, 1], False, False, True), 64, 64)
 measure("convnet128", networks.ConvNet(), 84, 32)
+measure("efficientnet-lite0", networks.EfficientNetLite0(), 224, 32)
+
+
+def photos(files, batch=32):
+    """From files to features: Pillow decodes, scales and crops a batch on all threads, then the network takes it."""
+    import numpy as np
+    from PIL import Image
+
+    network = networks.EfficientNetLite0().eval().to(memory_format=torch.channels_last)
+    pool = concurrent.futures.ThreadPoolExecutor(torch.get_num_threads())
+
+    def pixels(path):
+        image = Image.open(path).convert("RGB")
+        scale = 256 / min(image.size)
+        image = image.resize([round(side * scale) for side in image.size], Image.BILINEAR)
+        left, top = ((side - 224) // 2 for side in image.size)
+        return np.asarray(image.crop((left, top, left + 224, top + 224)))
+
+    def decode(start):
+        return torch.from_numpy(np.stack(list(pool.map(pixels, files[start : start + batch]))))
+
+    def embed():
+        for start in range(0, len(files), batch):
+            x = (decode(start).permute(0, 3, 1, 2).float() - 127) / 128
+            with torch.inference_mode():
+                F.normalize(network(x))
+
+    rates = {
+        "decode": per_second(len(files), lambda: [decode(start) for start in range(0, len(files), batch)]),
+        "photos": per_second(len(files), embed),
+    }
+    print(json.dumps({"network": "efficientnet-lite0", "size": 224, "batch": batch, **rates}), flush=True)
+
+
+if len(sys.argv) > 2:
+    photos(sys.argv[2:])

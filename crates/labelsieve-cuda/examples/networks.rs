@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("convnet128-84", Architecture::ConvNet128, 84, Stem::Small, 256),
         ("resnet10-64", Architecture::ResNet10, 64, Stem::Small, 256),
         ("resnet50-224", Architecture::ResNet50, 224, Stem::Photo, 128),
+        ("efficientnet-lite0-224", Architecture::EfficientNetLite0, 224, Stem::Photo, 128),
     ] {
         let network = architecture.network(size, size, stem)?;
         let mut learner = learners.learner(&network, &Snapshot::initial(&network, N_CLASSES, 2))?;

@@ -8,7 +8,7 @@ use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Error, Features, Method, Relevance, Result};
 use labelsieve_vision::{
-    Batch, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
+    Batch, Embedder, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
 };
 
 use crate::cuda::Cuda;
@@ -205,11 +205,17 @@ impl FallbackLearner {
     }
 }
 
-impl Learner for FallbackLearner {
+impl Embedder for FallbackLearner {
+    fn dim(&self) -> usize {
+        self.current.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
         self.either(|learner| learner.features(images))
     }
+}
 
+impl Learner for FallbackLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
         self.either(|learner| learner.step(images, targets, sgd))?;
         if let Place::Device { start } = &mut self.place {

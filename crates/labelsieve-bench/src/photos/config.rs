@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::matching::MatchRule;
 use labelsieve_data::DataError;
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -181,7 +182,10 @@ impl Config {
         let folder = path.parent().unwrap_or(Path::new(""));
         for backbone in &mut config.backbones {
             for file in [&mut backbone.network, &mut backbone.features, &mut backbone.base_classifier] {
-                *file = file.take().map(|file| folder.join(file));
+                *file = file.take().map(|file| match BuiltIn::named(&file) {
+                    Some(_) => file,
+                    None => folder.join(file),
+                });
             }
         }
         Ok(config)

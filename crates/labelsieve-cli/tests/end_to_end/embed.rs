@@ -78,6 +78,38 @@ fn length(row: &[f32]) -> f32 {
 }
 
 #[test]
+fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
+    let folder = folder_of(3);
+    let folder = folder.path();
+    let network = |name: &str| {
+        let table = ExampleTable::open(folder.join(name), &TableColumns::default()).expect("a table");
+        (table.network.expect("a network"), table.features.cols())
+    };
+    run(folder, "embed --images photos --device cpu -o usual.parquet").ok();
+    let (usual, width) = network("usual.parquet");
+    assert!(usual.starts_with("efficientnet-lite0 ") && width == 1280, "{usual}, {width}");
+    run(folder, "embed --model efficientnet-lite0 --images photos --device cpu -o named.parquet").ok();
+    assert_eq!(bytes(folder, "named.parquet"), bytes(folder, "usual.parquet"));
+    run(folder, "embed --model tiny-resnet10 --images photos --device cpu -o tiny.parquet").ok();
+    assert!(network("tiny.parquet").0.starts_with("resnet10 "));
+    refuses(
+        folder,
+        "embed --model tiny-resnet-10 --images photos -o x.parquet",
+        &[
+            "there is no network `tiny-resnet-10`",
+            "hint: did you mean `tiny-resnet10`?",
+            "efficientnet-lite0",
+        ],
+    );
+    refuses(
+        folder,
+        "embed --model clip --images photos -o x.parquet",
+        &["`clip` is neither a file nor a built-in network", "hint: built-in networks: efficientnet-lite0"],
+    );
+    assert!(!folder.join("x.parquet").exists());
+}
+
+#[test]
 fn every_kind_of_image_is_embedded_or_listed() {
     let folder = folder_of(2);
     let folder = folder.path();

@@ -186,12 +186,18 @@ impl FailingLearner {
     }
 }
 
-impl Learner for FailingLearner {
+impl Embedder for FailingLearner {
+    fn dim(&self) -> usize {
+        self.inner.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
         self.call()?;
         self.inner.features(images)
     }
+}
 
+impl Learner for FailingLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
         self.call()?;
         self.inner.step(images, targets, sgd)

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use crate::Cuda;
     use crate::networks::layout::Layout;
-    use crate::networks::schedule::{Convolution, Schedule, Work};
+    use crate::networks::schedule::{Channels, Convolution, Schedule, Work};
     use cudarc::driver::CudaSlice;
     use labelsieve_vision::{Architecture, Stem};
 
@@ -417,7 +417,16 @@ mod tests {
             let schedule = Schedule::new(&network, &Layout::new(&network, 0)).unwrap();
             let (mut first, mut best) = (0.0, 0.0);
             for work in &schedule.work {
-                let Work::Convolution(Convolution { from, to, kernel, stride, padding, input, .. }) = *work
+                let Work::Convolution(Convolution {
+                    from,
+                    to,
+                    kernel,
+                    stride,
+                    padding,
+                    input,
+                    channels: Channels::All,
+                    ..
+                }) = *work
                 else {
                     continue;
                 };
@@ -425,7 +434,7 @@ mod tests {
                     if input == 0 && direction == Direction::Input {
                         continue;
                     }
-                    let problem = Problem { n_images, from, to, kernel, stride, padding };
+                    let problem = Problem { n_images, from, to, kernel, stride, padding: padding.top };
                     let times = times(&cudnn, &stream, &problem, direction);
                     first += times[0];
                     best += times.iter().copied().fold(f32::INFINITY, f32::min);

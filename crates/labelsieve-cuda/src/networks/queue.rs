@@ -172,7 +172,7 @@ impl Convolutions {
         let key = (number, n_images, direction);
         if !self.plans.contains_key(&key) {
             let &Convolution { from, to, kernel, stride, padding, .. } = convolution;
-            let problem = Problem { n_images, from, to, kernel, stride, padding };
+            let problem = Problem { n_images, from, to, kernel, stride, padding: padding.top };
             let plan = Plan::new(&queue.cudnn, &problem, direction, queue.precision)?;
             if plan.workspace > self.workspace.len() {
                 self.workspace = queue.zeros(plan.workspace)?;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::network::Shape;
 
-/// Channels that kernels take at a time; every layer but the image has a multiple of it.
+/// Channels that kernels take at a time; max-pools need a multiple of it.
 pub(super) const CHANNELS: usize = 32;
 
 /// The values of one layer for a batch: image by image, row by row, pixel by pixel, channel by channel.

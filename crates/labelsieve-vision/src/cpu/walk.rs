@@ -5,14 +5,16 @@ use std::ops::Range;
 
 use labelsieve::level::Level;
 
-use super::convolution::{Accumulate, Convolution, Finish};
-use super::normalise::{self, Affine, EPSILON, Saved, Statistics};
+use super::convolution::Convolution;
+use super::depthwise::Depthwise;
+use super::filter::{Accumulate, Filter, Finish};
+use super::normalise::{self, Affine, Saved, Statistics};
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
 use crate::learner::Batch;
-use crate::network::{Layer, Network, Parameter, Shape, Value};
+use crate::network::{Layer, Network, Node, Padding, Parameter, Shape, Value};
 
-/// The zeros around every tensor but the image: what 3×3 convolutions read.
+/// The zeros around every tensor but the image: what 3×3 convolutions read, and depthwise ones of 5×5.
 const BORDER: usize = 1;
 
 pub(super) struct Walker {
@@ -21,7 +23,7 @@ pub(super) struct Walker {
     /// Position in the flat numbers of each node's tensors, in the order of `Network::parameters`.
     ranges: Vec<Vec<Range<usize>>>,
     n_numbers: usize,
-    convolutions: HashMap<usize, Convolution>,
+    convolutions: HashMap<usize, Box<dyn Filter>>,
     image_border: usize,
     pool: TensorPool,
     /// Of the last forward pass, for the backward one.
@@ -72,23 +74,28 @@ impl Walker {
             }
         }
         let mut image_border = 0;
-        let mut convolutions = HashMap::new();
+        let mut convolutions: HashMap<usize, Box<dyn Filter>> = HashMap::new();
         for (position, node) in network.nodes().iter().enumerate() {
-            if let Layer::Convolution { kernel, stride, padding } = node.layer {
-                let border = match node.input {
-                    Value::Image => padding,
-                    Value::Node(_) => BORDER,
-                };
-                if node.input == Value::Image {
-                    image_border = padding;
+            match node.layer {
+                Layer::Convolution { kernel, stride, padding } => {
+                    if node.input == Value::Image {
+                        image_border = zeros_around(node, kernel, stride, padding);
+                    }
+                    let border = if node.input == Value::Image { image_border } else { BORDER };
+                    let convolution = Convolution::new(
+                        level,
+                        (node.input_shape, border),
+                        (node.shape, BORDER),
+                        (kernel, stride, padding),
+                    );
+                    convolutions.insert(position, Box::new(convolution));
                 }
-                let convolution = Convolution::new(
-                    level,
-                    (node.input_shape, border),
-                    (node.shape, BORDER),
-                    (kernel, stride, padding),
-                );
-                convolutions.insert(position, convolution);
+                Layer::Depthwise { kernel, stride, padding } => {
+                    let geometry = (kernel, stride, padding);
+                    let convolution = Depthwise::new(level, node.shape.channels, geometry);
+                    convolutions.insert(position, Box::new(convolution));
+                }
+                _ => (),
             }
         }
         Walker {
@@ -104,8 +111,8 @@ impl Walker {
         }
     }
 
-    pub fn convolution(&self, node: usize) -> &Convolution {
-        &self.convolutions[&node]
+    pub fn convolution(&self, node: usize) -> &dyn Filter {
+        self.convolutions[&node].as_ref()
     }
 
     /// Drops what was derived from weights that have changed.
@@ -127,16 +134,16 @@ impl Walker {
             };
             let input = memory.value(node.input);
             match (node.layer, &mut output) {
-                (Layer::Convolution { .. }, Some(output)) => {
+                (Layer::Convolution { .. } | Layer::Depthwise { .. }, Some(output)) => {
                     let weights = &values[self.ranges[position][0].clone()];
-                    self.convolutions[&position].forward(input, weights, Finish::default(), output);
+                    self.convolutions[&position].forward(input, weights, Finish::PLAIN, output);
                 }
-                (Layer::Normalise { add, relu }, Some(output)) => {
-                    let statistics = Statistics::of(self.level, input);
+                (Layer::Normalise { add, activation }, Some(output)) => {
+                    let statistics = Statistics::of(self.level, input, self.network.epsilon);
                     let [scale, shift, mean, variance] = self.four(position);
                     let affine = Affine { scale: &values[scale], shift: &values[shift] };
                     let add = add.map(|value| memory.value(value));
-                    normalise::forward(self.level, input, (&statistics, affine), add, relu, output);
+                    normalise::forward(self.level, input, (&statistics, affine), add, activation, output);
                     let (mean, variance) = neighbours_mut(values, mean, variance);
                     statistics.update(mean, variance);
                     memory.statistics.insert(position, statistics);
@@ -184,11 +191,12 @@ impl Walker {
                     self.pool.give(own);
                     by_output[input] = Some(by_input);
                 }
-                (Layer::Normalise { add, relu }, Some(mut own), Value::Node(input)) => {
+                (Layer::Normalise { add, activation }, Some(mut own), Value::Node(input)) => {
                     let [scale, shift, ..] = self.four(position);
                     let saved = Saved {
                         input: memory.value(node.input),
-                        output: relu.then(|| memory.value(Value::Node(position))),
+                        output: memory.value(Value::Node(position)),
+                        activation,
                         statistics: &memory.statistics[&position],
                         affine: Affine { scale: &values[scale.clone()], shift: &values[shift.clone()] },
                     };
@@ -212,7 +220,7 @@ impl Walker {
                     gradient[shift].copy_from_slice(&affine.shift);
                     by_output[input] = Some(own);
                 }
-                (Layer::Convolution { .. }, Some(own), input) => {
+                (Layer::Convolution { .. } | Layer::Depthwise { .. }, Some(own), input) => {
                     let convolution = &self.convolutions[&position];
                     let range = self.ranges[position][0].clone();
                     convolution.weight_gradient(memory.value(input), &own, &mut gradient[range.clone()]);
@@ -276,10 +284,10 @@ impl Walker {
                 _ => None,
             };
             match (node.layer, &mut output) {
-                (Layer::Normalise { add, relu }, Some(output)) => {
+                (Layer::Normalise { add, activation }, Some(output)) => {
                     let Folded { weights, bias } = &self.folded[&convolution];
                     let add = add.map(|value| memory.value(value));
-                    let finish = Finish { bias: Some(bias), add, relu };
+                    let finish = Finish { bias: Some(bias), add, activation };
                     self.convolutions[&convolution].forward(memory.value(from), weights, finish, output);
                 }
                 (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
@@ -327,8 +335,11 @@ impl Walker {
         for (position, node) in self.network.nodes().iter().enumerate() {
             if let (Layer::Normalise { .. }, Value::Node(convolution)) = (node.layer, node.input) {
                 let [scale, shift, mean, variance] = self.four(position).map(|range| &values[range]);
-                let a: Vec<f32> =
-                    scale.iter().zip(variance).map(|(scale, v)| scale / (v + EPSILON).sqrt()).collect();
+                let a: Vec<f32> = scale
+                    .iter()
+                    .zip(variance)
+                    .map(|(scale, v)| scale / (v + self.network.epsilon).sqrt())
+                    .collect();
                 let bias =
                     shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
                 let mut weights = values[self.ranges[convolution][0].clone()].to_vec();
@@ -371,6 +382,16 @@ impl Memory {
         };
         tensor.as_ref().expect("nodes come after those they read")
     }
+}
+
+/// Zeros that a convolution reads on any side of its input.
+fn zeros_around(node: &Node, kernel: usize, stride: usize, padding: Padding) -> usize {
+    let behind = |size: usize, n_windows: usize, before: usize| {
+        ((n_windows - 1) * stride + kernel).saturating_sub(size + before)
+    };
+    let below = behind(node.input_shape.height, node.shape.height, padding.top);
+    let right = behind(node.input_shape.width, node.shape.width, padding.left);
+    padding.top.max(padding.left).max(below).max(right)
 }
 
 /// Two ranges of the same numbers, the second right behind the first.

@@ -1,0 +1,237 @@
+//! Networks as people download them: folders of `transformers`, timm and OpenCLIP.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use labelsieve_cuda::Device;
+use labelsieve_data::{DataError, TensorShards};
+use labelsieve_vision::images::View;
+use labelsieve_vision::transformer::families::{Described, describe};
+use labelsieve_vision::transformer::{Cpu, Tensors, VisionTransformer};
+use serde_json::{Value, json};
+
+use crate::error::{Context, Error, Result};
+use crate::inputs::embedder::OpenedEmbedder;
+use crate::inputs::hub_images::Images;
+use crate::inputs::network_fingerprint::Fingerprint;
+use crate::monitor::Monitor;
+
+/// The files of a folder that count.
+struct HubFiles {
+    kind: Kind,
+    config: PathBuf,
+    /// How images are made ready, where that has a file of its own.
+    preprocessor: Option<PathBuf>,
+    /// Tensors, or an index of files with tensors.
+    weights: PathBuf,
+}
+
+/// Whose folder it is.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Transformers,
+    Timm,
+    OpenClip,
+}
+
+/// Opens a folder.
+pub fn open_hub_folder(
+    folder: &Path,
+    image_size: Option<(usize, usize)>,
+    device: Device,
+    monitor: &dyn Monitor,
+) -> Result<OpenedEmbedder> {
+    if let Device::Cuda(_) = device {
+        return Err(Error::input(
+            format!("`{}`: vision transformers do not run on a GPU yet", folder.display()),
+            "use --device cpu",
+        ));
+    }
+    let files = HubFiles::find(folder)?;
+    let config = read_json(&files.config)?;
+    let shards = open_weights(&files.weights)?;
+    let tensors = Hashed::new(shards);
+    let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
+    let images = files.images(&config, &described)?;
+    let images = image_size.map_or(images, |size| images.at(size));
+    let Described { architecture, vit, names } = described;
+    *tensors.fingerprint.borrow_mut() = Fingerprint::new(&architecture);
+    tensors.fingerprint.borrow_mut().add(format!("{vit:?} {images:?}\n").as_bytes());
+    let network =
+        VisionTransformer::read(Cpu::default(), (&vit, &names), &tensors, images.size, &images.normalisation);
+    let network = tensors.checked(network).with_context(|| shown(&files.weights))?;
+    monitor.detail(&format!(
+        "{architecture}: {} blocks of width {}, working on the CPU",
+        vit.depth, vit.block.width
+    ));
+    Ok(OpenedEmbedder {
+        embedder: Box::new(network),
+        size: images.size,
+        view: View::Processing(images.processing),
+        centre: None,
+        pca: None,
+        fingerprint: tensors.fingerprint.into_inner(),
+        description: json!({ "architecture": &architecture }),
+        name: architecture,
+        device: "cpu",
+    })
+}
+
+/// The configuration and the tensors of a folder, for what else than its image tower is in it.
+pub(crate) fn open_hub_tensors(folder: &Path) -> Result<(Value, Hashed)> {
+    let files = HubFiles::find(folder)?;
+    Ok((read_json(&files.config)?, Hashed::new(open_weights(&files.weights)?)))
+}
+
+/// The files that a folder is read from.
+pub fn hub_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let files = HubFiles::find(folder)?;
+    let shards = open_weights(&files.weights)?;
+    let mut all = vec![files.config];
+    all.extend(files.preprocessor);
+    let is_index = !shards.files().any(|shard| shard == files.weights);
+    all.extend(is_index.then_some(files.weights));
+    all.extend(shards.files().map(Path::to_path_buf));
+    Ok(all)
+}
+
+impl HubFiles {
+    fn find(folder: &Path) -> Result<HubFiles> {
+        let found = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+        let missing = |name: &str| not_there(folder, name);
+        let weights = || found("model.safetensors").or_else(|| found("model.safetensors.index.json"));
+        let open_clip =
+            || found("open_clip_config.json").zip(found("open_clip_model.safetensors").or_else(weights));
+        let config = found("config.json");
+        let is_timm = match &config {
+            Some(path) => {
+                let config = read_json(path)?;
+                let kind = config["model_type"].as_str();
+                config["architecture"].is_string() && kind.is_none_or(|kind| kind == "timm_wrapper")
+            }
+            None => false,
+        };
+        match (config, weights(), open_clip()) {
+            (Some(config), Some(weights), _) if is_timm => {
+                Ok(HubFiles { kind: Kind::Timm, config, preprocessor: None, weights })
+            }
+            (Some(config), Some(weights), other) => match (found("preprocessor_config.json"), other) {
+                (Some(preprocessor), _) => Ok(HubFiles {
+                    kind: Kind::Transformers,
+                    config,
+                    preprocessor: Some(preprocessor),
+                    weights,
+                }),
+                (None, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
+                (None, None) => Err(missing("preprocessor_config.json")),
+            },
+            (_, _, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
+            (None, _, None) if found("open_clip_config.json").is_some() => {
+                Err(missing("open_clip_model.safetensors"))
+            }
+            (None, _, None) => Err(missing("config.json")),
+            (Some(_), None, None) => Err(missing("model.safetensors")),
+        }
+    }
+
+    fn open_clip(config: PathBuf, weights: PathBuf) -> HubFiles {
+        HubFiles { kind: Kind::OpenClip, config, preprocessor: None, weights }
+    }
+
+    fn images(&self, config: &Value, described: &Described) -> Result<Images> {
+        let size = described.vit.size;
+        match (self.kind, &self.preprocessor) {
+            (Kind::Timm, _) => {
+                Images::of_timm(&config["pretrained_cfg"], size).with_context(|| shown(&self.config))
+            }
+            (Kind::OpenClip, _) => {
+                Images::of_open_clip(&config["preprocess_cfg"], size).with_context(|| shown(&self.config))
+            }
+            (Kind::Transformers, Some(path)) => {
+                Images::of_transformers(&read_json(path)?, size).with_context(|| shown(path))
+            }
+            (Kind::Transformers, None) => {
+                Err(Error::Internal("a folder without preprocessor_config.json".to_owned()))
+            }
+        }
+    }
+}
+
+/// A file that a folder should have.
+fn not_there(folder: &Path, name: &str) -> Error {
+    let has = |file: &str| folder.join(file).is_file();
+    let hint = match () {
+        () if name.ends_with(".safetensors")
+            && (has("pytorch_model.bin") || has("open_clip_pytorch_model.bin")) =>
+        {
+            "weights in `.bin` files are not read; download the network's `.safetensors` file, or save it again with \
+             `safe_serialization=True`"
+        }
+        () => {
+            "a folder needs `config.json`, `preprocessor_config.json` and `model.safetensors` (or its shards and their index); \
+             timm's have no `preprocessor_config.json`, and OpenCLIP's have `open_clip_config.json` and \
+             `open_clip_model.safetensors`"
+        }
+    };
+    Error::input(format!("`{}` has no file `{name}`", folder.display()), hint)
+}
+
+fn open_weights(path: &Path) -> Result<TensorShards> {
+    Ok(match path.extension().is_some_and(|extension| extension == "json") {
+        true => TensorShards::open_index(path)?,
+        false => TensorShards::open(path)?,
+    })
+}
+
+pub(super) fn read_json(path: &Path) -> Result<Value> {
+    let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|error| DataError::undecodable(path, "JSON", error))?;
+    match value.is_object() {
+        true => Ok(value),
+        false => Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into()),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+/// Tensors of files; all that are read count for the fingerprint.
+pub(crate) struct Hashed {
+    shards: TensorShards,
+    /// What went wrong with a file, in its own words.
+    failed: RefCell<Option<DataError>>,
+    fingerprint: RefCell<Fingerprint>,
+}
+
+impl Hashed {
+    fn new(shards: TensorShards) -> Hashed {
+        Hashed { shards, failed: RefCell::default(), fingerprint: RefCell::new(Fingerprint::new("")) }
+    }
+
+    /// A file's own error, where that is the reason.
+    pub(crate) fn checked<T>(&self, result: labelsieve_vision::Result<T>) -> Result<T> {
+        match self.failed.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(result?),
+        }
+    }
+}
+
+impl Tensors for Hashed {
+    fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        self.shards.shape(name).map(<[usize]>::to_vec)
+    }
+
+    fn values(&self, name: &str) -> labelsieve_vision::Result<Vec<f32>> {
+        let values = self.shards.values(name).map_err(|error| {
+            let message = error.to_string();
+            *self.failed.borrow_mut() = Some(error);
+            labelsieve_vision::Error::Device(message)
+        })?;
+        let shape = self.shards.shape(name).unwrap_or_default();
+        self.fingerprint.borrow_mut().add_tensor(name, shape, &values);
+        Ok(values)
+    }
+}

@@ -257,6 +257,7 @@ fn rows_to_do(method: &Method, n_clean: usize, n_noisy: usize, n_others: usize) 
     match method {
         _ if n_noisy == 0 => 0, // nothing to score
         Method::Gcn(_) | Method::LabelPropagation(_) => n_noisy + n_clean + n_noisy, // graph, then training
+        Method::Mixture(_) if n_others > 0 => n_noisy + n_noisy, // graph, then rounds
         Method::Mlp(_) => n_clean + n_noisy,
         Method::Auto(_) if n_others > 0 => n_noisy + n_noisy + n_clean + n_noisy, // graph, mixture, then training
         Method::Auto(_) => n_noisy + n_clean + n_noisy,

@@ -30,7 +30,7 @@ pub struct MethodArguments {
     #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0, help_heading = RELEVANCE)]
     pub beta: f32,
 
-    /// Neighbours per example in the graph of auto, gcn and label-propagation
+    /// Neighbours per example in the graph of auto, gcn, label-propagation and mixture
     /// [default: 50; auto: by the number of candidates]
     #[arg(long, value_name = "N", help_heading = RELEVANCE)]
     pub neighbours: Option<usize>,

@@ -127,6 +127,13 @@ impl Run {
         if captions.is_some() && self.classes.is_none() {
             read_class_file(&self.clean)?; // before hours of work, not after them
         }
+        if self.base.is_some() && !matches!(self.method, MethodName::Auto | MethodName::Mixture) {
+            let method = self.method.name();
+            return Err(user_error(
+                format!("--method {method} does not use --base"),
+                "remove it, or choose a method that uses it",
+            ));
+        }
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let decisions = decisions.map_or(String::new(), |decisions| format!(" {}", decisions.digest()));
         let base = match &self.base {

@@ -62,7 +62,7 @@ fn probabilities_are_written_and_say_what_to_keep() {
     let said = run(folder, &format!("{AUTO} -o R.csv")).ok().err;
     assert!(said.contains("class  candidates  keep ≥  kept  right %\n"), "{said}");
     let kept: usize = advice.iter().map(|class| number(&class["n_kept"]) as usize).sum();
-    let line = format!("keep those with the probability of their class or more: {kept} of ");
+    let line = format!("keep those with at least the probability given for their class: {kept} of ");
     assert!(said.contains(&line), "{said}");
     let csv = String::from_utf8(bytes(folder, "R.csv")).expect("text");
     assert!(csv.starts_with("id,class,relevance,probability,is_clean,matched_name,"), "{csv:.80}");
@@ -197,8 +197,7 @@ fn classes_whose_relevance_says_little_are_named_with_what_helps() {
     assert!(answer["flat"].as_array().expect("names").contains(&json!("0")), "{answer}");
     assert_eq!(answer["small_pools"], json!(["2"]));
     let flat = "warning: relevance hardly tells the candidates of ";
-    let small =
-        "1 class has hardly more candidates than the 50 neighbours that each has in the graph: `2` (6)";
+    let small = "1 class has too few candidates for a graph with 50 neighbours each: `2` (6)";
     let hint = "hint: find more candidates with more or broader names per class, try --method auto, try a smaller --neighbours, ";
     for part in [flat, "`0` (60)", small, hint] {
         assert!(done.err.contains(part), "no {part}: {}", done.err);

@@ -53,7 +53,7 @@ pub fn lines(classes: &[ClassAdvice], most: usize) -> Vec<String> {
     let which = match classes {
         [] => return lines,
         [class] => format!("probability {:.2} or more", class.advice.threshold),
-        _ => "the probability of their class or more".to_owned(),
+        _ => "at least the probability given for their class".to_owned(),
     };
     let candidates = counted(n_candidates, "candidate");
     lines.push(match share_right {
@@ -89,7 +89,7 @@ mod tests {
                 "palm            2    0.50     0        –",
                 "crane           3    0.50     2       62",
                 "and 1 more, where more should be right; -v or --json lists all",
-                "keep those with the probability of their class or more: 4 of 8 candidates, about 81 % of them right",
+                "keep those with at least the probability given for their class: 4 of 8 candidates, about 81 % of them right",
             ]
         );
     }

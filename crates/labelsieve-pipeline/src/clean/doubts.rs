@@ -35,7 +35,7 @@ impl Doubts {
             let (have, neighbours) =
                 (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
             monitor.note(&format!(
-                "{} {have} hardly more candidates than the {neighbours} neighbours that each has in the graph: {}",
+                "{} {have} too few candidates for a graph with {neighbours} neighbours each: {}",
                 counted(self.small.len(), "class"),
                 named(&self.small)
             ));

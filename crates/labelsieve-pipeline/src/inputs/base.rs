@@ -90,10 +90,16 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
         }
         Err(DataError::OtherTensors { found: TensorsOf::Network, .. }) => {
             let opened = open_network(path, Wanted::Classifier, None)?;
+            if opened.pca.is_some() {
+                return Err(Error::input(
+                    format!("the class weights in `{}` are for features before its PCA", path.display()),
+                    "embed photos of the base classes and give their features as --base",
+                ));
+            }
             let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
             let directions =
                 Features::new(weights, opened.network.dim()).with_context(|| cannot_use(path))?;
-            let network = Some(network_fingerprint(&opened)?.text(opened.pca.as_ref()));
+            let network = Some(network_fingerprint(&opened)?.text(None));
             Ok(BaseClasses { names: opened.metadata.classes, directions, network })
         }
         Err(error) => Err(error.into()),

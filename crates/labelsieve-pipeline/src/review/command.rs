@@ -122,7 +122,8 @@ pub(super) fn lambda(method: &Method) -> Option<f32> {
 fn neighbours(method: &Method) -> Option<usize> {
     match method {
         Method::Gcn(Gcn { neighbours, .. })
-        | Method::LabelPropagation(LabelPropagation { neighbours, .. }) => {
+        | Method::LabelPropagation(LabelPropagation { neighbours, .. })
+        | Method::Mixture(Mixture { neighbours, .. }) => {
             Some(*neighbours).filter(|count| *count != NEIGHBOURS)
         }
         Method::Auto(auto) => auto.neighbours,

@@ -55,7 +55,7 @@ def relevance(
         Examples of other classes; ``linear`` needs them.
     other_classes : array of shape (m, d), optional
         One row for each other class that a candidate may come from, e.g. the mean of its examples; ``mixture`` and
-        ``auto`` compare candidates with them. Without any, ``mixture`` gives 1 to all and ``auto`` is ``gcn``.
+        ``auto`` compare candidates with them. Without any, ``mixture`` gives 1 to all and ``auto`` goes without it.
     decisions : array of shape (z,), optional
         What a person decided about each candidate: ``"accept"``, ``"reject"``, ``"unsure"`` or None. Accepted ones count
         as clean examples and get relevance 1; rejected ones count as known negatives and get 0.
@@ -117,7 +117,7 @@ def method_json(
     described: dict[str, Any] = {"method": name}
     if name in ("auto", "gcn", "mlp"):
         described["lambda"] = None if lam is None else _number("lam", lam)
-    if name in ("auto", "gcn", "label-propagation") and neighbours is not None:
+    if name in ("auto", "gcn", "label-propagation", "mixture") and neighbours is not None:
         described["neighbours"] = _count("neighbours", neighbours)
     if name == "beta":
         described["beta"] = _number("beta", beta)

@@ -51,16 +51,16 @@ impl Default for Mixture {
 
 /// The own class's proportion before anything is known.
 const OWN: f32 = 0.6;
-/// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at 65 numbers
-/// per candidate, twice; an ambiguous word brings a handful.
-const MOST_CLASSES: usize = 64;
+/// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at three times 65 numbers
+/// per candidate; an ambiguous word brings a handful.
+pub const MOST_CLASSES: usize = 64;
 /// Products with other classes that are looked at before rounds begin; in large pools, or beside many classes, an even sample of the
 /// candidates makes them.
 const LOOK: usize = 1 << 19;
 /// The fewest candidates of such a sample.
 const LEAST_SAMPLE: usize = 64;
-/// Keeps τ finite when all similarities are the same.
-const LEAST_DEVIATION: f64 = 1e-3;
+/// Keeps τ from making much of little when all similarities are nearly the same.
+const LEAST_DEVIATION: f64 = 0.02;
 /// Rows per unit of work: sums are the same at any number of threads.
 const CHUNK: usize = 256;
 /// Other classes compared with a chunk at a time, so that their rows stay in the cache.

@@ -35,7 +35,7 @@ pub use loss::loss_weights;
 pub use loss::{cleaning_loss, weighted_loss};
 pub use mixture::Mixture;
 #[doc(hidden)] // for our own crates
-pub use mixture::class_direction;
+pub use mixture::{MOST_CLASSES, class_direction};
 pub use mlp::Mlp;
 pub use network::Training;
 pub use similarity::Similarity;

@@ -77,7 +77,7 @@ pub struct Review {
     candidates: Option<PathBuf>,
 
     /// Base classes, if given to `labelsieve clean`
-    #[arg(long, value_name = "FILE", requires = "clean")]
+    #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
 
     /// Classes of the clean examples, for .npy
@@ -212,8 +212,12 @@ impl Review {
                 base: self.base.clone(),
                 mixed: self.mixed.mixed(),
             }),
-            None => found.files,
+            None => found.files.map(|files| PoolFiles { base: self.base.clone().or(files.base), ..files }),
         };
+        if let (Some(_), None) = (&self.base, &files) {
+            let hint = "pass the features with --clean and --noisy";
+            return Err(user_error("--base without features has no effect", hint));
+        }
         Ok(Job {
             relevance: found.relevance,
             files,

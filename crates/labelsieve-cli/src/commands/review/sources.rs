@@ -50,7 +50,10 @@ impl Sources {
             class_text: None,
             noisy: Table::new(noisy),
             candidates: there("candidates.parquet"),
-            base: of_run.as_ref().and_then(|sources| sources.base.clone()),
+            base: match &of_run {
+                Some(sources) => sources.base.clone(),
+                None => there("DEMO.txt").and_then(|_| there("network.safetensors")), // as the demo scores them
+            },
             mixed: MixedNetworks::Refuse,
         });
         let name = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());

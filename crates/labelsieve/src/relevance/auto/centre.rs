@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool};
 
-/// Features are centred from this share of their length on: the squared length of the mean direction of all classes, which is near 0
+/// Features are centred from this share of their length on: the squared length of the mean direction of the other classes, which is near 0
 /// when they point everywhere (0.01 or less for the networks in `models/`) and about ½ for an EfficientNet as it comes.
 const SHARED: f32 = 0.1;
 /// Other classes that a mean direction is trusted from.
@@ -18,12 +18,14 @@ pub struct Centred {
 }
 
 impl Centred {
-    /// The class without the mean direction of all classes, if features point one way.
+    /// The class without the mean direction of the other classes, if features point one way.
     pub fn of(problem: &ClassProblem) -> Result<Option<Centred>> {
         let Some(others) = problem.other_classes.filter(|others| others.len() >= LEAST_CLASSES) else {
             return Ok(None);
         };
-        let mean = mean(others);
+        // Class weights of a network need not point where its features do.
+        let n_at_hand = others.len() - problem.n_base();
+        let mean = mean(others, if n_at_hand >= LEAST_CLASSES { n_at_hand } else { others.len() });
         if mean.iter().map(|m| m * m).sum::<f32>() < SHARED {
             return Ok(None);
         }
@@ -40,10 +42,11 @@ impl Centred {
     }
 }
 
-fn mean(rows: &Features) -> Vec<f32> {
+/// Of the first `n` rows.
+fn mean(rows: &Features, n: usize) -> Vec<f32> {
     let mut sum = vec![0f64; rows.dim()];
-    rows.rows().for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += f64::from(*v)));
-    sum.iter().map(|sum| (sum / rows.len() as f64) as f32).collect()
+    rows.rows().take(n).for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += f64::from(*v)));
+    sum.iter().map(|sum| (sum / n as f64) as f32).collect()
 }
 
 /// Rows of unit length again; all-zero rows stay so.

@@ -17,6 +17,8 @@ const NETWORK: std::ops::RangeInclusive<f32> = 0.5..=1.0;
 const SMALL_POOL: f32 = 50.0;
 /// What the least similar candidate of a pool keeps of its similarity.
 const LEAST_STANDING: f32 = 0.05;
+/// Candidates whose similarities differ by less are about equally similar.
+const LEAST_SPREAD: f32 = 0.05;
 
 /// What network, mixture and similarity say of one candidate, together.
 ///
@@ -47,7 +49,7 @@ pub fn similarity_exponent(n_noisy: usize) -> f32 {
 }
 
 /// Where each candidate stands in its pool by its similarity to the clean examples: from 0 at the 5 % least similar ones to 1
-/// at the 5 % most similar, and never below 0.05. 1 for all where all are equally similar.
+/// at the 5 % most similar, and never below 0.05. About 1 for all where all are about equally similar.
 pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
     let direction = clean_direction(problem)?;
     let similarities: Vec<f32> =
@@ -55,12 +57,8 @@ pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
     let mut sorted = similarities.clone();
     sorted.sort_by(f32::total_cmp);
     let (low, high) = (quantile(&sorted, 0.05), quantile(&sorted, 0.95));
-    let spread = high - low;
-    let place = |s: &f32| match spread > 1e-6 {
-        true => ((s - low) / spread).clamp(LEAST_STANDING, 1.0),
-        false => 1.0,
-    };
-    Ok(similarities.iter().map(place).collect())
+    let spread = (high - low).max(LEAST_SPREAD);
+    Ok(similarities.iter().map(|s| (1.0 - (high - s) / spread).clamp(LEAST_STANDING, 1.0)).collect())
 }
 
 /// With linear interpolation between the sorted values; 0 of none.

@@ -74,7 +74,7 @@ impl Auto {
         let probability = probability::probability(problem, relevance.noisy(), &standing, class.share);
         let counts = gcn.reciprocal_neighbours().unwrap_or_default().to_vec();
         let relevance = relevance.with_probability(probability)?.with_reciprocal_neighbours(counts);
-        Ok(problem.settle(relevance.with_choice(self.choice(problem))))
+        Ok(problem.settle(relevance.with_choice(self.choice(problem, class.share))))
     }
 
     fn lambda(&self, problem: &ClassProblem) -> f32 {
@@ -82,23 +82,23 @@ impl Auto {
     }
 
     /// What was chosen for a class and why.
-    fn choice(&self, problem: &ClassProblem) -> String {
+    fn choice(&self, problem: &ClassProblem, share: f32) -> String {
         let (n_clean, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
-        let why = |given: bool, reason: String| match given {
-            true => "as asked for".to_owned(),
-            false => format!("for {reason}"),
+        let neighbours = match (self.neighbours, neighbours(n_noisy)) {
+            (Some(given), _) => format!("{} as asked for", counted(given, "neighbour")),
+            (None, chosen) if chosen == n_noisy / 2 && chosen < NEIGHBOURS => {
+                "half of the pool as neighbours".to_owned()
+            }
+            (None, chosen) => counted(chosen, "neighbour"),
         };
-        let neighbours = self.neighbours(n_noisy);
-        let settings = format!(
-            "{}{}, λ = {} {}",
-            counted(neighbours, "neighbour"),
-            match self.neighbours.is_some() || neighbours < NEIGHBOURS {
-                true => format!(" {}", why(self.neighbours.is_some(), counted(n_noisy, "candidate"))),
-                false => String::new(),
-            },
-            self.lambda(problem),
-            why(self.lambda.is_some(), counted(n_clean, "clean example")),
-        );
+        let lambda = match self.lambda {
+            Some(given) => format!("λ = {given} as asked for"),
+            None => {
+                let rounded = (100.0 * self.lambda(problem)).round() / 100.0;
+                format!("λ = {rounded} for {}", counted(n_clean, "clean example"))
+            }
+        };
+        let settings = format!("{neighbours}, {lambda}");
         let n_base = problem.n_base();
         let n_others = n_other_classes(problem) - n_base;
         let compared: Vec<String> = [(n_others, "other class"), (n_base, "base class")]
@@ -110,14 +110,14 @@ impl Auto {
             true => format!("gcn: {settings}; no other class to compare with"),
             false => format!("gcn and mixture: {settings}, compared with {}", compared.join(" and ")),
         };
-        match share::relevant_share(problem) {
-            Ok(share) if share < MOSTLY_NOISE => words.push_str("; most of the pool seems to be noise"),
-            Ok(share) if share > MOSTLY_RIGHT => words.push_str("; most of the pool seems right"),
+        match share {
+            share if share < MOSTLY_NOISE => words.push_str("; most of the pool seems to be noise"),
+            share if share > MOSTLY_RIGHT => words.push_str("; most of the pool seems right"),
             _ => (),
         }
         let by_similarity = formula::similarity_exponent(n_noisy);
         if by_similarity >= TOLD {
-            words.push_str(&format!("; similarity with weight {by_similarity:.1}, since the pool is small"));
+            words.push_str("; similarity counts too, since the pool is small");
         }
         if problem.is_centred() {
             words.push_str("; features centred, since they point one way");
@@ -198,15 +198,14 @@ mod tests {
     fn a_choice_is_told_with_its_reason() {
         assert_eq!(
             choice(Auto::default(), 5, 1),
-            "gcn and mixture: 10 neighbours for 3 candidates, λ = 0.05 for 2 clean examples, compared with 5 other \
-             classes and 1 base class; most of the pool seems to be noise; similarity with weight 1.0, since the pool is \
-             small"
+            "gcn and mixture: 10 neighbours, λ = 0.05 for 2 clean examples, compared with 5 other classes and 1 base \
+             class; most of the pool seems to be noise; similarity counts too, since the pool is small"
         );
         let given = Auto { lambda: Some(2.0), neighbours: Some(1) };
         assert_eq!(
             choice(given, 0, 4),
             "gcn and mixture: 1 neighbour as asked for, λ = 2 as asked for, compared with 4 base classes; most of \
-             the pool seems to be noise; similarity with weight 1.0, since the pool is small"
+             the pool seems to be noise; similarity counts too, since the pool is small"
         );
         assert!(
             choice(Auto::default(), 0, 0).contains("for 2 clean examples; no other class to compare with;")

@@ -15,11 +15,14 @@ const RELEVANCE: f32 = 0.5;
 const STANDING: f32 = 1.5;
 const SHARE: f32 = 0.5;
 const SHOTS: f32 = 0.33;
+/// Measured up to this k; beyond it, the term stays.
+const MOST_SHOTS: usize = 20;
 
 /// One probability for each candidate; `standing` as [`super::formula::standing`] gives it, `share` as
 /// [`super::share::relevant_share`].
 pub fn probability(problem: &ClassProblem, relevance: &[f32], standing: &[f32], share: f32) -> Vec<f32> {
-    let of_class = CONSTANT + SHARE * logit(share, 0.05) + SHOTS * (problem.clean.len() as f32).ln();
+    let n_clean = problem.clean.len().min(MOST_SHOTS);
+    let of_class = CONSTANT + SHARE * logit(share, 0.05) + SHOTS * (n_clean as f32).ln();
     let of_candidate = |(r, s): (&f32, &f32)| {
         let logit = of_class + RELEVANCE * logit(*r, 0.02) + STANDING * s;
         1.0 / (1.0 + (-logit).exp())

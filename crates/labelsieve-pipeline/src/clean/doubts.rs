@@ -35,8 +35,9 @@ impl Doubts {
             let (have, neighbours) =
                 (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
             monitor.note(&format!(
-                "{} {have} too few candidates for a graph with {neighbours} neighbours each: {}",
+                "{} {have} too few candidates for a graph with {} each: {}",
                 counted(self.small.len(), "class"),
+                counted(neighbours, "neighbour"),
                 named(&self.small)
             ));
         }

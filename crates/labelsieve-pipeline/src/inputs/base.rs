@@ -71,6 +71,9 @@ impl BaseClasses {
             "leaving out {} with clean examples here: {names}",
             counted(known.len(), "base class")
         ));
+        if kept.is_empty() {
+            monitor.warning("no base class is left: --base has no effect");
+        }
         BaseClasses {
             names: kept.iter().map(|&base| self.names[base].clone()).collect(),
             directions: self.directions.select(&kept),

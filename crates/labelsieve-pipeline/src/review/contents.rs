@@ -71,7 +71,8 @@ impl Settings {
         let refused = || format!("`{}`: the settings in its metadata", table.path.display());
         let json: serde_json::Value = serde_json::from_str(text).with_context(refused)?;
         let method = serde_json::from_value(json["method"].clone()).with_context(refused)?;
-        let base = json["base"]["file"].as_str().map(str::to_owned);
+        let is_used = json["base"]["n_classes"] != 0;
+        let base = json["base"]["file"].as_str().filter(|_| is_used).map(str::to_owned);
         Ok(Settings { method, seed: json["seed"].as_u64().unwrap_or(0), base, is_given: true })
     }
 }

@@ -20,7 +20,7 @@ mod refused;
 mod scores;
 mod session;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
@@ -144,6 +144,17 @@ impl Review {
                 monitor.hint(&format!("pass --base {}", shell_word(base)));
                 Ok(())
             }
+            (Some(given), made_with) if made_with.as_ref().is_none_or(|base| !same_name(given, base)) => {
+                let made_with = match made_with {
+                    Some(base) => format!("with the base classes in `{base}`"),
+                    None => "without base classes".to_owned(),
+                };
+                monitor.warning(&format!(
+                    "`{relevance}` was made {made_with}, the relevance that follows decisions is made with those in `{}`",
+                    given.display()
+                ));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -167,4 +178,9 @@ impl Review {
         };
         Ok((contents, scorer))
     }
+}
+
+/// Whether these may be one file: folders are spelled differently from another place.
+fn same_name(given: &Path, noted: &str) -> bool {
+    given.file_name() == Path::new(noted).file_name()
 }

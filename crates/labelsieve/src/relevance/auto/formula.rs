@@ -62,7 +62,7 @@ pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
 }
 
 /// With linear interpolation between the sorted values; 0 of none.
-fn quantile(sorted: &[f32], share: f32) -> f32 {
+pub fn quantile(sorted: &[f32], share: f32) -> f32 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let at = share * last as f32;
     let below = at.floor() as usize;

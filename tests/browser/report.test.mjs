@@ -133,6 +133,27 @@ test("galleries are built when they come near, with pictures, ranks and marks", 
   assert.ok(marks.length > 0 && marks.every((mark) => mark.startsWith("✗")), "told apart by sign, not by colour alone");
 });
 
+test("probabilities say what to keep, in words, as a line, and of each candidate", async () => {
+  const article = page.locator("article.class").first();
+  const advice = await article.locator(".advice").textContent();
+  const [, threshold, kept, all] = advice.match(/^Keep those with a probability of (0\.\d\d) or more: (\d+) of (\d+) candidates, about \d+ % of them right, about \d+ % of all right ones\.$/);
+  const [relevance, probability] = await article.locator(".about svg").all();
+  assert.equal(await relevance.locator("line.ink").count(), 0);
+  const line = await probability.locator("line.ink").evaluate((line) => ({ x: Number(line.getAttribute("x1")), width: line.ownerSVGElement.viewBox.baseVal.width }));
+  assert.ok(Math.abs(line.x / line.width - Number(threshold)) < 0.001, `${line.x} of ${line.width}`);
+  const { q, r } = await article.locator("script").evaluate((script) => JSON.parse(script.textContent).ranked);
+  assert.equal(r.length, Number(all));
+  // The page has hundredths: those at the very edge may be on either side of it.
+  const least = Math.round(100 * Number(threshold));
+  assert.ok(q.filter((p) => p > least).length <= Number(kept) && Number(kept) <= q.filter((p) => p >= least).length, advice);
+  await article.scrollIntoViewIfNeeded();
+  await article.locator(".thumb").nth(3).click();
+  assert.match(await page.getByRole("dialog").textContent(), /probability[01]\.\d\d/);
+  await page.keyboard.press("Escape");
+  assert.ok((await texts("#table-all-classes thead th")).some((heading) => heading.includes("keep ≥")));
+  assert.equal(await page.locator("#figure-reliability svg").count(), 2, "wide and narrow");
+});
+
 test("a keyboard is enough", async () => {
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");

@@ -1,16 +1,18 @@
 //! `labelsieve bench`: the paper's tables from its released features, the same on photos, every method on generated pools,
-//! where the time of one class goes, and what a person's decisions are worth.
+//! every method on sets whose truth is known, where the time of one class goes, and what a person's decisions are worth.
 //!
 //! [`Bench`] is a subcommand of clap: whoever parses it runs it with a [`Monitor`] and a place for the result. `protocol/` is
-//! what the benchmarks with shots and episodes share; the others have a file each.
+//! what the benchmarks with shots and episodes share, `sets/` what those on sets of known truth do; the others have a file each.
 
 mod class;
 mod output;
 mod paper;
 mod photos;
 mod protocol;
+mod relevance;
 mod review;
 mod sanity;
+mod sets;
 
 use std::io::Write;
 
@@ -22,6 +24,7 @@ pub use paper::Paper;
 pub use paper::legacy_numpy::LegacyNumpyRandom;
 pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
 pub use photos::Photos;
+pub use relevance::Relevance;
 pub use review::Review;
 pub use sanity::Sanity;
 
@@ -39,6 +42,8 @@ pub enum Bench {
     Class(Class),
     /// Run every method on generated pools with ground truth
     Sanity(Sanity),
+    /// Compare the methods on sets whose truth is known
+    Relevance(Relevance),
     /// Let a simulated reviewer decide, in every order of looking
     Review(Review),
 }
@@ -52,6 +57,7 @@ impl Bench {
             Bench::Photos(bench) => bench.run(monitor, out),
             Bench::Class(bench) => bench.run(out),
             Bench::Sanity(bench) => bench.run(monitor, out),
+            Bench::Relevance(bench) => bench.run(monitor, out),
             Bench::Review(bench) => bench.run(monitor, out),
         }
     }

@@ -44,6 +44,11 @@ impl Printer {
         Printer { verbosity, results: Results::Stdout, watch: Watch::new() }
     }
 
+    /// Whether the curious are told all.
+    pub fn is_verbose(&self) -> bool {
+        self.verbosity >= Verbosity::Verbose
+    }
+
     /// A line of the result. When its reader has gone, the work continues anyway: files are still to be written.
     pub fn data(&self, line: &str) -> Result<()> {
         if self.results == Results::Notes {

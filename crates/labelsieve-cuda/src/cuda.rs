@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
-use labelsieve::engine::{Cpu, Engine, Job};
+use labelsieve::engine::{Cpu, Engine, Job, relevance_in_parts};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Features, Method, Relevance};
 
@@ -127,6 +127,10 @@ impl fmt::Display for Cuda {
 }
 
 impl Engine for Cuda {
+    fn scores_in_parts(&self) -> bool {
+        true
+    }
+
     fn noisy_graph(&self, noisy: &Features, count: usize) -> labelsieve::Result<NoisyGraph> {
         Ok(Cuda::noisy_graph(self, noisy, count)?)
     }
@@ -156,8 +160,13 @@ impl Engine for Cuda {
                 self.run(model, jobs, finished)
             }
             Method::Similarity(_) => similarity::score(self, jobs, finished),
+            Method::Auto(auto) => return relevance_in_parts(self, auto, jobs, finished),
             // Nothing here that a GPU would do faster, or longer lists than its kernels hold.
-            Method::Linear(_) | Method::Beta(_) | Method::Gcn(_) | Method::LabelPropagation(_) => {
+            Method::Linear(_)
+            | Method::Beta(_)
+            | Method::Mixture(_)
+            | Method::Gcn(_)
+            | Method::LabelPropagation(_) => {
                 return Cpu.relevance(method, jobs, finished);
             }
         };

@@ -75,6 +75,10 @@ impl Fallback<Cuda> {
 }
 
 impl<E: Engine> Engine for Fallback<E> {
+    fn scores_in_parts(&self) -> bool {
+        self.first.scores_in_parts()
+    }
+
     fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
         let graph = self.first.noisy_graph(noisy, count);
         self.or_on_cpu(graph, "making graphs", || Cpu.noisy_graph(noisy, count))

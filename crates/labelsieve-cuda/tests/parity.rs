@@ -6,7 +6,7 @@ use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::Neighbours;
 use labelsieve::random::Stream;
-use labelsieve::relevance::{Gcn, LabelPropagation, Mlp, Similarity, Training};
+use labelsieve::relevance::{Auto, Gcn, LabelPropagation, Mixture, Mlp, Similarity, Training};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool, Relevance};
 use labelsieve_cuda::Cuda;
 use rayon::prelude::*;
@@ -107,12 +107,15 @@ struct Case {
     pools: Vec<NoisyPool>,
     /// Of each pool.
     decisions: Vec<Vec<Option<Decision>>>,
+    /// Directions of classes that candidates may come from.
+    other_classes: Features,
 }
 
 /// Pools of unequal sizes, each with clean sets of several sizes.
 fn case(dim: usize, sizes: &[usize], shots: &[usize], kind: Kind) -> Case {
     let all = |c: usize, n: usize| features(n, dim, kind, 1000 + c as u64);
-    let mut case = Case { clean: Vec::new(), pools: Vec::new(), decisions: Vec::new() };
+    let other_classes = features(37, dim, kind, 999);
+    let mut case = Case { clean: Vec::new(), pools: Vec::new(), decisions: Vec::new(), other_classes };
     for (c, &size) in sizes.iter().enumerate() {
         let rows = all(c, size + shots.iter().sum::<usize>());
         let mut first = size;
@@ -138,7 +141,11 @@ impl Case {
 
     fn problem<'a>(&'a self, clean: &'a Features, pool: usize) -> ClassProblem<'a> {
         let problem = ClassProblem::new(clean, &self.pools[pool]).unwrap();
-        problem.with_decisions(&self.decisions[pool]).unwrap()
+        problem
+            .with_decisions(&self.decisions[pool])
+            .unwrap()
+            .with_other_classes(&self.other_classes)
+            .unwrap()
     }
 
     /// The same with decisions that go round in circles over the rows of each pool.
@@ -224,6 +231,21 @@ fn similarity_equals_the_cpus() {
 }
 
 #[test]
+fn the_mixture_agrees_with_the_cpu_and_repeats_itself() {
+    for case in cases() {
+        check_parity(&Method::Mixture(Mixture::default()), &case, 1e-3);
+    }
+}
+
+#[test]
+fn auto_agrees_with_the_cpu_and_repeats_itself() {
+    // A root is steep near 0: what agrees to 1e-6 there differs by 1e-3 behind it.
+    for case in cases() {
+        check_parity(&Method::Auto(Auto::default()), &case, 5e-3);
+    }
+}
+
+#[test]
 fn decisions_count_as_on_the_cpu() {
     use Decision::{Accept, Reject, Unsure};
     let pattern =
@@ -233,6 +255,8 @@ fn decisions_count_as_on_the_cpu() {
         (Method::Mlp(Mlp::default()), 1e-3),
         (Method::LabelPropagation(LabelPropagation::default()), 1e-4),
         (Method::Similarity(Similarity {}), 0.0),
+        (Method::Mixture(Mixture::default()), 1e-3),
+        (Method::Auto(Auto::default()), 5e-3),
     ];
     for (method, tolerance) in &methods {
         for case in cases() {
@@ -273,7 +297,12 @@ fn the_order_of_rows_decides_nothing_on_either_device() {
         case.pools.iter().map(|pool| Stream::new(11).choose(pool.features().len(), usize::MAX)).collect();
     let permuted = |pool: &NoisyPool, order: &[usize]| NoisyPool::new(pool.features().select(order));
     let pools = case.pools.iter().zip(&orders).map(|(pool, order)| permuted(pool, order)).collect();
-    let moved = Case { clean: case.clean.clone(), pools, decisions: case.decisions.clone() };
+    let moved = Case {
+        clean: case.clean.clone(),
+        pools,
+        decisions: case.decisions.clone(),
+        other_classes: case.other_classes.clone(),
+    };
     for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
         let expected = score(&Cpu, &method, &case.jobs());
         for engine in [&Cpu as &dyn Engine, cuda] {
@@ -297,7 +326,7 @@ fn a_graph_made_in_advance_gives_the_same_relevance() {
     let noisy = case.pools[0].features().clone();
     let graph = cuda.noisy_graph(&noisy, 50).unwrap();
     let pools = vec![NoisyPool::from_parts(noisy, graph).unwrap()];
-    let ready = Case { clean: case.clean, pools, decisions: case.decisions };
+    let ready = Case { pools, ..case };
     assert_eq!(score(cuda, &Method::gcn(), &ready.jobs()), expected);
 }
 

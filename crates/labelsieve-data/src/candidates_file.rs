@@ -164,6 +164,7 @@ mod tests {
             id: "a".into(),
             class: "b".into(),
             relevance: 0.5,
+            probability: None,
             is_clean: false,
             matched_name: None,
             best_clean: None,

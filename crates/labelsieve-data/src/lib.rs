@@ -75,11 +75,12 @@ pub use npz::{Npz, NpzWriter};
 pub use parquet_columns::read_text_columns;
 pub use prediction_file::{PredictionRow, PredictionWriter};
 pub use relevance_file::{
-    RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance, read_relevance_reasons,
+    OptionalColumns, RelevanceReasons, RelevanceRow, RelevanceTable, RelevanceWriter, read_relevance,
+    read_relevance_reasons,
 };
 pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
-    PoolSize, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
+    PoolSize, ReliabilitySeries, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
 pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use table_write::TableFormat;

@@ -25,6 +25,8 @@ pub struct RelevanceRow {
     pub class: String,
     /// How much it belongs to the class, in [0, 1].
     pub relevance: f32,
+    /// The probability that it belongs to the class, where the method knows it.
+    pub probability: Option<f32>,
     /// Whether it is one of the examples that were given as clean.
     pub is_clean: bool,
     /// The class name that was found in its text.
@@ -37,11 +39,20 @@ pub struct RelevanceRow {
     pub reciprocal_neighbours: Option<u32>,
 }
 
+/// Columns that not every relevance file has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OptionalColumns {
+    /// `probability`, beside `relevance`: where the method knows it.
+    pub probability: bool,
+    /// `decision`, at the end: for relevance that was made with decisions.
+    pub decision: bool,
+}
+
 /// Writes relevance rows as they come; the file appears in [`RelevanceWriter::finish`].
 pub struct RelevanceWriter {
     path: PathBuf,
     rows_written: usize,
-    has_decisions: bool,
+    optional: OptionalColumns,
     writer: TableWriter,
 }
 
@@ -49,34 +60,27 @@ impl RelevanceWriter {
     /// Starts a file that will be called `path`; its ending decides between Parquet and CSV. `metadata` is kept in a
     /// Parquet file as key-value pairs.
     pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<RelevanceWriter> {
-        let path = path.as_ref().to_path_buf();
-        let writer = TableWriter::create(&path, schema(), metadata)?;
-        Ok(RelevanceWriter { path, rows_written: 0, has_decisions: false, writer })
+        RelevanceWriter::create_with(path, OptionalColumns::default(), metadata)
     }
 
-    /// The same with a column `decision` at the end.
-    pub fn create_with_decisions(
+    /// The same with more columns.
+    pub fn create_with(
         path: impl AsRef<Path>,
+        optional: OptionalColumns,
         metadata: &[(String, String)],
     ) -> Result<RelevanceWriter> {
         let path = path.as_ref().to_path_buf();
-        let writer = TableWriter::create(&path, schema_with_decisions(), metadata)?;
-        Ok(RelevanceWriter { path, rows_written: 0, has_decisions: true, writer })
+        let writer = TableWriter::create(&path, schema(optional), metadata)?;
+        Ok(RelevanceWriter { path, rows_written: 0, optional, writer })
     }
 
     /// Rows go to `stream` as they come, as CSV.
-    pub fn to_stream(stream: Box<dyn Write + Send>) -> RelevanceWriter {
-        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema());
-        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, has_decisions: false, writer }
+    pub fn to_stream(stream: Box<dyn Write + Send>, optional: OptionalColumns) -> RelevanceWriter {
+        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema(optional));
+        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, optional, writer }
     }
 
-    /// The same with a column `decision` at the end.
-    pub fn to_stream_with_decisions(stream: Box<dyn Write + Send>) -> RelevanceWriter {
-        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema_with_decisions());
-        RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, has_decisions: true, writer }
-    }
-
-    /// Adds rows that nobody decided about. A relevance outside [0, 1] is refused.
+    /// Adds rows that nobody decided about. A relevance or a probability outside [0, 1] is refused.
     pub fn write(&mut self, rows: &[RelevanceRow]) -> Result<()> {
         self.write_decided(rows, &[])
     }
@@ -84,9 +88,14 @@ impl RelevanceWriter {
     /// Adds rows with what was decided about them, where the file has a column for it; rows without a decision may be
     /// missing at the end.
     pub fn write_decided(&mut self, rows: &[RelevanceRow], decisions: &[Option<Decision>]) -> Result<()> {
-        if let Some(at) = rows.iter().position(|row| !is_relevance(row.relevance)) {
-            let place = format!("row {}", self.rows_written + at);
-            return Err(bad_relevance(&self.path, place, rows[at].relevance));
+        for (at, row) in rows.iter().enumerate() {
+            for (what, value) in [("relevance", Some(row.relevance)), ("probability", row.probability)] {
+                if let Some(value) = value.filter(|&value| !is_in_range(value)) {
+                    let (place, expected) =
+                        (format!("row {}", self.rows_written + at), format!("a {what} in [0, 1]"));
+                    return Err(DataError::malformed(&self.path, place, expected, value.to_string()));
+                }
+            }
         }
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
@@ -98,7 +107,11 @@ impl RelevanceWriter {
             Arc::new(Float32Array::from_iter(rows.iter().map(|row| row.best_clean_similarity))),
             Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.reciprocal_neighbours))),
         ];
-        if self.has_decisions {
+        if self.optional.probability {
+            let probability = rows.iter().map(|row| row.probability);
+            columns.insert(PROBABILITY, Arc::new(Float32Array::from_iter(probability)));
+        }
+        if self.optional.decision {
             let decision = |i| decisions.get(i).copied().flatten().map(Decision::name);
             columns.push(Arc::new(StringArray::from_iter((0..rows.len()).map(decision))));
         }
@@ -124,6 +137,8 @@ pub struct RelevanceTable {
     pub classes: Labels,
     /// How much each belongs to its class, in [0, 1].
     pub relevance: Vec<f32>,
+    /// The probability that each belongs to its class; nothing for a file without the column.
+    pub probability: Option<Vec<Option<f32>>>,
     /// Which were given as clean.
     pub is_clean: Vec<bool>,
     /// What a person had decided about each when the file was made; nothing for a file made without decisions.
@@ -132,7 +147,7 @@ pub struct RelevanceTable {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Reads a relevance file, Parquet or CSV, and checks every relevance. Where `is_clean` is missing, in a row or as a
+/// Reads a relevance file, Parquet or CSV, and checks every relevance and probability. Where `is_clean` is missing, in a row or as a
 /// column, a row is a candidate.
 pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let path = path.as_ref();
@@ -140,10 +155,11 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let metadata = file.metadata();
     let (mut ids, mut classes) = (Texts::default(), LabelsBuilder::default());
     let (mut relevance, mut is_clean) = (Vec::new(), Vec::new());
-    let has_decisions = file.has("decision");
-    let mut decisions = Vec::new();
+    let (has_probability, has_decisions) = (file.has("probability"), file.has("decision"));
+    let (mut probability, mut decisions) = (Vec::new(), Vec::new());
     let mut wanted = vec![("id", Kind::Text), ("class", Kind::Text), ("relevance", Kind::Float)];
     wanted.extend(file.has("is_clean").then_some(("is_clean", Kind::Flag)));
+    wanted.extend(has_probability.then_some(("probability", Kind::Float)));
     wanted.extend(has_decisions.then_some(("decision", Kind::OptionalText)));
     file.for_each_batch(&wanted, |columns| {
         let [id, class, score, others @ ..] = columns else { unreachable!("as many columns as names") };
@@ -152,6 +168,7 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
         append_relevance(score, &mut relevance)?;
         for column in others {
             match column.name {
+                "probability" => append_probability(column, &mut probability)?,
                 "decision" => append_decisions(column, &mut decisions)?,
                 _ => is_clean.extend(column.flags()?.into_iter().map(|flag| flag.unwrap_or(false))),
             }
@@ -164,6 +181,7 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
         ids,
         classes: classes.finish(),
         relevance,
+        probability: has_probability.then_some(probability),
         is_clean,
         decisions: has_decisions.then_some(decisions),
         metadata,
@@ -244,9 +262,23 @@ fn append_relevance(column: &Column<'_>, out: &mut Vec<f32>) -> Result<()> {
     let values = column.floats("numbers in [0, 1]")?;
     column.check_nulls()?;
     out.extend(values.into_iter().flatten());
-    match out[start..].iter().position(|&value| !is_relevance(value)) {
+    match out[start..].iter().position(|&value| !is_in_range(value)) {
         Some(row) => Err(column.bad_row(row, "a number in [0, 1]", out[start + row].to_string())),
         None => Ok(()),
+    }
+}
+
+fn append_probability(column: &Column<'_>, out: &mut Vec<Option<f32>>) -> Result<()> {
+    let values = column.floats("numbers in [0, 1]")?;
+    match values.iter().position(|value| value.is_some_and(|value| !is_in_range(value))) {
+        Some(row) => {
+            let found = values[row].map_or(String::new(), |value| value.to_string());
+            Err(column.bad_row(row, "a number in [0, 1], or nothing", found))
+        }
+        None => {
+            out.extend(values);
+            Ok(())
+        }
     }
 }
 
@@ -262,14 +294,11 @@ fn append_decisions(column: &Column<'_>, out: &mut Vec<Option<Decision>>) -> Res
     Ok(())
 }
 
-fn schema_with_decisions() -> Schema {
-    let mut fields: Vec<_> = schema().fields().iter().cloned().collect();
-    fields.push(Arc::new(Field::new("decision", DataType::Utf8, true)));
-    Schema::new(fields)
-}
+/// Where `probability` stands among the columns: directly after `relevance`.
+const PROBABILITY: usize = 3;
 
-fn schema() -> Schema {
-    Schema::new(vec![
+fn schema(optional: OptionalColumns) -> Schema {
+    let mut fields = vec![
         Field::new("id", DataType::Utf8, false),
         Field::new("class", dictionary_type(), false),
         Field::new("relevance", DataType::Float32, false),
@@ -278,15 +307,18 @@ fn schema() -> Schema {
         Field::new("best_clean", DataType::Utf8, true),
         Field::new("best_clean_similarity", DataType::Float32, true),
         Field::new("reciprocal_neighbours", DataType::UInt32, true),
-    ])
+    ];
+    if optional.probability {
+        fields.insert(PROBABILITY, Field::new("probability", DataType::Float32, true));
+    }
+    if optional.decision {
+        fields.push(Field::new("decision", DataType::Utf8, true));
+    }
+    Schema::new(fields)
 }
 
-fn is_relevance(value: f32) -> bool {
+fn is_in_range(value: f32) -> bool {
     (0.0..=1.0).contains(&value) // false for NaN
-}
-
-fn bad_relevance(path: &Path, place: String, value: f32) -> DataError {
-    DataError::malformed(path, place, "a relevance in [0, 1]", value.to_string())
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ fn row(id: &str, class: &str, relevance: f32) -> RelevanceRow {
         id: id.into(),
         class: class.into(),
         relevance,
+        probability: None,
         is_clean: relevance == 1.0,
         matched_name: Some("barn owl".into()),
         best_clean: None,
@@ -301,9 +302,10 @@ fn decisions_are_a_column_of_their_own_where_there_are_any() {
     let folder = tempfile::tempdir().unwrap();
     let rows = [row("a", "owl", 1.0), row("b", "owl", 0.0), row("c", "owl", 0.5)];
     let decisions = [Some(Decision::Accept), Some(Decision::Reject), None];
+    let columns = OptionalColumns { decision: true, ..OptionalColumns::default() };
     for name in ["r.parquet", "r.csv"] {
         let path = folder.path().join(name);
-        let mut writer = RelevanceWriter::create_with_decisions(&path, &[]).unwrap();
+        let mut writer = RelevanceWriter::create_with(&path, columns, &[]).unwrap();
         writer.write_decided(&rows, &decisions).unwrap();
         writer.write(&rows[..1]).unwrap();
         writer.finish().unwrap();
@@ -315,4 +317,69 @@ fn decisions_are_a_column_of_their_own_where_there_are_any() {
     let error = read_relevance(&path).unwrap_err().to_string();
     let expected = "column `decision`, row 0: expected `accept`, `reject`, `unsure` or nothing, found `keep`";
     assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn probabilities_stand_beside_the_relevance_where_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |id: &str, probability| RelevanceRow { probability, ..row(id, "owl", 0.5) };
+    let rows = [with("a", Some(1.0)), with("b", Some(1.0 / 3.0)), with("c", None)];
+    for decision in [false, true] {
+        for name in ["r.parquet", "r.csv"] {
+            let path = folder.path().join(name);
+            let columns = OptionalColumns { probability: true, decision };
+            let mut writer = RelevanceWriter::create_with(&path, columns, &[]).unwrap();
+            writer.write(&rows).unwrap();
+            writer.finish().unwrap();
+            let names = TableFile::open(&path).unwrap().columns();
+            assert_eq!(names[..5], ["id", "class", "relevance", "probability", "is_clean"], "{name}");
+            assert_eq!(names.contains(&"decision".to_owned()), decision);
+            let table = read_relevance(&path).unwrap();
+            assert_eq!(table.probability, Some(vec![Some(1.0), Some(1.0 / 3.0), None]), "to the bit");
+            assert_eq!((table.relevance, table.is_clean), (vec![0.5; 3], vec![false; 3]));
+            let reasons = read_relevance_reasons(&path, &[1]).unwrap();
+            assert_eq!(reasons[0].matched_name.as_deref(), Some("barn owl"));
+        }
+    }
+    let path = folder.path().join("without.parquet");
+    let mut writer = RelevanceWriter::create(&path, &[]).unwrap();
+    writer.write(&rows).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(read_relevance(&path).unwrap().probability, None);
+}
+
+#[test]
+fn a_probability_that_is_none_is_refused_with_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.parquet");
+    let columns = OptionalColumns { probability: true, ..OptionalColumns::default() };
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let halves: ArrayRef = Arc::new(Float32Array::from(vec![0.5, 0.5]));
+    let with = |probability: ArrayRef| {
+        let columns =
+            [("id", &texts), ("class", &texts), ("relevance", &halves), ("probability", &probability)];
+        write_columns(&path, columns.map(|(name, array)| (name, array.clone())).into());
+        read_relevance(&path).unwrap_err().to_string()
+    };
+    for bad in [f32::NAN, -0.1, 1.5, f32::INFINITY] {
+        let mut writer = RelevanceWriter::create_with(folder.path().join("w.parquet"), columns, &[]).unwrap();
+        let wrong = RelevanceRow { probability: Some(bad), ..row("2", "owl", 0.5) };
+        let error = writer.write(&[row("1", "owl", 0.5), wrong]).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("row 1: expected a probability in [0, 1], found {bad}")), "{error}");
+        let error = with(Arc::new(Float32Array::from(vec![Some(0.5), Some(bad)])));
+        let message = "column `probability`, row 1: expected a number in [0, 1], or nothing, found";
+        assert!(error.ends_with(&format!("{message} {bad}")), "{error}");
+    }
+    let error = with(Arc::new(StringArray::from(vec!["likely", "unlikely"])));
+    assert!(error.ends_with("column `probability`: expected numbers in [0, 1], found Utf8"), "{error}");
+    let path = folder.path().join("r.csv");
+    for (cell, message) in [
+        ("nan", "column `probability`, row 0: expected a number in [0, 1], or nothing, found NaN"),
+        ("2", "column `probability`, row 0: expected a number in [0, 1], or nothing, found 2"),
+        ("likely", "line 2, column `probability`: expected a number, found `likely`"),
+    ] {
+        std::fs::write(&path, format!("id,class,relevance,probability\na,owl,0.5,{cell}\n")).unwrap();
+        let error = read_relevance(&path).unwrap_err().to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
 }

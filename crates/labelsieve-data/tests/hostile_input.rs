@@ -37,6 +37,7 @@ fn relevance_row() -> RelevanceRow {
         id: "1".into(),
         class: "owl".into(),
         relevance: 0.5,
+        probability: None,
         is_clean: false,
         matched_name: Some("owl".into()),
         best_clean: None,

@@ -59,6 +59,7 @@ fn results_come_through_pipes() {
         id: "1".into(),
         class: "owl".into(),
         relevance: 0.5,
+        probability: None,
         is_clean: false,
         matched_name: None,
         best_clean: None,

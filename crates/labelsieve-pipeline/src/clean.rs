@@ -1,28 +1,35 @@
 //! From tables to relevance: every candidate of every class is scored and written with the reasons for its score.
 
+pub mod advice;
+pub mod choices;
+mod doubts;
+mod table;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, RelevanceRow, RelevanceWriter, counted};
+use labelsieve_data::{AtomicFile, Journal, counted};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use self::advice::ClassAdvice;
+use self::choices::Choice;
+use self::doubts::Doubts;
 use crate::device;
 use crate::error::Result;
 use crate::estimate::{Estimate, Work};
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
-use crate::inputs::pools::{ClassRows, PoolFiles, Pools};
-use crate::inputs::same_network::{common_network, network_metadata};
+use crate::inputs::pools::{PoolFiles, Pools};
 use crate::inputs::swapped;
 use crate::inputs::tables::load;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
-use crate::scoring::{Scored, Scoring, rows_held_by_size};
+use crate::scoring::{RECORDS, Scored, Scoring, rows_held};
 
 /// Scores every candidate of every class.
 #[derive(Clone, Debug, Serialize)]
@@ -60,6 +67,16 @@ pub struct Cleaned {
     pub n_left_out: usize,
     /// Classes without candidates, which are listed with their clean examples alone.
     pub without_candidates: Vec<String>,
+    /// Classes whose candidates relevance hardly tells apart.
+    pub flat: Vec<String>,
+    /// Classes with hardly more candidates than the graph gives neighbours to each, for methods that read the graph.
+    pub small_pools: Vec<String>,
+    /// Which candidates of each class to keep, where the method gives probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Vec<ClassAdvice>>,
+    /// What the method chose for how many classes and why, where it chooses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// Candidates that people decided about, where decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
@@ -80,7 +97,7 @@ pub fn estimate(files: &PoolFiles, method: &Method, monitor: &dyn Monitor) -> Re
     let work = Work {
         method,
         dim: pools.clean.features.cols(),
-        rows_held: rows_held_by_size(method, &n_clean, &pool_sizes),
+        rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
         pool_sizes,
         n_clean: pools.clean.len(),
         bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
@@ -127,9 +144,12 @@ impl Clean {
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
         let opened = device::open(self.device, monitor)?;
-        let settings = json!({
+        let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
         });
+        if let (Some(path), Some(base)) = (&self.files.base, &pools.base) {
+            settings["base"] = json!({ "file": path.display().to_string(), "n_classes": base.names.len() });
+        }
         let (journal, mut scored) = match target {
             Target::File(output) => {
                 let mut key =
@@ -137,7 +157,10 @@ impl Clean {
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
                 }
-                let key = key.on_device(opened.kind()).with_files(&self.files.paths())?;
+                let key = key
+                    .with(&json!({ "records": RECORDS }))
+                    .on_device(opened.kind())
+                    .with_files(&self.files.paths())?;
                 let (journal, scored) = resumed(output, &key, &pools, monitor)?;
                 (Some(journal), scored)
             }
@@ -150,12 +173,34 @@ impl Clean {
         self.score((&pools, of_classes), opened.engine(), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
-        let cleaned =
-            on_stdout(target, write((&pools, of_classes), &scored, (settings, counts), target, monitor))?;
+        let doubts = self.doubts((&pools, of_classes), &scored);
+        let (found, about) = ((&scored, &doubts), (settings, counts));
+        let cleaned = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
+        doubts.say(&self.method, monitor);
         if let Some(journal) = journal {
             journal.remove()?;
         }
         Ok(cleaned)
+    }
+
+    /// Classes whose relevance says little. What people decided is not the method's doing.
+    fn doubts(
+        &self,
+        (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
+        scored: &HashMap<usize, Scored>,
+    ) -> Doubts {
+        let mut doubts = Doubts::default();
+        for (c, class) in pools.classes.iter().enumerate() {
+            let scored = &scored[&c];
+            let is_open = |place: usize| match decisions.get(c) {
+                Some(decisions) => decisions[place].and_then(Decision::relevance).is_none(),
+                None => true,
+            };
+            let open = scored.kept().zip(&scored.relevance).filter(|(place, _)| is_open(*place));
+            let open: Vec<f32> = open.map(|(_, &relevance)| relevance).collect();
+            doubts.add(&class.name, &open, (class.clean.len(), scored.relevance.len()), &self.method);
+        }
+        doubts
     }
 
     /// Scores what is not yet scored, and notes every class in the journal as it is finished.
@@ -181,6 +226,7 @@ impl Clean {
             seed: self.seed,
             names: &names,
             clean: &clean,
+            base: pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &pool_sizes,
             decisions,
         };
@@ -259,83 +305,5 @@ fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor
         monitor.warning(&format!(
             "all candidates in `{noisy}` are clean examples of their class: none was scored"
         ));
-    }
-}
-
-fn write(
-    (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-    scored: &HashMap<usize, Scored>,
-    (mut settings, counts): (Value, Option<DecisionCounts>),
-    target: Target<'_>,
-    monitor: &dyn Monitor,
-) -> labelsieve_data::Result<Cleaned> {
-    const ROWS: usize = 65_536;
-    let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
-    if let Some(DecisionCounts { n_accept, n_reject, n_unsure, .. }) = counts {
-        settings["decisions"] = json!({ "n_accept": n_accept, "n_reject": n_reject, "n_unsure": n_unsure });
-    }
-    metadata.insert("labelsieve".to_owned(), settings.to_string());
-    let metadata: Vec<(String, String)> = metadata.into_iter().collect();
-    let mut writer = match (target, counts) {
-        (Target::File(output), None) => RelevanceWriter::create(output, &metadata)?,
-        (Target::File(output), Some(_)) => RelevanceWriter::create_with_decisions(output, &metadata)?,
-        (Target::Stdout, None) => RelevanceWriter::to_stream(monitor.stdout()),
-        (Target::Stdout, Some(_)) => RelevanceWriter::to_stream_with_decisions(monitor.stdout()),
-    };
-    let mut copies = pools.copies;
-    let (mut n_candidates, mut sum) = (0usize, 0f64);
-    for (c, class) in pools.classes.iter().enumerate() {
-        let scored = &scored[&c];
-        let decided = |place: usize| decisions.get(c).and_then(|decisions| decisions[place]);
-        let clean = class.clean.iter().map(|&row| (clean_row(pools, class, row), None));
-        let kept = scored.kept().enumerate();
-        let noisy = kept.map(|(i, place)| (noisy_row(pools, class, scored, i, place), decided(place)));
-        let mut rows = clean.chain(noisy).peekable();
-        while rows.peek().is_some() {
-            let (rows, decisions): (Vec<_>, Vec<_>) = rows.by_ref().take(ROWS).unzip();
-            writer.write_decided(&rows, &decisions)?;
-        }
-        n_candidates += scored.relevance.len();
-        copies.by_content += scored.copies.len();
-        sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
-    }
-    writer.finish()?;
-    let empty = pools.classes.iter().filter(|class| class.noisy.is_empty());
-    Ok(Cleaned {
-        n_classes: pools.classes.len(),
-        n_candidates,
-        mean_relevance: sum / n_candidates.max(1) as f64,
-        copies,
-        n_left_out: pools.left_out.n_candidates(),
-        without_candidates: empty.map(|class| class.name.clone()).collect(),
-        decisions: counts,
-    })
-}
-
-fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
-    RelevanceRow {
-        id: pools.clean.ids.get(row).into_owned(),
-        class: class.name.clone(),
-        relevance: 1.0,
-        is_clean: true,
-        matched_name: None,
-        best_clean: None,
-        best_clean_similarity: None,
-        reciprocal_neighbours: None,
-    }
-}
-
-/// The `i`-th candidate that takes part, which is the one at `place` among all of the class.
-fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place: usize) -> RelevanceRow {
-    let (closest, similarity) = scored.closest[i];
-    RelevanceRow {
-        id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
-        class: class.name.clone(),
-        relevance: scored.relevance[i],
-        is_clean: false,
-        matched_name: pools.matched_name(class, place).map(str::to_owned),
-        best_clean: Some(pools.clean.ids.get(class.clean[closest]).into_owned()),
-        best_clean_similarity: Some(similarity),
-        reciprocal_neighbours: scored.reciprocal.as_ref().map(|counts| counts[i]),
     }
 }

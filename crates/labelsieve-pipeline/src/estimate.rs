@@ -23,24 +23,27 @@ pub struct Speed {
 const SAMPLE: usize = 1500;
 
 impl Speed {
-    /// Times `method` on generated rows.
-    pub fn measure(method: &Method, dim: usize) -> Result<Speed> {
+    /// Times `method` on generated rows; `n_others`: with how many other classes a candidate is compared, if it is.
+    pub fn measure(method: &Method, dim: usize, n_others: usize) -> Result<Speed> {
         let stream = Stream::new(1);
         let data = (0..SAMPLE * dim).map(|i| stream.normal(i as u64)).collect();
         let noisy = Features::new(data, dim)?;
         let clean = noisy.select(&[0]);
         let others = noisy.select(&[1, 2, 3]);
+        let other_classes = noisy.select(&(0..n_others).map(|class| class % SAMPLE).collect::<Vec<_>>());
         let model = method.build()?;
         let mut search = 0.0;
-        let pool = if model.uses_graph() {
-            let start = Instant::now();
-            std::hint::black_box(NoisyGraph::new(&noisy, labelsieve::graph::NEIGHBOURS));
-            search = start.elapsed().as_secs_f64();
-            NoisyPool::with_graph(noisy)
-        } else {
-            NoisyPool::new(noisy)
+        let pool = match method.neighbours(SAMPLE) {
+            Some(count) => {
+                let start = Instant::now();
+                let graph = NoisyGraph::new(&noisy, count);
+                search = start.elapsed().as_secs_f64();
+                NoisyPool::from_parts(noisy, graph)?
+            }
+            None => NoisyPool::new(noisy),
         };
         let problem = ClassProblem::new(&clean, &pool)?.with_others(&others)?;
+        let problem = problem.with_other_classes(&other_classes)?;
         let start = Instant::now();
         model.relevance(&problem, 0)?;
         let other = start.elapsed().as_secs_f64();
@@ -101,7 +104,8 @@ pub struct Work<'a> {
     pub dim: usize,
     /// Candidates by class.
     pub pool_sizes: Vec<usize>,
-    /// Rows that are in memory while a class is worked on: its candidates, and examples of other classes if need be.
+    /// Rows that are in memory while a class is worked on: its candidates, and examples or directions of other classes if need
+    /// be.
     pub rows_held: Vec<usize>,
     /// Clean examples of all classes, which stay in memory.
     pub n_clean: usize,
@@ -122,9 +126,13 @@ impl Work<'_> {
         let of_batch = |batch: &Vec<usize>| {
             let held: u64 = batch.iter().map(|&class| self.rows_held[class] as u64 * row).sum();
             let working = |class: &usize| {
-                // Models that learn from others work on a copy of them.
-                let others = (self.rows_held[*class] - self.pool_sizes[*class]) as u64 * row;
-                others + working_memory(self.pool_sizes[*class], self.dim, uses_graph)
+                let n_noisy = self.pool_sizes[*class];
+                let n_others = (self.rows_held[*class] - n_noisy) as u64;
+                let others = match self.method.uses_other_classes() {
+                    true => mixture_memory(n_noisy as u64, n_others),
+                    false => n_others * row, // models that learn from others work on a copy of them
+                };
+                others + working_memory(n_noisy, self.dim, uses_graph)
             };
             // Large classes run alone; of the small ones, as many as there are threads. Batches are in order of size.
             let (large, small): (Vec<&usize>, Vec<&usize>) =
@@ -139,7 +147,8 @@ impl Work<'_> {
 
     /// What it would take on this machine.
     pub fn estimate(&self) -> Result<Estimate> {
-        let speed = Speed::measure(self.method, self.dim)?;
+        let others = self.rows_held.iter().zip(&self.pool_sizes).map(|(held, noisy)| held - noisy);
+        let speed = Speed::measure(self.method, self.dim, others.max().unwrap_or(0))?;
         let n_threads = speed.n_threads as usize;
         Ok(Estimate {
             n_classes: self.pool_sizes.len(),
@@ -158,6 +167,15 @@ fn working_memory(z: usize, dim: usize, uses_graph: bool) -> u64 {
     let searching = if uses_graph { 2 * dim as u64 + 8 * 125 + 8 * 50 } else { 0 };
     let training = 4 * dim as u64 + 4 * 20 + if uses_graph { 2 * 8 * 50 } else { 0 };
     z as u64 * searching.max(training)
+}
+
+/// Exponents of the classes that a mixture follows, and posteriors before and after a round.
+fn mixture_memory(n_noisy: u64, n_others: u64) -> u64 {
+    let followed = n_others.min(labelsieve::relevance::MOST_CLASSES as u64);
+    match followed {
+        0 => 0,
+        _ => n_noisy * (3 * followed + 2) * size_of::<f32>() as u64,
+    }
 }
 
 #[cfg(test)]
@@ -189,5 +207,22 @@ mod tests {
         assert!((1 << 30..(1 << 30) + (16 << 20)).contains(&memory), "{memory}");
         let budget = batches(&linear.rows_held, 256).iter().all(|batch| batch.len() <= 1024 * 1024 / 1001);
         assert!(budget, "no batch above a gibibyte");
+    }
+
+    #[test]
+    fn a_mixture_needs_memory_for_the_classes_that_it_follows() {
+        let method = Method::Mixture(labelsieve::relevance::Mixture::default());
+        let alone = Work {
+            method: &method,
+            dim: 64,
+            pool_sizes: vec![10_000],
+            rows_held: vec![10_000],
+            n_clean: 1,
+            bytes_in_memory: 0,
+        };
+        let compared = Work { rows_held: vec![10_500], pool_sizes: vec![10_000], ..alone };
+        let alone = Work { rows_held: vec![10_000], pool_sizes: vec![10_000], ..compared };
+        let more = compared.memory(2).unwrap() - alone.memory(2).unwrap();
+        assert_eq!(more, 10_000 * (64 + 65 + 65) * 4 + 500 * 64 * 4);
     }
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use labelsieve::Decision;
 use labelsieve_data::{
-    DecisionRow, ExampleTable, Ids, Labels, RelevanceRow, RelevanceWriter, RunDirectory, SavedClassifier,
-    TableColumns, read_candidates as read_candidate_file, read_decisions as read_decision_file,
-    read_relevance as read_relevance_file, read_relevance_reasons, read_truth as read_truth_file,
+    DecisionRow, ExampleTable, Ids, Labels, OptionalColumns, RelevanceRow, RelevanceWriter, RunDirectory,
+    SavedClassifier, TableColumns, read_candidates as read_candidate_file,
+    read_decisions as read_decision_file, read_relevance as read_relevance_file, read_relevance_reasons,
+    read_truth as read_truth_file,
 };
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -37,9 +38,18 @@ fn texts(labels: &Labels) -> Texts {
     (0..labels.len()).map(|row| labels.get(row).to_owned()).collect()
 }
 
-/// Ids, classes, relevance, is_clean, reasons, decisions if there are any, and what the writer said about the run.
-type RelevanceColumns<'py> =
-    (Texts, Texts, Numbers<'py>, Flags<'py>, Vec<Reasons>, Option<OptionalTexts>, BTreeMap<String, String>);
+/// Ids, classes, relevance, probabilities if there are any (NaN where one is missing), is_clean, reasons, decisions if there are
+/// any, and what the writer said about the run.
+type RelevanceColumns<'py> = (
+    Texts,
+    Texts,
+    Numbers<'py>,
+    Option<Numbers<'py>>,
+    Flags<'py>,
+    Vec<Reasons>,
+    Option<OptionalTexts>,
+    BTreeMap<String, String>,
+);
 
 /// Texts, where there are any.
 type OptionalTexts = Vec<Option<String>>;
@@ -65,7 +75,10 @@ fn read_relevance(py: Python<'_>, path: PathBuf) -> PyResult<RelevanceColumns<'_
     let ids = table.ids.iter().map(str::to_owned).collect();
     let word = |decision: Option<Decision>| decision.map(|decision| decision.to_string());
     let decisions = table.decisions.map(|decisions| decisions.into_iter().map(word).collect());
-    Ok((ids, classes, relevance, is_clean, reasons, decisions, table.metadata))
+    let number = |probability: Option<f32>| probability.unwrap_or(f32::NAN);
+    let probability = table.probability.map(|probability| probability.into_iter().map(number).collect());
+    let probability = probability.map(|probability| PyArray1::from_vec(py, probability));
+    Ok((ids, classes, relevance, probability, is_clean, reasons, decisions, table.metadata))
 }
 
 #[pyfunction]
@@ -75,24 +88,29 @@ fn write_relevance(
     ids: Texts,
     classes: Texts,
     relevance: PyReadonlyArray1<'_, f32>,
+    probability: Option<Vec<Option<f32>>>,
     is_clean: PyReadonlyArray1<'_, bool>,
     reasons: Vec<Reasons>,
     decisions: Option<OptionalTexts>,
     metadata: Vec<(String, String)>,
 ) -> PyResult<()> {
     let (relevance, is_clean) = (relevance.as_slice()?, is_clean.as_slice()?);
-    let lengths = [classes.len(), relevance.len(), is_clean.len(), reasons.len()];
+    let n_probability = probability.as_ref().map_or(ids.len(), Vec::len);
+    let lengths = [classes.len(), relevance.len(), n_probability, is_clean.len(), reasons.len()];
     if let Some(found) = lengths.into_iter().find(|&length| length != ids.len()) {
         return Err(value_error(format!("columns: expected {} rows in each, found {found}", ids.len())));
     }
     let columns = ids.into_iter().zip(classes).zip(relevance).zip(is_clean).zip(reasons);
+    let probability_of = |row: usize| probability.as_ref().and_then(|probability| probability[row]);
     let rows: Vec<RelevanceRow> = columns
-        .map(|((((id, class), &relevance), &is_clean), reasons)| {
+        .enumerate()
+        .map(|(row, ((((id, class), &relevance), &is_clean), reasons))| {
             let (matched_name, best_clean, best_clean_similarity, reciprocal_neighbours) = reasons;
             RelevanceRow {
                 id,
                 class,
                 relevance,
+                probability: probability_of(row),
                 is_clean,
                 matched_name,
                 best_clean,
@@ -102,11 +120,8 @@ fn write_relevance(
         })
         .collect();
     let decisions = decisions.map(parse_decisions).transpose()?;
-    let mut writer = match decisions {
-        None => RelevanceWriter::create(path, &metadata),
-        Some(_) => RelevanceWriter::create_with_decisions(path, &metadata),
-    }
-    .map_err(data_error)?;
+    let columns = OptionalColumns { probability: probability.is_some(), decision: decisions.is_some() };
+    let mut writer = RelevanceWriter::create_with(path, columns, &metadata).map_err(data_error)?;
     let mut decisions = decisions.iter().flat_map(|decisions| decisions.chunks(65_536));
     rows.chunks(65_536)
         .try_for_each(|rows| writer.write_decided(rows, decisions.next().unwrap_or_default()))

@@ -99,6 +99,7 @@ impl<'py> Options<'py> {
             clean: self.table(self.get("clean")?, Some("clean_labels"))?,
             noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
             candidates,
+            base: None,
             mixed: self.mixed()?,
         })
     }
@@ -230,7 +231,7 @@ fn clean_files<'py>(
 ) -> PyResult<String> {
     let options = Options(options);
     let job = Clean {
-        files: options.pools(options.get("candidates")?)?,
+        files: PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? },
         decisions: options.get("decisions")?,
         method: options.method()?,
         device: options.device()?,
@@ -248,7 +249,8 @@ fn estimate_clean_files<'py>(
     progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
-    let (files, method) = (options.pools(options.get("candidates")?)?, options.method()?);
+    let files = PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? };
+    let method = options.method()?;
     json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
 }
 

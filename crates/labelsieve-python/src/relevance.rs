@@ -24,6 +24,7 @@ pub fn relevance<'py>(
     clean: Rows<'py>,
     noisy: Rows<'py>,
     others: Option<Rows<'py>>,
+    other_classes: Option<Rows<'py>>,
     method: &str,
     seed: u64,
     device: &str,
@@ -35,7 +36,9 @@ pub fn relevance<'py>(
     let clean = features(&clean, "clean")?;
     let others = others.map(|others| features(&others, "others")).transpose()?;
     let pool = NoisyPool::new(features(&noisy, "noisy")?);
-    let task = Task::new(rows_to_do(&method, clean.len(), pool.features().len()));
+    let other_classes = other_classes.map(|rows| features(&rows, "other_classes")).transpose()?;
+    let n_others = other_classes.as_ref().map_or(0, Features::len);
+    let task = Task::new(rows_to_do(&method, clean.len(), pool.features().len(), n_others));
     let mut problem = ClassProblem::new(&clean, &pool).map_err(method_error)?.watched(task.watch());
     let decisions = decisions.map(parse_decisions).transpose()?;
     if let Some(decisions) = &decisions {
@@ -43,6 +46,9 @@ pub fn relevance<'py>(
     }
     if let Some(others) = &others {
         problem = problem.with_others(others).map_err(method_error)?;
+    }
+    if let Some(rows) = &other_classes {
+        problem = problem.with_other_classes(rows).map_err(method_error)?;
     }
     let job = Job { problem, seed };
     let mut scored =
@@ -97,14 +103,15 @@ impl Labelled<'_> {
     }
 }
 
-/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The last says which
-/// candidates are clean examples of their own class.
+/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The flags say which
+/// candidates are clean examples of their own class; the last are probabilities, from methods that know them.
 type Cleaned<'py> = (
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<bool>>,
+    Option<Bound<'py, PyArray1<f32>>>,
 );
 
 /// All classes of a matrix: relevance, most similar clean row, its similarity, number of reciprocal neighbours.
@@ -118,12 +125,17 @@ pub fn clean<'py>(
     seed: u64,
     device: &str,
     decisions: Option<Vec<Option<String>>>,
+    base: Option<Rows<'py>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Cleaned<'py>> {
     let method = parse_method(method)?;
     let opened = open_device(py, device)?;
     let all = features(&x, "X")?;
     let classes = labels.rows(all.len())?;
+    let base = base.map(|base| features(&base, "base")).transpose()?;
+    if let Some(base) = &base {
+        all.check_width("base", base, "X").map_err(method_error)?;
+    }
     let decisions: Vec<Vec<Option<Decision>>> = match decisions.map(parse_decisions).transpose()? {
         None => Vec::new(),
         Some(all) => {
@@ -132,7 +144,9 @@ pub fn clean<'py>(
             classes.iter().map(rows).collect()
         }
     };
-    let to_do = classes.iter().map(|class| rows_to_do(&method, class.clean.len(), class.noisy.len()));
+    let n_others = classes.len().saturating_sub(1) + base.as_ref().map_or(0, Features::len);
+    let to_do =
+        classes.iter().map(|class| rows_to_do(&method, class.clean.len(), class.noisy.len(), n_others));
     let task = Task::new(to_do.sum());
     let names: Vec<&str> = labels.names.iter().map(String::as_str).collect();
     let pool_sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len()).collect();
@@ -146,6 +160,7 @@ pub fn clean<'py>(
             seed,
             names: &names,
             clean,
+            base: base.as_ref(),
             pool_sizes,
             decisions: &decisions,
         };
@@ -165,12 +180,16 @@ pub fn clean<'py>(
         PyArray1::from_vec(py, found.similarity),
         PyArray1::from_vec(py, found.reciprocal),
         PyArray1::from_vec(py, found.is_copy),
+        found.has_probability.then(|| PyArray1::from_vec(py, found.probability)),
     ))
 }
 
 /// What [`clean`] returns, while it is filled.
 struct Found {
     relevance: Vec<f32>,
+    /// NaN where a class has none.
+    probability: Vec<f32>,
+    has_probability: bool,
     best: Vec<i64>,
     similarity: Vec<f32>,
     reciprocal: Vec<i64>,
@@ -182,6 +201,8 @@ impl Found {
     fn new(n: usize) -> Found {
         Found {
             relevance: vec![1.0; n],
+            probability: vec![1.0; n],
+            has_probability: false,
             best: vec![-1; n],
             similarity: vec![f32::NAN; n],
             reciprocal: vec![-1; n],
@@ -195,10 +216,12 @@ impl Found {
         for (i, place) in scored.kept().enumerate() {
             let (row, (closest, similarity)) = (class.noisy[place], scored.closest[i]);
             self.relevance[row] = scored.relevance[i];
+            self.probability[row] = scored.probability.as_ref().map_or(f32::NAN, |p| p[i]);
             self.best[row] = class.clean[closest] as i64;
             self.similarity[row] = similarity;
             self.reciprocal[row] = scored.reciprocal.as_ref().map_or(-1, |counts| i64::from(counts[i]));
         }
+        self.has_probability |= scored.probability.is_some();
         for &place in &scored.copies {
             let row = class.noisy[place];
             let original = class.clean.iter().find(|&&clean| all.row(clean) == all.row(row));
@@ -229,12 +252,15 @@ pub fn parse_method(json: &str) -> PyResult<Method> {
     Ok(method)
 }
 
-/// How far a class's [`labelsieve::Watch`] counts.
-fn rows_to_do(method: &Method, n_clean: usize, n_noisy: usize) -> usize {
+/// How far a class's [`labelsieve::Watch`] counts, beside `n_others` other classes.
+fn rows_to_do(method: &Method, n_clean: usize, n_noisy: usize, n_others: usize) -> usize {
     match method {
         _ if n_noisy == 0 => 0, // nothing to score
         Method::Gcn(_) | Method::LabelPropagation(_) => n_noisy + n_clean + n_noisy, // graph, then training
+        Method::Mixture(_) if n_others > 0 => n_noisy + n_noisy, // graph, then rounds
         Method::Mlp(_) => n_clean + n_noisy,
-        Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => n_noisy,
+        Method::Auto(_) if n_others > 0 => n_noisy + n_noisy + n_clean + n_noisy, // graph, mixture, then training
+        Method::Auto(_) => n_noisy + n_clean + n_noisy,
+        Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) | Method::Mixture(_) => n_noisy,
     }
 }

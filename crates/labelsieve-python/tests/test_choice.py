@@ -9,7 +9,7 @@ from conftest import REPOSITORY
 
 import labelsieve
 
-METHODS = "method: expected gcn, mlp, label-propagation, similarity, linear or beta, found "
+METHODS = "method: expected auto, gcn, mlp, label-propagation, similarity, linear, beta or mixture, found "
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,8 @@ def test_modes_and_rules_are_refused_alike(sample):
 
 
 def test_methods_are_a_literal_that_users_can_name():
-    assert typing.get_args(labelsieve.Method) == ("gcn", "mlp", "label-propagation", "similarity", "linear", "beta")
+    methods = ("auto", "gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture")
+    assert typing.get_args(labelsieve.Method) == methods
 
 
 TYPED = """

@@ -20,7 +20,7 @@ def decided(sample):
     return decisions
 
 
-@pytest.mark.parametrize("method", ["gcn", "mlp", "label-propagation", "similarity", "beta"])
+@pytest.mark.parametrize("method", ["gcn", "mlp", "label-propagation", "similarity", "beta", "auto"])
 def test_accepted_candidates_have_relevance_one_and_rejected_ones_zero(sample, decided, method):
     rows = sample.y == sample.y[0]
     clean, noisy = sample.X[rows & sample.is_clean], sample.X[rows & ~sample.is_clean]

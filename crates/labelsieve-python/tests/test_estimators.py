@@ -50,10 +50,10 @@ def test_check_estimator_passes_but_for_the_exceptions(estimator):
 
 def test_relevance_is_that_of_each_class_alone(sample):
     """A class's numbers depend on the seed and its name, not on its company."""
-    cleaner = Cleaner().fit(sample.X, sample.y, is_clean=sample.is_clean)
+    cleaner = Cleaner("gcn").fit(sample.X, sample.y, is_clean=sample.is_clean)
     assert (cleaner.relevance_[sample.is_clean] == 1).all()
     some = sample.y != 2
-    fewer = Cleaner().fit(sample.X[some], sample.y[some], is_clean=sample.is_clean[some])
+    fewer = Cleaner("gcn").fit(sample.X[some], sample.y[some], is_clean=sample.is_clean[some])
     np.testing.assert_array_equal(cleaner.relevance_[some], fewer.relevance_)
     one = sample.y == 4
     alone = relevance(sample.X[one & sample.is_clean], sample.X[one & ~sample.is_clean], "label-propagation")
@@ -73,6 +73,17 @@ def test_the_command_line_gives_the_same_numbers(sample, tmp_path):
     assert len(theirs) == len(noisy)
     for position, row in enumerate(noisy):
         assert ours.relevance_[row] == theirs[str(sample.y[row]), str(position)]
+
+
+def test_probabilities_come_from_methods_that_know_them(sample):
+    cleaner = Cleaner("auto").fit(sample.X, sample.y, is_clean=sample.is_clean)
+    assert cleaner.probability_.dtype == np.float32 and cleaner.probability_.shape == sample.y.shape
+    assert (cleaner.probability_[sample.is_clean] == 1).all()
+    assert ((cleaner.probability_ >= 0) & (cleaner.probability_ <= 1)).all()
+    columns = list(cleaner.to_table())
+    assert columns[2:4] == ["relevance", "probability"]
+    cleaner.set_params(method="similarity").fit(sample.X, sample.y, is_clean=sample.is_clean)
+    assert not hasattr(cleaner, "probability_") and "probability" not in cleaner.to_table()
 
 
 def test_copies_of_clean_examples_count_once(sample):

@@ -28,7 +28,7 @@ def demo(tmp_path_factory):
     for name, (X, y) in parts.items():
         np.savez(folder / f"{name}.npz", features_all=X, labels_all=np.array([names.index(label) for label in y]))
     pools = ["--clean", "clean.npz", "--noisy", "noisy.npz"]
-    command("clean", *pools, "-o", "relevance-gcn.parquet", cwd=folder)
+    command("clean", *pools, "--method", "gcn", "-o", "relevance-gcn.parquet", cwd=folder)
     learn = ["--relevance", "relevance-gcn.parquet", "--classifier", "cosine", "-o", "gcn-cosine.safetensors"]
     command("train", *pools, *learn, cwd=folder)
     return folder
@@ -48,6 +48,25 @@ def test_the_files_of_a_run_are_read(demo):
     assert json.loads(printed)["top_1"] == pytest.approx(accuracy)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert model.settings["classifier"] == "cosine" and model.n_base == 0
+
+
+def test_probabilities_are_a_column_where_there_are_any(tmp_path):
+    columns = {"id": ["a", "b", "c"], "class": ["owl"] * 3, "relevance": [1, 0.5, 0.25], "is_clean": [True, False, False]}
+    likely = {**columns, "probability": [1, 0.75, None]}
+    for name in ("r.parquet", "r.csv"):
+        labelsieve.write_relevance(tmp_path / name, columns)
+        assert "probability" not in labelsieve.read_relevance(tmp_path / name)
+        labelsieve.write_relevance(tmp_path / name, likely)
+        again = labelsieve.read_relevance(tmp_path / name)
+        assert list(again)[:5] == ["id", "class", "relevance", "probability", "is_clean"]
+        np.testing.assert_array_equal(again["probability"], np.array([1, 0.75, np.nan], np.float32))
+        labelsieve.write_relevance(tmp_path / name, again.to_pandas())  # where a missing number is NaN
+        np.testing.assert_array_equal(labelsieve.read_relevance(tmp_path / name)["probability"], again["probability"])
+    with pytest.raises(ValueError, match=r"row 1: expected a probability in \[0, 1\], found 1.5"):
+        labelsieve.write_relevance(tmp_path / "r.parquet", {**columns, "probability": [1, 1.5, 0]})
+    (tmp_path / "bad.csv").write_text("id,class,relevance,probability\na,owl,0.5,nan\n")
+    with pytest.raises(ValueError, match=r"column `probability`, row 0: expected a number in \[0, 1\], or nothing, found NaN"):
+        labelsieve.read_relevance(tmp_path / "bad.csv")
 
 
 def test_what_python_writes_the_command_line_reads(demo, tmp_path):

@@ -261,7 +261,7 @@ def test_errors_are_those_of_python(folder):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", method="gnc"), "method: expected gcn, .*\nhint: did you mean `gcn`"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", method="gnc"), "method: expected auto, .*\nhint: did you mean `gcn`"),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", device="gpu"), "device `gpu`: expected auto"),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", lam=-1), "lambda: expected"),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", label_column=3), "label_column: "),

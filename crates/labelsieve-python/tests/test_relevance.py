@@ -41,7 +41,7 @@ def test_linear_agrees_with_the_golden_minimiser(golden):
 def test_gcn_with_dropout_agrees_with_pytorch_on_average(golden):
     case = golden("gcn_dropout")
     rows, k = array(case["features"]), case["n_clean"]
-    found = [relevance(rows[:k], rows[k:], lam=case["lambda"], seed=seed) for seed in range(100)]
+    found = [relevance(rows[:k], rows[k:], "gcn", lam=case["lambda"], seed=seed) for seed in range(100)]
     error_of_mean = math.sqrt(1 / len(found) + 1 / case["n_seeds"])
     allowed = 5 * np.array(case["deviation"]) * error_of_mean
     assert (np.abs(np.mean(found, axis=0) - case["mean"]) < allowed).all()
@@ -103,7 +103,7 @@ def test_training_agrees_with_pytorch_from_the_same_weights(method):
 
 def test_the_gcn_tells_right_from_wrong(one_class):
     clean, noisy, truth = one_class
-    found = relevance(clean, noisy, lam=0.3)
+    found = relevance(clean, noisy, "gcn", lam=0.3)
     assert found.dtype == np.float32 and found.shape == truth.shape
     assert found[truth].mean() > found[~truth].mean() + 0.2
 
@@ -123,8 +123,19 @@ def test_the_same_seed_gives_the_same_numbers_at_any_number_of_threads(one_class
 def test_beta_gives_the_same_to_all_and_no_candidates_give_nothing(one_class):
     clean, noisy, _ = one_class
     assert (relevance(clean, noisy, "beta", beta=0.25) == 0.25).all()
-    for method in ["gcn", "mlp", "label_propagation", "similarity", "beta"]:
+    for method in ["gcn", "mlp", "label_propagation", "similarity", "beta", "mixture", "auto"]:
         assert relevance(clean, noisy[:0], method).shape == (0,)
+
+
+def test_other_classes_explain_candidates_away(one_class):
+    clean, noisy, truth = one_class
+    assert (relevance(clean, noisy, "mixture") == 1).all(), "nothing to compare with"
+    alone = relevance(clean, noisy, "auto")
+    assert np.corrcoef(alone, relevance(clean, noisy, "gcn"))[0, 1] > 0.9, "the network's order, more or less"
+    others = np.stack([noisy[~truth].mean(axis=0), -clean.mean(axis=0)])
+    for method in ["mixture", "auto"]:
+        found = relevance(clean, noisy, method, other_classes=others)
+        assert found[truth].mean() > found[~truth].mean() + 0.2
 
 
 def test_lambda_follows_the_paper_unless_given(one_class):
@@ -136,7 +147,7 @@ def test_lambda_follows_the_paper_unless_given(one_class):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "gnc"}, "method: expected gcn, mlp, label-propagation, similarity, linear or beta, found `gnc`"),
+        ({"method": "gnc"}, "method: expected auto, gcn, mlp, label-propagation, similarity, linear, beta or mixture, found `gnc`"),
         ({"lam": -1}, "lambda: expected a non-negative number, found -1"),
         ({"lam": "big"}, "lam: expected a number, found 'big'"),
         ({"lam": float("nan")}, "lam: expected a finite number, found nan"),

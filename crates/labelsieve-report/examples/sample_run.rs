@@ -143,7 +143,8 @@ fn figures(per_class: usize) -> Vec<Figure> {
 }
 
 fn write_examples(run: &RunDirectory, per_class: usize) -> Result<()> {
-    let mut relevance = RelevanceWriter::create(run.relevance_path(), &[])?;
+    let columns = OptionalColumns { probability: true, ..OptionalColumns::default() };
+    let mut relevance = RelevanceWriter::create_with(run.relevance_path(), columns, &[])?;
     let mut truth = TruthWriter::create(run.truth_path())?;
     let mut thumbnails = ThumbnailWriter::create(run.thumbnails_path())?;
     for (number, class) in CLASSES.into_iter().enumerate() {
@@ -157,6 +158,7 @@ fn write_examples(run: &RunDirectory, per_class: usize) -> Result<()> {
                 id: id.clone(),
                 class: class.into(),
                 relevance: if is_clean { 1.0 } else { score as f32 },
+                probability: Some(if is_clean { 1.0 } else { likely(score) as f32 }),
                 is_clean,
                 matched_name: (!is_clean).then(|| class.to_lowercase()),
                 best_clean: (!is_clean).then(|| format!("{number}-{:05}", example % 3)),
@@ -174,6 +176,11 @@ fn write_examples(run: &RunDirectory, per_class: usize) -> Result<()> {
     relevance.finish()?;
     truth.finish()?;
     thumbnails.finish()
+}
+
+/// A little too sure of itself, as probabilities are.
+fn likely(score: f64) -> f64 {
+    1.0 / (1.0 + (-9.0 * (score - 0.5)).exp())
 }
 
 /// A shape on a ground, both of random shades, as a JPEG of 64 pixels a side.

@@ -1,13 +1,18 @@
 //! Tables and figures that follow from relevance and truth alone.
 
+use labelsieve::evaluation::reliability;
 use labelsieve_data::{
-    Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ResultTable, TableColumn, TableRow,
+    Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ReliabilitySeries, ResultTable, TableColumn,
+    TableRow,
 };
 
 use crate::classes::Classes;
 
-/// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant where the truth is known,
-/// sizes of the pools where there are several.
+/// Stretches of [0, 1] in which probabilities are compared with the truth.
+const BINS: usize = 10;
+
+/// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant and probabilities against the
+/// truth where that is known, sizes of the pools where there are several.
 pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
     let figure = |id: &str, title: &str, caption: &str, data| Figure {
         id: id.to_owned(),
@@ -32,6 +37,18 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
              group as 100 %. Curve: lowering the threshold keeps more of both groups; the area under the curve (AUC) is \
              the probability that a relevant candidate scores above an irrelevant one.",
             FigureKind::Separation { relevant, irrelevant },
+        ));
+    }
+    let (probability, truth) = classes.known_probabilities();
+    if !probability.is_empty() {
+        let bins = reliability(&probability, &truth, BINS).bins;
+        figures.push(figure(
+            "reliability",
+            "Probability against ground truth",
+            "Candidates by their probability (horizontal), and the share of them that belongs to its class (vertical). On the \
+             diagonal, probabilities keep their word; below it, they promise too much. The expected error is the mean \
+             distance from the diagonal over candidates. Bars count the candidates.",
+            FigureKind::Reliability { series: vec![ReliabilitySeries { name: "all classes".to_owned(), bins }] },
         ));
     }
     if classes.classes.len() > 2 {
@@ -59,6 +76,10 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
     if with_truth {
         columns.extend([column("noise %", 0), column("AUC", 3)]);
     }
+    let with_advice = classes.table.probability.is_some();
+    if with_advice {
+        columns.extend([column("keep ≥", 2), column("kept", 0), column("right %", 0)]);
+    }
     let with_decisions = !classes.decided.is_empty();
     if with_decisions {
         columns.extend(DecisionCounts::default().named().map(|(name, _)| column(name, 0)));
@@ -75,6 +96,14 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
         if with_truth {
             cells.extend([cell(numbers.noise.map(|noise| 100.0 * noise)), cell(numbers.auc)]);
         }
+        if with_advice {
+            let advice = numbers.advice;
+            cells.extend([
+                cell(advice.map(|advice| advice.threshold)),
+                cell(advice.map(|advice| advice.n_kept as f64)),
+                cell(advice.and_then(|advice| advice.share_right).map(|share| 100.0 * share)),
+            ]);
+        }
         if with_decisions {
             cells.extend(numbers.decided.named().map(|(_, n)| Cell::number(n as f64)));
         }
@@ -84,11 +113,17 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
         true => " Noise is the share of candidates that do not belong to their class.",
         false => "",
     };
+    let advice = match with_advice {
+        true => {
+            " Kept are candidates with at least the advised probability, keep ≥; of these, so many are expected to be right."
+        }
+        false => "",
+    };
     ResultTable {
         id: "all-classes".into(),
         title: "All classes".into(),
         caption: format!(
-            "Weight is the sum of the candidates' relevance: how much they count in training.{truth}"
+            "Weight is the sum of the candidates' relevance: how much they count in training.{truth}{advice}"
         ),
         command: None,
         columns,

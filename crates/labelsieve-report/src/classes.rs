@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
+use labelsieve::evaluation::{Advice, Doubts};
+use labelsieve::{Decision, Method};
 use labelsieve_data::{
     ClassRelevance, DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result,
     TruthTable, read_relevance_reasons,
 };
 
 use crate::decided::Decided;
+use crate::settings;
 use crate::statistics::{auc, mean};
 
 /// A class, with rows of the relevance table.
@@ -31,6 +34,8 @@ pub(crate) struct Classes {
     pub(crate) truth: Vec<Option<bool>>,
     pub(crate) decided: Decided,
     pub(crate) classes: Vec<Class>,
+    /// How the relevance was scored, where the file says so.
+    method: Option<Method>,
 }
 
 /// Numbers about a class.
@@ -44,6 +49,9 @@ pub(crate) struct ClassNumbers {
     pub(crate) noise: Option<f64>,
     pub(crate) auc: Option<f64>,
     pub(crate) decided: DecisionCounts,
+    /// Which candidates to keep, where the file has probabilities.
+    pub(crate) advice: Option<Advice>,
+    pub(crate) doubts: Doubts,
 }
 
 /// A part of a ranked list.
@@ -83,7 +91,8 @@ impl Classes {
             // Stable, so that equal ones stay in the order of the file.
             class.ranked.sort_by(|&a, &b| table.relevance[b].total_cmp(&table.relevance[a]));
         }
-        Ok(Classes { table, truth, decided, classes })
+        let method = settings::method(&table);
+        Ok(Classes { table, truth, decided, classes, method })
     }
 
     /// Renames classes to their readable names, with the original in brackets, and sorts by them.
@@ -103,6 +112,31 @@ impl Classes {
         class.ranked.iter().map(|&row| (self.table.relevance[row], self.truth[row])).collect()
     }
 
+    /// The probabilities of a class's candidates, where the file has them, with what is known of each.
+    pub(crate) fn probabilities(&self, class: &Class) -> Vec<(f32, Option<bool>)> {
+        let Some(probability) = &self.table.probability else { return Vec::new() };
+        class.ranked.iter().filter_map(|&row| Some((probability[row]?, self.truth[row]))).collect()
+    }
+
+    /// The probabilities of candidates whose truth is known, but of those that the relevance was made with decisions about: there,
+    /// they are what a person said.
+    pub(crate) fn known_probabilities(&self) -> (Vec<f32>, Vec<bool>) {
+        let settled = |row: usize| {
+            let decision = self.table.decisions.as_ref().and_then(|decisions| decisions[row]);
+            decision.and_then(Decision::relevance).is_some()
+        };
+        let Some(probability) = &self.table.probability else { return Default::default() };
+        let rows = self.classes.iter().flat_map(|class| class.ranked.iter().copied());
+        rows.filter(|&row| !settled(row)).filter_map(|row| probability[row].zip(self.truth[row])).unzip()
+    }
+
+    fn doubts(&self, class: &Class) -> Doubts {
+        let is_open = |row: &&usize| self.decided.get(**row).and_then(Decision::relevance).is_none();
+        let open = class.ranked.iter().filter(is_open).map(|&row| self.table.relevance[row]);
+        let open: Vec<f32> = open.collect();
+        Doubts::new(self.method.as_ref(), &open, (class.clean.len(), class.ranked.len()))
+    }
+
     pub(crate) fn numbers(&self, class: &Class) -> ClassNumbers {
         let candidates = self.candidates(class);
         let kind = |wanted: bool| -> Vec<f32> {
@@ -111,6 +145,7 @@ impl Classes {
         let (relevant, irrelevant) = (kind(true), kind(false));
         let n_known = relevant.len() + irrelevant.len();
         let values = || candidates.iter().map(|(value, _)| *value);
+        let probability: Vec<f32> = self.probabilities(class).into_iter().map(|(value, _)| value).collect();
         ClassNumbers {
             n_clean: class.clean.len(),
             n_candidates: candidates.len(),
@@ -119,6 +154,8 @@ impl Classes {
             noise: (n_known > 0).then(|| irrelevant.len() as f64 / n_known as f64),
             auc: auc(&relevant, &irrelevant),
             decided: self.decided.count(class.ranked.iter().copied()),
+            advice: Advice::new(&probability),
+            doubts: self.doubts(class),
         }
     }
 
@@ -210,6 +247,7 @@ mod tests {
             ids: ["a", "b", "c", "d", "a"].iter().collect(),
             classes: ["owl", "owl", "owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75, 0.5, 0.125],
+            probability: None,
             is_clean: vec![false, true, false, false, false],
             decisions: None,
             metadata: Default::default(),

@@ -61,6 +61,7 @@ mod tests {
             ids: ["a", "b", "a"].iter().collect(),
             classes: ["owl", "owl", "cat"].iter().collect(),
             relevance: vec![0.25, 1.0, 0.75],
+            probability: None,
             is_clean: vec![false, true, false],
             decisions: None,
             metadata: Default::default(),

@@ -82,7 +82,7 @@ impl Report {
         let there = |path: PathBuf| path.exists().then_some(path);
         let mut info = run.info().clone();
         if let Some(relevance) = there(run.relevance_path()) {
-            info = settings::add_lambda(info, &read_relevance(relevance)?);
+            info = settings::add_said(info, &read_relevance(relevance)?);
         }
         Ok(Report {
             info,

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use labelsieve::Method;
 use labelsieve::relevance::paper_lambda;
-use labelsieve_data::{RelevanceTable, RunInfo};
+use labelsieve_data::{RelevanceTable, RunInfo, counted};
 use serde_json::Value;
 
 /// Where `labelsieve clean` keeps its settings.
@@ -13,7 +14,7 @@ const LAMBDA: &str = "λ";
 
 /// Adds all settings of the run that wrote `table`.
 pub(crate) fn add_all(mut info: RunInfo, table: &RelevanceTable) -> RunInfo {
-    info = add_lambda(info, table);
+    info = add_said(info, table);
     for (key, value) in &table.metadata {
         match serde_json::from_str::<Value>(value) {
             Ok(settings @ Value::Object(_)) => info = with_settings(info, "", &settings),
@@ -23,10 +24,38 @@ pub(crate) fn add_all(mut info: RunInfo, table: &RelevanceTable) -> RunInfo {
     info
 }
 
+/// How the relevance was scored, where the file says so in words that we know.
+pub(crate) fn method(table: &RelevanceTable) -> Option<Method> {
+    serde_json::from_value(of_file(table)?.get_mut("method")?.take()).ok()
+}
+
+fn of_file(table: &RelevanceTable) -> Option<Value> {
+    serde_json::from_str(table.metadata.get(KEY)?).ok()
+}
+
+/// Adds what is said in words: λ, and what the method chose.
+pub(crate) fn add_said(info: RunInfo, table: &RelevanceTable) -> RunInfo {
+    add_choices(add_lambda(info, table), table)
+}
+
+/// Adds what the method chose for how many classes, and why.
+fn add_choices(info: RunInfo, table: &RelevanceTable) -> RunInfo {
+    let settings = of_file(table).unwrap_or_default();
+    let choices = settings["choices"].as_array().map_or(&[][..], Vec::as_slice);
+    choices.iter().fold(info, |info, choice| {
+        match (choice["choice"].as_str(), choice["n_classes"].as_u64()) {
+            (Some(words), Some(n)) => {
+                info.setting(format!("chosen for {}", counted(n as usize, "class")), words)
+            }
+            _ => info, // somebody else's file
+        }
+    })
+}
+
 /// Adds λ, in force or by default, unless the list has one.
-pub(crate) fn add_lambda(info: RunInfo, table: &RelevanceTable) -> RunInfo {
+fn add_lambda(info: RunInfo, table: &RelevanceTable) -> RunInfo {
     let is_listed = info.settings.iter().any(|setting| [LAMBDA, "lambda"].contains(&setting.name.as_str()));
-    let settings = table.metadata.get(KEY).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let settings = of_file(table);
     let lambda = settings.as_ref().and_then(|settings| settings.get("method")?.get("lambda"));
     match lambda {
         Some(_) if is_listed => info,
@@ -64,7 +93,11 @@ fn with_settings(info: RunInfo, prefix: &str, value: &Value) -> RunInfo {
     match value {
         Value::Object(parts) => parts.iter().fold(info, |info, (name, part)| {
             let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            if name == "method.lambda" { info } else { with_settings(info, &name, part) } // said in words already
+            if ["method.lambda", "choices"].contains(&name.as_str()) {
+                info
+            } else {
+                with_settings(info, &name, part)
+            } // said in words already
         }),
         Value::Null => info,
         Value::String(text) => info.setting(prefix, text),
@@ -87,6 +120,7 @@ mod tests {
             ids: rows().map(|(class, row)| format!("{class}-{row}")).collect(),
             classes: rows().map(|(class, _)| class.to_string()).collect(),
             relevance: rows().map(|(_, row)| if row == 0 { 0.5 } else { 1.0 }).collect(),
+            probability: None,
             is_clean: rows().map(|(_, row)| row > 0).collect(),
             decisions: None,
             metadata: BTreeMap::from([(KEY.to_owned(), settings.to_owned())]),
@@ -110,6 +144,19 @@ mod tests {
         assert_eq!(lambda(&[1, 2, 3, 4, 5, 6], default).unwrap(), told);
         assert_eq!(lambda(&[1], r#"{"method": {"method": "similarity"}}"#), None);
         assert_eq!(lambda(&[1], "no JSON"), None);
+    }
+
+    #[test]
+    fn what_was_chosen_is_told_in_words() {
+        let chosen =
+            r#"{"method": {"method": "gcn"}, "choices": [{"choice": "gcn: k is 5", "n_classes": 3}, 7]}"#;
+        let info = add_all(RunInfo::new("t"), &table(&[1], chosen));
+        let told: Vec<(&str, &str)> =
+            info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())).collect();
+        assert!(told.contains(&("chosen for 3 classes", "gcn: k is 5")), "{told:?}");
+        assert!(!told.iter().any(|(name, _)| *name == "choices"), "{told:?}");
+        assert_eq!(method(&table(&[1], chosen)), Some(Method::gcn()));
+        assert_eq!(method(&table(&[1], "no JSON")), None);
     }
 
     #[test]

@@ -109,6 +109,7 @@ class Detail {
   #tell(answer) {
     this.facts.replaceChildren();
     this.#fact("relevance", `${answer.relevance.toFixed(3)}, rank ${count(answer.rank)} of ${count(this.data.n)}`);
+    if (typeof answer.probability === "number") this.#fact("probability", answer.probability.toFixed(2));
     this.#fact("caption", answer.caption);
     this.#fact("matched name", answer.matched_name);
     this.#fact("id", answer.id);

@@ -1,11 +1,12 @@
 //! The centre: what a class problem is, what scores it, and what learns from the scores. Read this file first.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::graph::{NEIGHBOURS, Neighbours, NoisyGraph};
+use crate::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph};
 use crate::watch::Watch;
 
 /// Scores how much each noisy example of one class belongs to it.
@@ -37,6 +38,14 @@ pub struct ClassProblem<'a> {
     pub noisy: &'a NoisyPool,
     /// Examples of other classes, for the models that learn from them; may be empty.
     pub others: Option<&'a Features>,
+    /// The direction of every other class, for the models that ask which of them brought a candidate; may be empty.
+    pub other_classes: Option<&'a Features>,
+    /// How many of these are base classes.
+    n_base: usize,
+    /// Whether what all classes share was taken off the features.
+    is_centred: bool,
+    /// The graph, where several models share it, with the number of neighbours it was made with.
+    affinity: Option<(usize, &'a Arc<Affinity>)>,
     /// One per noisy example, or none at all.
     decisions: &'a [Option<Decision>],
     watch: &'a Watch,
@@ -49,13 +58,60 @@ impl<'a> ClassProblem<'a> {
             return Err(Error::NoCleanExample);
         }
         clean.check_width("the noisy set", noisy.features(), "the clean set")?;
-        Ok(ClassProblem { clean, noisy, others: None, decisions: &[], watch: Watch::nobody() })
+        Ok(ClassProblem {
+            clean,
+            noisy,
+            others: None,
+            other_classes: None,
+            n_base: 0,
+            is_centred: false,
+            affinity: None,
+            decisions: &[],
+            watch: Watch::nobody(),
+        })
     }
 
     /// Adds examples of other classes.
     pub fn with_others(self, others: &'a Features) -> Result<ClassProblem<'a>> {
         self.clean.check_width("the set of other classes", others, "the clean set")?;
         Ok(ClassProblem { others: Some(others), ..self })
+    }
+
+    /// Adds the directions of the other classes, a row each.
+    pub fn with_other_classes(self, rows: &'a Features) -> Result<ClassProblem<'a>> {
+        self.clean.check_width("the set of other classes", rows, "the clean set")?;
+        Ok(ClassProblem { other_classes: Some(rows), n_base: 0, ..self })
+    }
+
+    /// The same examples with features that no longer have what all classes share.
+    pub(crate) fn centred(
+        self,
+        clean: &'a Features,
+        noisy: &'a NoisyPool,
+        other_classes: &'a Features,
+    ) -> ClassProblem<'a> {
+        ClassProblem {
+            clean,
+            noisy,
+            other_classes: Some(other_classes),
+            is_centred: true,
+            affinity: None,
+            ..self
+        }
+    }
+
+    pub(crate) fn is_centred(&self) -> bool {
+        self.is_centred
+    }
+
+    /// Says that the last `n_base` of the other classes are base classes, which have no candidates of their own.
+    pub fn of_which_base(self, n_base: usize) -> ClassProblem<'a> {
+        ClassProblem { n_base: n_base.min(self.other_classes.map_or(0, Features::len)), ..self }
+    }
+
+    /// How many of the other classes are base classes.
+    pub fn n_base(&self) -> usize {
+        self.n_base
     }
 
     /// Adds what a person has decided about the noisy examples, one entry each. The pool and its graph stay as they are: an
@@ -80,9 +136,12 @@ impl<'a> ClassProblem<'a> {
 
     /// What a model says of the noisy examples, with the decided ones at what the person said.
     pub fn settle(&self, mut relevance: Relevance) -> Relevance {
-        for (relevance, decision) in relevance.noisy.iter_mut().zip(self.decisions) {
-            if let Some(fixed) = decision.and_then(Decision::relevance) {
-                *relevance = fixed;
+        let probability = relevance.probability.as_deref_mut().unwrap_or_default();
+        for numbers in [&mut relevance.noisy[..], probability] {
+            for (number, decision) in numbers.iter_mut().zip(self.decisions) {
+                if let Some(fixed) = decision.and_then(Decision::relevance) {
+                    *number = fixed;
+                }
             }
         }
         relevance
@@ -108,6 +167,19 @@ impl<'a> ClassProblem<'a> {
                 Ok(NoisyGraph::from_neighbours(found, count).insert(self.clean, noisy))
             }
         }
+    }
+
+    /// The affinity of all examples to their `count` nearest neighbours, clean rows first.
+    pub(crate) fn affinity(&self, count: usize) -> Result<Arc<Affinity>> {
+        match self.affinity {
+            Some((made_with, affinity)) if made_with == count => Ok(Arc::clone(affinity)),
+            _ => Ok(Arc::new(Affinity::reciprocal(&self.neighbours(count)?))),
+        }
+    }
+
+    /// Lets several models share one [`ClassProblem::affinity`].
+    pub(crate) fn with_affinity(self, count: usize, affinity: &'a Arc<Affinity>) -> ClassProblem<'a> {
+        ClassProblem { affinity: Some((count, affinity)), ..self }
     }
 }
 
@@ -162,17 +234,26 @@ impl NoisyPool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relevance {
     noisy: Vec<f32>,
+    probability: Option<Vec<f32>>,
     reciprocal_neighbours: Option<Vec<u32>>,
+    choice: Option<String>,
 }
 
 impl Relevance {
     /// Wraps one number per noisy example, each in [0, 1].
     pub fn new(noisy: Vec<f32>) -> Result<Relevance> {
-        if let Some(found) = noisy.iter().find(|r| !(0.0..=1.0).contains(*r)) {
-            let found = found.to_string();
-            return Err(Error::Setting { name: "relevance", expected: "a number in [0, 1]", found });
+        check_range("relevance", &noisy)?;
+        Ok(Relevance { noisy, probability: None, reciprocal_neighbours: None, choice: None })
+    }
+
+    /// Adds, for the models that can tell, how probable it is that each noisy example belongs to the class.
+    pub fn with_probability(self, probability: Vec<f32>) -> Result<Relevance> {
+        let (expected, found) = (self.noisy.len(), probability.len());
+        if expected != found {
+            return Err(Error::Length { what: "probabilities", expected, found });
         }
-        Ok(Relevance { noisy, reciprocal_neighbours: None })
+        check_range("probability", &probability)?;
+        Ok(Relevance { probability: Some(probability), ..self })
     }
 
     /// Adds, for the models that read the graph, how many reciprocal neighbours each noisy example has in it.
@@ -180,14 +261,36 @@ impl Relevance {
         Relevance { reciprocal_neighbours: Some(counts), ..self }
     }
 
+    /// Adds, for a model that chooses its settings by the class, what it chose and why, in one sentence.
+    pub fn with_choice(self, words: String) -> Relevance {
+        Relevance { choice: Some(words), ..self }
+    }
+
     /// One number per noisy example.
     pub fn noisy(&self) -> &[f32] {
         &self.noisy
     }
 
+    /// How probable it is that each noisy example belongs to the class, from models that can tell.
+    pub fn probability(&self) -> Option<&[f32]> {
+        self.probability.as_deref()
+    }
+
     /// How many reciprocal neighbours each noisy example has, from models that read the graph.
     pub fn reciprocal_neighbours(&self) -> Option<&[u32]> {
         self.reciprocal_neighbours.as_deref()
+    }
+
+    /// What the model chose for this class and why, from models that choose.
+    pub fn choice(&self) -> Option<&str> {
+        self.choice.as_deref()
+    }
+}
+
+fn check_range(name: &'static str, numbers: &[f32]) -> Result<()> {
+    match numbers.iter().find(|r| !(0.0..=1.0).contains(*r)) {
+        Some(found) => Err(Error::Setting { name, expected: "a number in [0, 1]", found: found.to_string() }),
+        None => Ok(()),
     }
 }
 

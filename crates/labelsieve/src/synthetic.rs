@@ -1,8 +1,8 @@
 //! Generated features with known truth, for the demo, the sanity table and tests.
 //!
 //! A *sense* is what a word may mean: a centre, and a few directions in which its examples vary. The examples of a
-//! class come from one sense. A pool also holds noise: examples of other senses, as an ambiguous word brings them, or
-//! examples from everywhere, each its own sense.
+//! class come from one sense. A pool also holds noise: examples of other senses, as an ambiguous word brings them, of
+//! other classes, or from everywhere, each its own sense.
 
 use crate::features::Features;
 use crate::random::Stream;
@@ -10,8 +10,12 @@ use crate::random::Stream;
 /// Where the irrelevant examples of a pool come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// A handful of other senses, each a cluster.
+    /// A handful of other senses that are no class, each a cluster.
     Clusters(usize),
+    /// A handful of the other classes; a task of one class has none, and takes clusters.
+    Classes(usize),
+    /// Half from so many other classes, half from as many senses that are no class.
+    Mixed(usize),
     /// No structure at all.
     Everywhere,
 }
@@ -91,16 +95,34 @@ impl Recipe {
         let n_noisy = (self.largest_pool as f32 * shrink).round() as usize;
         let truth: Vec<bool> =
             (0..n_noisy).map(|i| own.branch(1).uniform(i as u64) >= self.noise_ratio).collect();
+        let others = self.other_classes(c, stream);
         let candidate = |(i, relevant): (usize, &bool)| {
-            let other = match self.noise {
-                _ if *relevant => return sense.example(NOISY + i as u64),
-                Noise::Clusters(n) => own.branch(2).below(i as u64, n.max(1)) as u64,
-                Noise::Everywhere => i as u64,
+            let position = i as u64;
+            let among = |n: usize| own.branch(2).below(position, n.max(1));
+            let (from_class, sense_number) = match self.noise {
+                _ if *relevant => return sense.example(NOISY + position),
+                Noise::Clusters(n) => (false, among(n) as u64),
+                Noise::Classes(n) => (true, among(n) as u64),
+                Noise::Mixed(n) => (own.branch(5).uniform(position) < 0.5, among(n) as u64),
+                Noise::Everywhere => (false, position),
             };
-            Sense::new(self.dim, own.branch(3).branch(other)).example(NOISY + i as u64)
+            if from_class && !others.is_empty() {
+                let other = others[among(others.len())];
+                // No other pool has this very example, its own class's neither.
+                let number = OTHERS + ((c as u64) << 32) + position;
+                return Sense::new(self.dim, stream.branch(other as u64)).example(number);
+            }
+            Sense::new(self.dim, own.branch(3).branch(sense_number)).example(NOISY + position)
         };
         let noisy = truth.iter().enumerate().flat_map(candidate).collect();
         SyntheticClass { clean: features(clean, self.dim), noisy: features(noisy, self.dim), truth }
+    }
+
+    /// The classes that bring noise into the pool of class `c`.
+    fn other_classes(&self, c: usize, stream: Stream) -> Vec<usize> {
+        let (Noise::Classes(n) | Noise::Mixed(n)) = self.noise else { return Vec::new() };
+        let drawn = stream.branch(c as u64).branch(4).choose(self.n_classes - 1, n.max(1));
+        drawn.into_iter().map(|other| if other < c { other } else { other + 1 }).collect()
     }
 }
 
@@ -108,6 +130,7 @@ impl Recipe {
 const CLEAN: u64 = 0;
 const NOISY: u64 = 1 << 32;
 const TEST: u64 = 2 << 32;
+const OTHERS: u64 = 3 << 32; // and whatever comes after
 
 struct Sense {
     dim: usize,
@@ -160,5 +183,44 @@ mod tests {
         assert_eq!(task.classes[2].noisy, recipe.generate(1).classes[2].noisy);
         assert_ne!(task.classes[2].noisy, recipe.generate(2).classes[2].noisy);
         assert_eq!(task.test.len(), task.test_labels.len());
+    }
+
+    /// For each wrong candidate of class `c`, whether some other class's mean test example is its closest by far.
+    fn wrong_ones_of_known_classes(noise: Noise) -> f32 {
+        let recipe = Recipe { n_classes: 6, largest_pool: 200, noise, ..Recipe::default() };
+        let task = recipe.generate(4);
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let (mut known, mut n) = (0, 0);
+        for (c, class) in task.classes.iter().enumerate() {
+            for (i, _) in class.truth.iter().enumerate().filter(|(_, relevant)| !**relevant) {
+                let near = |other: usize| {
+                    let tests = (0..recipe.n_test).map(|t| task.test.row(other * recipe.n_test + t));
+                    tests.map(|test| dot(class.noisy.row(i), test)).sum::<f32>() / recipe.n_test as f32
+                };
+                known += usize::from((0..6).filter(|&other| other != c).any(|other| near(other) > 0.2));
+                n += 1;
+            }
+        }
+        known as f32 / n as f32
+    }
+
+    #[test]
+    fn noise_of_classes_comes_from_other_classes_and_mixed_noise_half_of_it() {
+        let [none, all, half] =
+            [Noise::Clusters(3), Noise::Classes(3), Noise::Mixed(3)].map(wrong_ones_of_known_classes);
+        assert!(none < 0.1 && all > 0.9 && (0.35..0.65).contains(&half), "{none}, {all}, {half}");
+    }
+
+    #[test]
+    fn a_pool_has_noise_of_as_many_classes_as_asked_for_and_never_of_its_own() {
+        let recipe = Recipe { n_classes: 5, noise: Noise::Classes(3), ..Recipe::default() };
+        for c in 0..5 {
+            let mut others = recipe.other_classes(c, Stream::new(1));
+            others.sort_unstable();
+            others.dedup();
+            assert!(others.len() == 3 && !others.contains(&c) && others.iter().all(|&o| o < 5), "{others:?}");
+        }
+        let alone = Recipe { n_classes: 1, noise: Noise::Classes(3), ..Recipe::default() };
+        assert_eq!(alone.generate(0).classes[0].noisy.len(), 600);
     }
 }

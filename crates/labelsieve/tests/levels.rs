@@ -111,7 +111,7 @@ fn relevance_of_every_method_is_the_same_at_every_level() {
         Method::Gcn(Gcn { training: short, neighbours: 11, lambda: Some(0.7) }),
         Method::Mlp(Mlp { training: short, lambda: Some(0.7) }),
     ];
-    for name in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+    for name in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
         methods.push(serde_json::from_str(&format!(r#"{{"method": "{name}"}}"#)).unwrap());
     }
     let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
@@ -120,6 +120,7 @@ fn relevance_of_every_method_is_the_same_at_every_level() {
             let score = |(c, class): (usize, &labelsieve::synthetic::SyntheticClass)| {
                 let (pool, others) = (NoisyPool::new(class.noisy.clone()), others(&clean, c, Stream::new(3)));
                 let problem = ClassProblem::new(&class.clean, &pool).unwrap().with_others(&others).unwrap();
+                let problem = problem.with_other_classes(&others).unwrap();
                 let relevance = method.build().unwrap().relevance(&problem, 11).unwrap();
                 relevance.noisy().to_vec()
             };

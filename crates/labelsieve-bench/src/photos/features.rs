@@ -82,11 +82,12 @@ impl FeatureTable {
 }
 
 /// A classifier of the base classes from a file.
-struct BaseClassifier {
+pub struct BaseClassifier {
     path: PathBuf,
     classes: Vec<String>,
-    dim: usize,
-    weight: Vec<f32>,
+    pub dim: usize,
+    /// One row per class, of any length.
+    pub weight: Vec<f32>,
     scale: f32,
 }
 
@@ -97,19 +98,7 @@ impl BaseClassifier {
             let SavedClassifier { classes, dim, weight, scale, .. } = SavedClassifier::load(path)?;
             return Ok(Some(BaseClassifier { path: path.clone(), classes, dim, weight, scale }));
         }
-        let Some(path) = &backbone.network else { return Ok(None) };
-        let NetworkFile { tensors, metadata } = NetworkFile::load(path)?;
-        let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
-        let (Some((_, shape, weight)), Some((_, _, scale)), Some(metadata)) =
-            (tensor("classifier.weight"), tensor("classifier.scale"), &metadata)
-        else {
-            return Ok(None);
-        };
-        if *shape != [metadata.classes.len(), dim] || scale.len() != 1 {
-            return Ok(None); // features that a PCA has reduced, say
-        }
-        let (classes, weight) = (metadata.classes.clone(), weight.clone());
-        Ok(Some(BaseClassifier { path: path.clone(), classes, dim, weight, scale: scale[0] }))
+        backbone.network.as_deref().map_or(Ok(None), |network| classifier_of(network, dim))
     }
 
     /// W_B in the order of the photos' base classes.
@@ -132,6 +121,22 @@ impl BaseClassifier {
         }
         Ok(WeightMatrix::new(Features::new(weights, dim)?, self.scale)?)
     }
+}
+
+/// The classifier in a network's file, where there is one for features of this width.
+pub fn classifier_of(network: &Path, dim: usize) -> Result<Option<BaseClassifier>> {
+    let NetworkFile { tensors, metadata } = NetworkFile::load(network)?;
+    let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
+    let (Some((_, shape, weight)), Some((_, _, scale)), Some(metadata)) =
+        (tensor("classifier.weight"), tensor("classifier.scale"), &metadata)
+    else {
+        return Ok(None);
+    };
+    if *shape != [metadata.classes.len(), dim] || scale.len() != 1 {
+        return Ok(None); // features that a PCA has reduced, say
+    }
+    let (path, classes, weight) = (network.to_path_buf(), metadata.classes.clone(), weight.clone());
+    Ok(Some(BaseClassifier { path, classes, dim, weight, scale: scale[0] }))
 }
 
 /// Prototypes of all training photos, where no classifier of the base classes is known.

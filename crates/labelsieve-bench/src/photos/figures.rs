@@ -138,6 +138,7 @@ pub fn write_gallery(
             id: photos.ids[photo].clone(),
             class: name.to_owned(),
             relevance,
+            probability: None,
             is_clean,
             matched_name: None,
             best_clean: None,

@@ -214,11 +214,16 @@ impl Run<'_> {
     ) -> Result<Vec<Vec<f32>>> {
         let k = self.grid.shots[shot];
         let dim = clean[shot][0][0].dim();
-        // Negatives are drawn for a few cells at a time: all together would take more memory than the pools.
+        // Rows of other classes are drawn for a few cells at a time: all together would take more memory than the pools.
         const MOST_BYTES: usize = 256 << 20;
-        let together = match method {
-            Method::Linear(_) => (MOST_BYTES / (MOST_OTHERS * dim * size_of::<f32>())).max(1),
-            _ => cells.len().max(1),
+        let n_others = match method {
+            Method::Linear(_) => MOST_OTHERS,
+            _ if method.uses_other_classes() => clean[shot][0].len(),
+            _ => 0,
+        };
+        let together = match n_others {
+            0 => cells.len().max(1),
+            _ => (MOST_BYTES / (n_others * dim * size_of::<f32>())).max(1),
         };
         let mut scored = Vec::with_capacity(cells.len());
         for cells in cells.chunks(together) {

@@ -3,10 +3,7 @@
 //! A simulated reviewer knows the truth and decides about a few candidates of every class, in every order of looking that
 //! `labelsieve::ordering` has. After each round the classes are scored again.
 
-mod icons;
-mod photos;
 mod reviewer;
-mod set;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,13 +15,13 @@ use labelsieve::random::Stream;
 use labelsieve_cuda::Device;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::table::{layout, percent};
-use labelsieve_pipeline::{Monitor, Result, device};
+use labelsieve_pipeline::{Context, Monitor, Result, device};
 use serde::Serialize;
 use serde_json::json;
 
 use self::reviewer::{Reached, Session};
-use self::set::ReviewSet;
 use crate::photos::prepare::data_folder;
+use crate::sets::{KnownSet, icons, photos};
 use crate::{COMMON, output};
 
 /// Let a simulated reviewer decide, in every order of looking
@@ -168,17 +165,17 @@ impl Review {
         output::lines(out, pair_table(&pairs))
     }
 
-    fn read(&self, monitor: &dyn Monitor) -> Result<ReviewSet> {
+    fn read(&self, monitor: &dyn Monitor) -> Result<KnownSet> {
         match &self.config {
             None => icons::read(&self.output, self.device, monitor),
             Some(config) => {
                 let data = data_folder(config, self.data.as_deref());
                 let features = self.features.as_deref();
                 let folder = &self.output;
-                photos::read(
-                    &photos::Source { config, data: &data, features, folder, device: self.device },
-                    monitor,
-                )
+                let source = photos::Source { config, data: &data, features, folder, device: self.device };
+                let sets = photos::read(&source, monitor)?;
+                let broadest = sets.into_iter().next_back();
+                broadest.context("a configuration has candidates")
             }
         }
     }

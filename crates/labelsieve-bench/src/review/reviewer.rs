@@ -11,7 +11,7 @@ use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::{Progress, Result};
 use rayon::prelude::*;
 
-use super::set::{DrawnClass, ReviewSet};
+use crate::sets::{KnownClass, KnownSet};
 
 /// One draw of clean examples, ready to be reviewed in any order.
 pub struct Session<'a> {
@@ -51,22 +51,26 @@ impl<'a> Session<'a> {
     pub fn new(
         engine: &'a dyn Engine,
         method: &'a Method,
-        set: &ReviewSet,
+        set: &KnownSet,
         most_clean: usize,
         stream: Stream,
     ) -> Result<Session<'a>> {
-        let classes = set.draw(most_clean, stream.branch(0))?;
-        let ready = |class: DrawnClass| {
-            let graph = engine.noisy_graph(&class.noisy, NEIGHBOURS)?;
+        let drawn = set.draw(most_clean, stream.branch(0))?;
+        // All drawn examples leave the pools however many of them are used, so that figures for different numbers of clean
+        // examples are about the same candidates.
+        let ready = |(class, clean): (&KnownClass, &Vec<usize>)| {
+            let (rows, relevant) = class.without(clean);
+            let noisy = set.features.select(&rows);
+            let graph = engine.noisy_graph(&noisy, NEIGHBOURS)?;
             Ok(ReadyClass {
-                clean: class.clean,
-                pool: NoisyPool::from_parts(class.noisy, graph.clone())?,
+                clean: set.features.select(clean),
+                pool: NoisyPool::from_parts(noisy, graph.clone())?,
                 groups: near_duplicates(&graph, NEAR_DUPLICATES),
                 graph,
-                relevant: class.relevant,
+                relevant,
             })
         };
-        let classes = classes.into_iter().map(ready).collect::<Result<Vec<_>>>()?;
+        let classes = set.classes.iter().zip(&drawn).map(ready).collect::<Result<Vec<_>>>()?;
         Ok(Session { engine, method, classes, test: set.test(), stream })
     }
 

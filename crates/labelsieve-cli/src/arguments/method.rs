@@ -3,21 +3,25 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve::Method;
-use labelsieve::relevance::{Beta, Gcn, LabelPropagation, Linear, Mlp, Similarity};
+use labelsieve::graph::NEIGHBOURS;
+use labelsieve::relevance::{Auto, Beta, Gcn, LabelPropagation, Linear, Mixture, Mlp, Similarity};
 
 use crate::options::Given;
 
 /// The heading of these options.
 const RELEVANCE: &str = "Relevance";
 
+/// The method of whoever chooses none.
+pub const DEFAULT_METHOD: &str = "auto";
+
 /// How relevance is scored.
 #[derive(Args, Clone, Debug)]
 pub struct MethodArguments {
     /// Method for scoring relevance
-    #[arg(long, value_enum, default_value = "gcn", help_heading = RELEVANCE)]
+    #[arg(long, value_enum, default_value = DEFAULT_METHOD, help_heading = RELEVANCE)]
     pub method: MethodName,
 
-    /// Weight λ of the candidates in the loss of gcn and mlp; smaller values keep more of them
+    /// Weight λ of the candidates in the loss of auto, gcn and mlp; smaller values keep more of them
     /// [default: the paper's choice for the number of clean examples]
     #[arg(long, value_name = "λ", allow_negative_numbers = true, help_heading = RELEVANCE)]
     pub lambda: Option<f32>,
@@ -26,13 +30,16 @@ pub struct MethodArguments {
     #[arg(long, value_name = "β", allow_negative_numbers = true, default_value_t = 1.0, help_heading = RELEVANCE)]
     pub beta: f32,
 
-    /// Neighbours per example in the graph of gcn and label-propagation
-    #[arg(long, value_name = "N", default_value_t = labelsieve::graph::NEIGHBOURS, help_heading = RELEVANCE)]
-    pub neighbours: usize,
+    /// Neighbours per example in the graph of auto, gcn, label-propagation and mixture
+    /// [default: 50; auto: by the number of candidates]
+    #[arg(long, value_name = "N", help_heading = RELEVANCE)]
+    pub neighbours: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
+    /// What suits the class: gcn and mixture together
+    Auto,
     /// Graph convolutional network, the paper's method
     Gcn,
     /// The same network without the graph
@@ -45,26 +52,37 @@ pub enum MethodName {
     Linear,
     /// The same relevance for every candidate
     Beta,
+    /// The probability that a candidate comes from its class, and from none of the others and the base classes
+    Mixture,
+}
+
+impl MethodName {
+    /// As it is typed.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+    }
 }
 
 impl MethodArguments {
     /// Refuses settings of other methods.
     pub fn check_options(&self, given: &Given) -> Result<()> {
         let unused: &[&str] = match self.method {
-            MethodName::Gcn => &["beta"],
-            MethodName::Mlp => &["beta", "neighbours"],
-            MethodName::LabelPropagation => &["lambda", "beta"],
-            MethodName::Similarity | MethodName::Linear => &["lambda", "beta", "neighbours"],
-            MethodName::Beta => &["lambda", "neighbours"],
+            MethodName::Auto => &["beta"],
+            MethodName::Gcn => &["beta", "base"],
+            MethodName::Mlp => &["beta", "neighbours", "base"],
+            MethodName::LabelPropagation => &["lambda", "beta", "base"],
+            MethodName::Similarity | MethodName::Linear => &["lambda", "beta", "neighbours", "base"],
+            MethodName::Beta => &["lambda", "neighbours", "base"],
+            MethodName::Mixture => &["lambda", "beta"],
         };
-        let name = self.method.to_possible_value();
-        let name = name.as_ref().map_or("", |value| value.get_name());
-        given.refuse(unused, &format!("--method {name}"), "remove it, or choose a method that uses it")
+        let who = format!("--method {}", self.method.name());
+        given.refuse(unused, &who, "remove it, or choose a method that uses it")
     }
 
     pub fn method(&self) -> Method {
-        let (lambda, neighbours) = (self.lambda, self.neighbours);
+        let (lambda, neighbours) = (self.lambda, self.neighbours.unwrap_or(NEIGHBOURS));
         match self.method {
+            MethodName::Auto => Method::Auto(Auto { lambda, neighbours: self.neighbours }),
             MethodName::Gcn => Method::Gcn(Gcn { lambda, neighbours, ..Gcn::default() }),
             MethodName::Mlp => Method::Mlp(Mlp { lambda, ..Mlp::default() }),
             MethodName::LabelPropagation => {
@@ -73,6 +91,7 @@ impl MethodArguments {
             MethodName::Similarity => Method::Similarity(Similarity {}),
             MethodName::Linear => Method::Linear(Linear::default()),
             MethodName::Beta => Method::Beta(Beta { beta: self.beta }),
+            MethodName::Mixture => Method::Mixture(Mixture { neighbours, ..Mixture::default() }),
         }
     }
 }

@@ -7,7 +7,7 @@ mod tables;
 
 pub use device::DeviceArguments;
 pub use images::{ImageArguments, ImageChoice, on_damage};
-pub use method::MethodArguments;
+pub use method::{DEFAULT_METHOD, MethodArguments, MethodName};
 pub use tables::{ColumnArguments, MixedArguments, PoolArguments};
 
 /// The heading of options that every command has, or nearly every one. It comes last in `--help`, and

@@ -85,6 +85,7 @@ impl PoolArguments {
             clean: self.columns.table(&self.clean, self.clean_labels.as_deref()),
             noisy: self.columns.table(&self.noisy, self.noisy_labels.as_deref()),
             candidates: candidates.map(Path::to_path_buf),
+            base: None,
             mixed: self.mixed.mixed(),
         }
     }

@@ -6,13 +6,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::clean::{Clean as Job, Cleaned, estimate};
+use labelsieve_pipeline::clean::{Clean as Job, Cleaned, advice, estimate};
 use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
+use labelsieve_pipeline::inputs::pools::PoolFiles;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
 use crate::options::Given;
 use crate::printer::{Printer, refuse_json_beside};
+
+/// Classes whose advice is shown without `-v`.
+const MOST_ADVISED: usize = 10;
 
 /// Score the relevance of every candidate to its class
 #[derive(Args)]
@@ -27,6 +31,11 @@ pub struct Clean {
     /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
+
+    /// Base classes to compare candidates with: class weights of a network or classifier (.safetensors), or features with
+    /// classes in the formats of --clean
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
 
     /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
     /// rejected ones as known negatives
@@ -72,7 +81,7 @@ impl Clean {
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let files = self.pools.files(self.candidates.as_deref());
+        let files = PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) };
         let method = self.method.method();
         if self.dry_run {
             let estimate = estimate(&files, &method, printer)?;
@@ -117,5 +126,11 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         let have = if none.len() == 1 { "has" } else { "have" };
         let classes = counted(none.len(), "class");
         printer.note(&format!("{classes} {have} no candidates, only clean examples: {names}"));
+    }
+    let most = if printer.is_verbose() { usize::MAX } else { MOST_ADVISED };
+    let advice = cleaned.advice.as_deref().unwrap_or_default();
+    advice::lines(advice, most).iter().for_each(|line| printer.note(line));
+    for choice in &cleaned.choices {
+        printer.detail(&format!("{}: {}", counted(choice.n_classes, "class"), choice.choice));
     }
 }

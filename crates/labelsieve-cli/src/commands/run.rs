@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::run_sources::RunSources;
 use super::words::{Words, run_step, words};
-use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments};
+use crate::arguments::{DEFAULT_METHOD, DeviceArguments, JsonArguments, MethodName, SeedArguments};
 use crate::hint::user_error;
 use crate::printer::Printer;
 
@@ -56,7 +56,18 @@ pub struct Run {
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
 
-    /// Decisions about candidates, as `labelsieve clean` takes them; a run with other decisions keeps its features
+    /// Method for scoring relevance, with its usual settings
+    #[arg(long, value_enum, default_value = DEFAULT_METHOD)]
+    #[serde(serialize_with = "resume::debug")]
+    method: MethodName,
+
+    /// Base classes to compare candidates with, as `labelsieve clean` takes them, e.g. the file of --model
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "resume::debug")]
+    base: Option<PathBuf>,
+
+    /// Decisions about candidates, as `labelsieve clean` takes them; a run with other decisions keeps its features, as does one
+    /// with another method or other base classes
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
     decisions: Option<PathBuf>,
@@ -116,18 +127,30 @@ impl Run {
         if captions.is_some() && self.classes.is_none() {
             read_class_file(&self.clean)?; // before hours of work, not after them
         }
+        if self.base.is_some() && !matches!(self.method, MethodName::Auto | MethodName::Mixture) {
+            let method = self.method.name();
+            return Err(user_error(
+                format!("--method {method} does not use --base"),
+                "remove it, or choose a method that uses it",
+            ));
+        }
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let decisions = decisions.map_or(String::new(), |decisions| format!(" {}", decisions.digest()));
+        let base = match &self.base {
+            Some(base) => format!(" {base:?} {}", resume::state(base)?),
+            None => String::new(),
+        };
+        let scored_with = format!(" {}{base}{decisions}", self.method.name());
         let key = self.key(captions.as_ref())?;
         let _lock = OutputLock::inside(&self.output)?;
         let marker = self.output.join(MARKER);
         std::fs::write(&marker, MARK).map_err(DataError::io("write", &marker))?;
-        RunSources::write(&self.output, &[&self.clean, &self.pool], &self.text)?;
+        RunSources::write(&self.output, &[&self.clean, &self.pool], &self.text, self.base.as_ref())?;
         let model = match &self.model {
             Some(model) => model.clone(),
             None => self.write_built_in()?,
         };
-        let steps = self.steps(&model, captions.as_ref(), &decisions);
+        let steps = self.steps(&model, captions.as_ref(), &scored_with);
         let path = self.output.join(JOURNAL);
         let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;
         let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
@@ -245,7 +268,7 @@ impl Run {
         let files = [&self.classes, &self.model].into_iter().flatten();
         let files = files.chain(captions.iter().flat_map(|captions| &captions.files));
         let files: Vec<&Path> = files.map(PathBuf::as_path).collect();
-        let key = Key::new("run", self, &["output", "decisions"])?.with_files(&files)?;
+        let key = Key::new("run", self, &["output", "method", "base", "decisions"])?.with_files(&files)?;
         let key = key.with(&json!({ "captions": captions.is_some(), "network": built_in::NETWORK_NAME }));
         Ok(key.with_images(&images(&self.clean)?)?.with_images(&images(&self.pool)?)?)
     }
@@ -261,8 +284,8 @@ impl Run {
         Ok(path)
     }
 
-    /// `decisions` says which these are.
-    fn steps(&self, model: &Path, captions: Option<&Captions>, decisions: &str) -> Vec<Step> {
+    /// `scored_with` says which method, base classes and decisions these are.
+    fn steps(&self, model: &Path, captions: Option<&Captions>, scored_with: &str) -> Vec<Step> {
         let path = |name: &str| self.output.join(name);
         let (clean, pool) = (path("clean.parquet"), path("pool.parquet"));
         let (relevance, candidates) = (path("relevance.parquet"), path("candidates.parquet"));
@@ -292,12 +315,18 @@ impl Run {
             ));
             score = score.option("--candidates", &candidates);
         }
+        if self.method.name() != DEFAULT_METHOD {
+            score = score.option("--method", self.method.name());
+        }
+        if let Some(base) = &self.base {
+            score = score.option("--base", base);
+        }
         if let Some(decisions) = &self.decisions {
             score = score.option("--decisions", decisions);
         }
         let score = score.option("--seed", &seed).option("--device", &device).option("-o", &relevance);
         let score = step("Score the relevance of every candidate to its class", score, &relevance);
-        steps.push(Step { input: decisions.to_owned(), ..score });
+        steps.push(Step { input: scored_with.to_owned(), ..score });
         let (classifier, report) = (path("classifier.safetensors"), path("report.html"));
         let train = with_pools("train").option("--relevance", &relevance).option("--classifier", "cosine");
         let train = train.option("--seed", &seed).option("--device", &device).option("-o", &classifier);

@@ -10,20 +10,28 @@ use serde::{Deserialize, Serialize};
 /// The name of the file.
 const NAME: &str = "sources.json";
 
-/// Photos and captions, with paths from the root.
+/// Photos, captions and base classes, with paths from the root.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct RunSources {
     pub images: Vec<PathBuf>,
     pub texts: Vec<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<PathBuf>,
 }
 
 impl RunSources {
     /// Notes them.
-    pub fn write(folder: &Path, images: &[&PathBuf], texts: &[PathBuf]) -> Result<()> {
+    pub fn write(
+        folder: &Path,
+        images: &[&PathBuf],
+        texts: &[PathBuf],
+        base: Option<&PathBuf>,
+    ) -> Result<()> {
         let whole = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let sources = RunSources {
             images: images.iter().map(|path| whole(path)).collect(),
             texts: texts.iter().map(whole).collect(),
+            base: base.map(whole),
         };
         let path = folder.join(NAME);
         // A path need not be a text; whoever has such a one names the photos again.
@@ -56,9 +64,12 @@ mod tests {
         assert_eq!(RunSources::read(folder.path()).unwrap(), None);
         let photos = folder.path().join("photos");
         std::fs::create_dir(&photos).unwrap();
-        RunSources::write(folder.path(), &[&folder.path().join("./photos")], &[]).unwrap();
+        RunSources::write(folder.path(), &[&folder.path().join("./photos")], &[], None).unwrap();
         let read = RunSources::read(folder.path()).unwrap().unwrap();
-        assert_eq!(read, RunSources { images: vec![photos.canonicalize().unwrap()], texts: vec![] });
+        assert_eq!(
+            read,
+            RunSources { images: vec![photos.canonicalize().unwrap()], texts: vec![], base: None }
+        );
         std::fs::write(folder.path().join(NAME), "{}").unwrap();
         assert!(
             RunSources::read(folder.path())

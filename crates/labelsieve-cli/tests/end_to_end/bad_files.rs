@@ -62,7 +62,7 @@ fn files_without_rows_are_an_error_only_where_rows_are_needed() {
         refuses(folder, &line, &[&format!("`E.{format}` contains no examples"), "hint: every class needs"]);
         // No candidates at all: the clean examples are listed alone, and the classifier is learned from them.
         let pools = format!("--clean C.{format} --noisy E.{format}");
-        for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+        for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
             run(folder, &format!("clean {pools} --method {method} -o S.parquet")).ok();
         }
         let table = read_relevance(folder.join("S.parquet")).expect("what we wrote");
@@ -91,7 +91,7 @@ fn rows_of_zeros_have_a_defined_result() {
     zero(clean_of(&task), 0).npz(folder.join("C.npz"));
     zero(zero(noisy_of(&task), 0), 130).npz(folder.join("N.npz"));
     zero(test_of(&task), 0).npz(folder.join("T.npz"));
-    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
         run(folder, &format!("{CLEAN} --method {method}")).ok();
         let table = read_relevance(folder.join("R.parquet")).expect("numbers in [0, 1]");
         assert_eq!(table.ids.len(), clean_of(&task).len() + noisy_of(&task).len());
@@ -104,7 +104,7 @@ fn rows_of_zeros_have_a_defined_result() {
     let nothing = |examples: Examples| Examples { features: vec![0.0; examples.features.len()], ..examples };
     nothing(clean_of(&task)).npz(folder.join("C.npz"));
     nothing(noisy_of(&task)).npz(folder.join("N.npz"));
-    for method in ["gcn", "label-propagation", "linear"] {
+    for method in ["gcn", "label-propagation", "linear", "auto"] {
         run(folder, &format!("{CLEAN} --method {method}")).ok();
         run(folder, &format!("{TRAIN} --classifier cosine --epochs 2")).ok();
         run(folder, EVALUATE).ok();

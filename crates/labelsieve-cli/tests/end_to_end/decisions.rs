@@ -79,7 +79,8 @@ fn accepted_candidates_have_relevance_one_rejected_ones_zero_and_others_follow()
         assert_eq!(bytes(folder, "again.parquet"), bytes(folder, "R.parquet"), "{line}");
     }
     let csv = run(folder, &format!("{CLEAN} --decisions d.csv -o -")).ok().out;
-    assert!(csv.starts_with("id,class,relevance,is_clean,matched_name,best_clean,best_clean_similarity,reciprocal_neighbours,decision\n"));
+    let header = "id,class,relevance,probability,is_clean,matched_name,best_clean,best_clean_similarity,";
+    assert!(csv.starts_with(&format!("{header}reciprocal_neighbours,decision\n")), "{csv}");
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn every_method_takes_decisions_and_classes_may_be_decided_completely() {
         }
     }
     write(folder, "d.tsv", text.as_bytes());
-    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"] {
+    for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
         run(folder, &format!("{CLEAN} --method {method} --decisions d.tsv -o R.csv")).ok();
         let found = relevance(folder, "R.csv");
         for i in (0..found.ids.len()).filter(|&i| !found.is_clean[i]) {

@@ -125,6 +125,7 @@ fn a_report_reads_a_few_pictures_at_a_time() {
         id: format!("{i}.png"),
         class: "owl".into(),
         relevance: 1.0 - i as f32 / 100.0,
+        probability: None,
         is_clean: i == 0,
         matched_name: None,
         best_clean: None,

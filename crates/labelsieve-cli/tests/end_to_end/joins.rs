@@ -41,6 +41,7 @@ fn relevance_row(id: &str, class: &str, relevance: f32, is_clean: bool) -> Relev
         id: id.to_owned(),
         class: class.to_owned(),
         relevance,
+        probability: None,
         is_clean,
         matched_name: None,
         best_clean: None,

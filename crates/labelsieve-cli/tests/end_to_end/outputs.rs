@@ -59,9 +59,8 @@ fn relevance_as_csv_is_the_relevance_of_parquet_and_read_wherever_that_is() {
     run(folder, &format!("{CLEAN} -o R.parquet")).ok();
     run(folder, &format!("{CLEAN} -o R.csv")).ok();
     let csv = text(folder, "R.csv");
-    let header =
-        "id,class,relevance,is_clean,matched_name,best_clean,best_clean_similarity,reciprocal_neighbours\n";
-    assert!(csv.starts_with(&format!("{header}0,0,1,true,,,,\n")), "{}", &csv[..200]);
+    let header = "id,class,relevance,probability,is_clean,matched_name,best_clean,best_clean_similarity,reciprocal_neighbours\n";
+    assert!(csv.starts_with(&format!("{header}0,0,1,1,true,,,,\n")), "{}", &csv[..200]);
     let rows: usize = read_parquet(folder.join("R.parquet")).iter().map(|batch| batch.num_rows()).sum();
     assert_eq!(csv.lines().count(), rows + 1);
     assert!(!folder.join("R.csv.partial").exists());
@@ -384,6 +383,7 @@ fn relevance_that_went_through_pandas_is_taken_by_every_command() {
             ("id", large(column("id"))),
             ("class", Arc::new(LargeStringArray::from_iter_values(classes)) as ArrayRef),
             ("relevance", doubles("relevance")),
+            ("probability", doubles("probability")),
             ("is_clean", column("is_clean").clone()),
             ("matched_name", large(column("matched_name"))),
             ("best_clean", large(column("best_clean"))),

@@ -10,7 +10,8 @@ use labelsieve_data::{SavedClassifier, read_relevance};
 use crate::common::{bytes, listing, run};
 use crate::examples::{clean_of, noisy_of, read_parquet, task_folder};
 
-const METHODS: [&str; 6] = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"];
+const METHODS: [&str; 8] =
+    ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];
 const CLEAN: &str =
     "clean --clean C.npz --noisy N.npz --method gcn --lambda 0.01 --seed 0 --threads 2 -o R.parquet";
 const TRAIN: &str =
@@ -230,4 +231,43 @@ fn candidates_of_classes_without_clean_examples_are_left_out_with_a_warning() {
     assert!(clean.err.starts_with(&format!("warning: skipping {n_orphans} candidates")), "{clean:?}");
     let table = read_relevance(folder.join("R.parquet")).expect("what we wrote");
     assert_eq!(table.classes.names, ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn base_classes_take_candidates_away_and_those_at_hand_are_left_out() {
+    let (folder, task) = task_folder();
+    let folder = folder.path();
+    let mut base = noisy_of(&task);
+    base.classes.iter_mut().for_each(|class| *class += 4); // 4 and 5 are classes at hand, 6 to 9 are not
+    base.npz(folder.join("B.npz"));
+    let clean = |options: &str| {
+        let done = run(folder, &format!("clean --clean C.npz --noisy N.npz {options} -o R.parquet")).ok();
+        (done.err, read_relevance(folder.join("R.parquet")).expect("what we wrote"))
+    };
+    for method in ["mixture", "auto"] {
+        let (_, without) = clean(&format!("--method {method}"));
+        let (notes, with) = clean(&format!("--method {method} --base B.npz"));
+        assert!(notes.contains("leaving out 2 base classes with clean examples here: `4`, `5`"), "{notes}");
+        assert!(
+            with.metadata["labelsieve"].contains(r#""base":{"file":"B.npz","n_classes":4}"#),
+            "{:?}",
+            with.metadata
+        );
+        let sum = |relevance: &[f32]| relevance.iter().sum::<f32>();
+        assert!(sum(&with.relevance) < sum(&without.relevance) - 5.0, "{method}");
+    }
+    // Another file of the same name is another run.
+    let (_, before) = clean("--method mixture --base B.npz");
+    noisy_of(&task).only(|class| class < 2).npz(folder.join("B.npz"));
+    assert_ne!(clean("--method mixture --base B.npz").1.relevance, before.relevance);
+    run(folder, TRAIN).ok();
+    let (notes, _) = clean("--method mixture --base M.safetensors");
+    assert!(notes.contains("leaving out 6 base classes"), "{notes}");
+    for (base, message) in [("C.npz.missing", "C.npz.missing"), ("R.parquet", "R.parquet")] {
+        let refused = run(
+            folder,
+            &format!("clean --clean C.npz --noisy N.npz --method auto --base {base} -o S.parquet"),
+        );
+        assert!(refused.err.contains(message), "{refused:?}");
+    }
 }

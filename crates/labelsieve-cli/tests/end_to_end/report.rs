@@ -53,6 +53,7 @@ fn write_run(folder: &Path) -> RunDirectory {
         id: id.into(),
         class: HOSTILE.into(),
         relevance,
+        probability: None,
         is_clean: relevance == 1.0,
         matched_name: None,
         best_clean: None,
@@ -107,7 +108,7 @@ fn texts_of_a_run_cannot_become_scripts() {
 fn a_relevance_file_alone_is_enough_and_truth_adds_to_it() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "clean --clean C.npz --noisy N.npz --method gcn -o R.parquet").ok();
     write_truth(&task, folder.join("T.parquet"));
     run(folder, "report R.parquet -o plain.html").ok();
     let plain = text(folder, "plain.html");
@@ -168,7 +169,7 @@ fn what_is_no_run_is_refused() {
         "report run --images C.npz -o r.html",
         &["`C.npz`: expected images (a folder, .parquet, .tar", "found a NumPy archive", "hint: "],
     );
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "clean --clean C.npz --noisy N.npz --method gcn -o R.parquet").ok();
     let message = ["rows: expected candidates of `R.parquet`, with the same `id` and `class`, found none"];
     let other = folder.join("other.parquet");
     let mut writer = labelsieve_data::TruthWriter::create(&other).expect("disk space");

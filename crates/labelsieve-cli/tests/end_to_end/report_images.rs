@@ -17,6 +17,7 @@ fn write_relevance(folder: &Path, rows: &[(&str, Option<f32>)]) {
         id: (*id).into(),
         class: "owl".into(),
         relevance: relevance.unwrap_or(1.0),
+        probability: None,
         is_clean: relevance.is_none(),
         matched_name: None,
         best_clean: None,

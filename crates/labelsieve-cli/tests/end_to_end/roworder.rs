@@ -43,7 +43,7 @@ fn relevance(folder: &Path, line: &str) -> HashMap<(String, String), f32> {
     noisy.map(|i| ((table.classes.get(i).to_owned(), table.ids[i].to_owned()), table.relevance[i])).collect()
 }
 
-const METHODS: [&str; 5] = ["gcn", "mlp", "label-propagation", "similarity", "linear"];
+const METHODS: [&str; 7] = ["gcn", "mlp", "label-propagation", "similarity", "linear", "mixture", "auto"];
 
 #[test]
 fn shuffled_candidates_have_the_same_relevance() {

@@ -19,13 +19,16 @@ fn options_that_do_nothing_are_refused_by_name() {
     let predict = "predict --model W.safetensors --features T.npz";
     let no_columns = "none of the inputs has columns, so ";
     for (line, option, message) in [
-        (clean, "--beta 0.5", "--method gcn does not use --beta"),
+        (clean, "--beta 0.5", "--method auto does not use --beta"),
         (clean, "--method mlp --neighbours 5", "--method mlp does not use --neighbours"),
         (clean, "--method mlp --beta 1", "--method mlp does not use --beta"),
         (clean, "--method label-propagation --lambda 1", "--method label-propagation does not use --lambda"),
         (clean, "--method similarity --lambda 1", "--method similarity does not use --lambda"),
         (clean, "--method similarity --neighbours 50", "--method similarity does not use --neighbours"),
         (clean, "--method linear --beta 1", "--method linear does not use --beta"),
+        (clean, "--method gcn --beta 1", "--method gcn does not use --beta"),
+        (clean, "--method mixture --lambda 5", "--method mixture does not use --lambda"),
+        (clean, "--method gcn --base W.safetensors", "--method gcn does not use --base"),
         (clean, "--method beta --lambda 1", "--method beta does not use --lambda"),
         (clean, "--method beta --neighbours 50", "--method beta does not use --neighbours"),
         (clean, "--id-column id", &format!("{no_columns}--id-column")),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use labelsieve::evaluation::Bin;
 use serde::{Deserialize, Serialize};
 
 use super::{check_finite, check_ids};
@@ -62,6 +63,11 @@ pub enum FigureKind {
         relevant: Vec<f32>,
         /// Relevance of those that do not.
         irrelevant: Vec<f32>,
+    },
+    /// Probabilities against the truth: of the candidates that are given 0.8, how many belong?
+    Reliability {
+        /// The curves.
+        series: Vec<ReliabilitySeries>,
     },
     /// Candidates per class (sorted, logarithmic), classes per size and, where known, mean gain per size.
     PoolSizes {
@@ -156,6 +162,16 @@ pub struct ClassRelevance {
     pub relevant: Vec<bool>,
 }
 
+/// Probabilities against the truth, from 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilitySeries {
+    /// What the curve is, e.g. a set of examples.
+    pub name: String,
+    /// Candidates by their probability, as [`labelsieve::evaluation::reliability`] counts them.
+    pub bins: Vec<Bin>,
+}
+
 /// The number of candidates of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -221,6 +237,17 @@ fn check(path: &Path, figure: &Figure) -> Result<()> {
             check_relevance(path, &place("`relevant`"), relevant)?;
             check_relevance(path, &place("`irrelevant`"), irrelevant)
         }
+        FigureKind::Reliability { series } => series.iter().try_for_each(|series| {
+            let outside = |bin: &&Bin| [bin.mean, bin.share].iter().any(|v| !(0.0..=1.0).contains(v));
+            match series.bins.iter().find(outside) {
+                Some(Bin { mean, share, .. }) => {
+                    let place = place(&format!("series `{}`", series.name));
+                    let found = format!("{mean} and {share}");
+                    Err(DataError::malformed(path, place, "`mean` and `share` in [0, 1]", found))
+                }
+                None => Ok(()),
+            }
+        }),
         FigureKind::PoolSizes { classes, .. } => classes.iter().try_for_each(|class| {
             let place = || place(&format!("class `{}`, `gain`", class.class));
             check_finite(path, place, &[class.gain.unwrap_or(0.0)])

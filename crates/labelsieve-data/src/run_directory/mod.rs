@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 
 pub use figure::{
     Axis, AxisScale, BarSeries, ClassRelevance, Figure, FigureKind, LineSeries, Point, PoolSize,
+    ReliabilitySeries,
 };
 pub use info::{RunInfo, Setting};
 pub use table::{Best, Cell, Number, ResultTable, TableColumn, TableRow};

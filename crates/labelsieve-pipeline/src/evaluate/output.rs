@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use labelsieve::evaluation::{Accuracy, GroupGain, RelevanceAnalysis};
+use labelsieve::evaluation::{Accuracy, Bin, GroupGain, RelevanceAnalysis, Reliability};
 use serde::Serialize;
 
 use crate::table::{layout, percent};
@@ -78,6 +78,9 @@ pub struct RelevanceReport {
     pub all: RelevanceAnalysis,
     /// By class.
     pub classes: BTreeMap<String, RelevanceAnalysis>,
+    /// Probabilities against the truth, where the file has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Reliability>,
     /// Candidates without a verdict.
     pub n_unknown: usize,
     /// Candidates left out because the relevance was made with decisions about them, where any were given.
@@ -140,9 +143,23 @@ impl Report {
             rows.push(analysis_row("all", &relevance.all));
             let header = ["class", "candidates", "noise", "relevant", "irrelevant", "AUC", "AP"];
             lines.extend(layout(&header, &rows));
+            lines.extend(relevance.calibration.iter().flat_map(calibration_lines));
         }
         lines
     }
+}
+
+/// `0.7–0.8  120  0.75  0.71` for each stretch of probabilities, and what it comes to.
+fn calibration_lines(calibration: &Reliability) -> Vec<String> {
+    let row = |bin: &Bin| {
+        let range = format!("{:.1}–{:.1}", bin.from, bin.to);
+        vec![range, bin.n.to_string(), format!("{:.2}", bin.mean), format!("{:.2}", bin.share)]
+    };
+    let rows: Vec<Vec<String>> = calibration.bins.iter().map(row).collect();
+    let mut lines = vec![String::new()];
+    lines.extend(layout(&["probability", "candidates", "mean", "relevant"], &rows));
+    lines.push(format!("expected calibration error {:.3}", calibration.expected_error));
+    lines
 }
 
 fn analysis_row(name: &str, a: &RelevanceAnalysis) -> Vec<String> {

@@ -255,6 +255,7 @@ mod tests {
             ids: ["a", "a", "b", "c", "a", "d"].into_iter().collect(),
             classes,
             relevance: vec![1.0, 0.9, 0.8, 1.0, 0.7, 0.6],
+            probability: None,
             is_clean: vec![true, false, false, true, false, false],
             decisions: None,
             metadata: Default::default(),

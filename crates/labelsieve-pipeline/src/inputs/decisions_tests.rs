@@ -53,6 +53,7 @@ fn relevance() -> RelevanceTable {
         ids: ["a", "img-01", "img-02", "img-01"].into_iter().collect(),
         classes: ["owl", "owl", "owl", "cats"].iter().collect(),
         relevance: vec![1.0, 0.5, 0.5, 0.5],
+        probability: None,
         is_clean: vec![true, false, false, false],
         decisions: None,
         metadata: Default::default(),

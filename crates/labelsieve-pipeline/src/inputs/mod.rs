@@ -1,6 +1,7 @@
 //! From files to what the method works on: tables of examples joined into classes, images, networks.
 
 pub mod attention;
+pub mod base;
 pub mod built_in;
 pub mod classifier;
 pub mod copies;

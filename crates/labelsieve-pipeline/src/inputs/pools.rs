@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, read_candidates};
 use serde::Serialize;
 
+use super::base::BaseClasses;
 use super::copies::{Copies, comparable_ids};
 use super::left_out::{LeftOut, counts};
 use super::same_network::MixedNetworks;
@@ -24,6 +25,8 @@ pub struct Pools {
     pub noisy: ExampleTable,
     /// In the order of the clean file's classes.
     pub classes: Vec<ClassRows>,
+    /// Base classes, none of which is among them.
+    pub base: Option<BaseClasses>,
     /// Candidates that nothing can be said about.
     pub left_out: LeftOut,
     /// Candidates that were taken out because they are clean examples of their class, by id.
@@ -74,6 +77,9 @@ pub struct PoolFiles {
     /// Which noisy examples are candidates of which class; else the noisy table's own labels say so.
     #[serde(serialize_with = "resume::debug")]
     pub candidates: Option<PathBuf>,
+    /// Base classes to compare candidates with: class weights, or features with classes.
+    #[serde(serialize_with = "resume::debug")]
+    pub base: Option<PathBuf>,
     /// Whether features of two networks may be used together. It decides whether there is a result, not which.
     #[serde(skip)]
     pub mixed: MixedNetworks,
@@ -83,7 +89,7 @@ impl PoolFiles {
     /// All files that decide the result.
     pub fn paths(&self) -> Vec<&Path> {
         let tables = self.clean.paths().chain(self.noisy.paths());
-        tables.chain(self.candidates.as_deref()).collect()
+        tables.chain(self.candidates.as_deref()).chain(self.base.as_deref()).collect()
     }
 
     /// Opens both tables and checks that they share a space and that every example has an id of its own.
@@ -139,7 +145,14 @@ impl Pools {
             return Err(nothing_left(&classes, &left_out, (&clean.path, source, &noisy.path)));
         }
         let copies = leave_out_clean(&mut classes, &clean, &noisy);
-        Ok(Pools { clean, noisy, classes, left_out, copies, matched_names: table })
+        let base =
+            files.base.as_deref().map(|path| open_base(path, files, (&clean, &noisy), &classes, monitor));
+        Ok(Pools { base: base.transpose()?, clean, noisy, classes, left_out, copies, matched_names: table })
+    }
+
+    /// How many base classes there are.
+    pub fn n_base(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.names.len())
     }
 
     /// Names the classes that lose candidates.
@@ -153,6 +166,21 @@ impl Pools {
         let rows = class.candidates.as_ref()?;
         Some(&self.matched_names.as_ref()?.matched_names[rows[i]])
     }
+}
+
+/// Base classes of the same network as the examples, and of other names.
+fn open_base(
+    path: &Path,
+    files: &PoolFiles,
+    (clean, noisy): (&ExampleTable, &ExampleTable),
+    classes: &[ClassRows],
+    monitor: &dyn Monitor,
+) -> Result<BaseClasses> {
+    let base = BaseClasses::open(path, &files.clean.columns, monitor)?;
+    base.check_width(path, (&clean.path, clean.features.cols()))?;
+    files.mixed.check(&[clean.into(), noisy.into(), base.origin(path)])?;
+    let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    Ok(base.without(&names, monitor))
 }
 
 /// A clean example may be one of several classes, but of each only once.

@@ -159,6 +159,8 @@ pub struct RowView<'a> {
     pub matched_name: Option<&'a str>,
     /// Its relevance.
     pub relevance: f32,
+    /// The probability that it belongs to the class, where the method gives one.
+    pub probability: Option<f32>,
     /// Its place by relevance, from 1.
     pub rank: usize,
     /// How many reciprocal neighbours it has.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use labelsieve::Method;
 use labelsieve::graph::NEIGHBOURS;
-use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp};
+use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mixture, Mlp};
 
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::MixedNetworks;
@@ -29,7 +29,7 @@ pub(super) fn clean(
     option("--noisy", files.noisy.path.as_os_str());
     let labels =
         [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
-    let paths = labels.into_iter().chain([("--candidates", &files.candidates)]);
+    let paths = labels.into_iter().chain([("--candidates", &files.candidates), ("--base", &files.base)]);
     for (name, path) in paths.filter_map(|(name, path)| Some((name, path.as_ref()?))) {
         option(name, path.as_os_str());
     }
@@ -56,7 +56,7 @@ pub(super) fn clean(
         words.push("--allow-mixed".to_owned());
     }
     let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
-    if method.name() != "gcn" {
+    if method.name() != "auto" {
         option("--method", method.name().as_ref());
     }
     if let Some(lambda) = lambda(method) {
@@ -65,7 +65,7 @@ pub(super) fn clean(
     if let Method::Beta(model) = method {
         option("--beta", model.beta.to_string().as_ref());
     }
-    if let Some(neighbours) = method.neighbours().filter(|count| *count != NEIGHBOURS) {
+    if let Some(neighbours) = neighbours(method) {
         option("--neighbours", neighbours.to_string().as_ref());
     }
     if seed != 0 {
@@ -91,8 +91,16 @@ fn has_options(method: &Method) -> bool {
                 })
             }
             Method::Linear(_) => Method::Linear(Linear::default()),
-            Method::Similarity(_) | Method::Beta(_) => return true,
+            Method::Mixture(Mixture { neighbours, .. }) => {
+                Method::Mixture(Mixture { neighbours: *neighbours, ..Mixture::default() })
+            }
+            Method::Similarity(_) | Method::Beta(_) | Method::Auto(_) => return true,
         }
+}
+
+/// Whether a method has a λ to choose.
+pub(super) fn has_lambda(method: &Method) -> bool {
+    matches!(method, Method::Gcn(_) | Method::Mlp(_) | Method::Auto(_))
 }
 
 /// λ, where a method has one and it was chosen.
@@ -100,6 +108,20 @@ pub(super) fn lambda(method: &Method) -> Option<f32> {
     match method {
         Method::Gcn(model) => model.lambda,
         Method::Mlp(model) => model.lambda,
+        Method::Auto(model) => model.lambda,
+        _ => None,
+    }
+}
+
+/// Neighbours per example, where a method has them and they were chosen.
+fn neighbours(method: &Method) -> Option<usize> {
+    match method {
+        Method::Gcn(Gcn { neighbours, .. })
+        | Method::LabelPropagation(LabelPropagation { neighbours, .. })
+        | Method::Mixture(Mixture { neighbours, .. }) => {
+            Some(*neighbours).filter(|count| *count != NEIGHBOURS)
+        }
+        Method::Auto(auto) => auto.neighbours,
         _ => None,
     }
 }
@@ -112,7 +134,7 @@ fn reviewed(relevance: &Path) -> std::path::PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::Training;
+    use labelsieve::relevance::{Auto, Training};
 
     use super::*;
     use crate::inputs::tables::Table;
@@ -123,6 +145,7 @@ mod tests {
             clean: Table::new("c.npz"),
             noisy: Table::new("my pool.parquet"),
             candidates: None,
+            base: None,
             mixed: MixedNetworks::Refuse,
         };
         let with = |files: &PoolFiles, method: &Method, seed| {
@@ -130,16 +153,22 @@ mod tests {
         };
         let command = |method: &Method, seed| with(&files, method, seed).unwrap();
         assert_eq!(
-            command(&Method::gcn(), 0),
+            command(&Method::Auto(Auto::default()), 0),
             "labelsieve clean --clean c.npz --noisy 'my pool.parquet' --decisions d.parquet -o \
              out/relevance-reviewed.parquet"
         );
         let mlp = Method::Mlp(Mlp { lambda: Some(0.5), ..Mlp::default() });
         assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
         let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
-        assert!(command(&gcn, 0).contains(" --neighbours 10 --decisions"));
+        assert!(command(&gcn, 0).contains(" --method gcn --neighbours 10 --decisions"));
+        let auto = Method::Auto(Auto { neighbours: Some(50), ..Auto::default() });
+        let with_base = PoolFiles { base: Some("b.npz".into()), ..files.clone() };
+        let said = with(&with_base, &auto, 0).unwrap();
+        assert!(said.contains(" --base b.npz ") && said.contains(" --neighbours 50 --decisions"), "{said}");
         let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
-        assert!(with(&mixed, &Method::gcn(), 0).unwrap().contains(" --allow-mixed --decisions"));
+        assert!(
+            with(&mixed, &Method::Auto(Auto::default()), 0).unwrap().contains(" --allow-mixed --decisions")
+        );
     }
 
     #[test]
@@ -149,10 +178,18 @@ mod tests {
                 clean: Table::new(clean),
                 noisy: Table::new(noisy),
                 candidates: None,
+                base: None,
                 mixed: MixedNetworks::Refuse,
             };
             files.noisy.columns.id = Some("uid".to_owned());
-            super::clean(&files, &Method::gcn(), 0, Path::new("d.csv"), Path::new("r.parquet")).unwrap()
+            super::clean(
+                &files,
+                &Method::Auto(Auto::default()),
+                0,
+                Path::new("d.csv"),
+                Path::new("r.parquet"),
+            )
+            .unwrap()
         };
         assert!(command("c.npz", "n.parquet").contains(" --id-column uid --decisions"));
         assert!(!command("c.npz", "n.npy").contains("--id-column"));
@@ -164,6 +201,7 @@ mod tests {
             clean: Table::new("c.npz"),
             noisy: Table::new("n.npz"),
             candidates: None,
+            base: None,
             mixed: MixedNetworks::Refuse,
         };
         let short = Training { iterations: 7, ..Training::default() };
@@ -172,6 +210,7 @@ mod tests {
             Method::Mlp(Mlp { training: short, ..Mlp::default() }),
             Method::LabelPropagation(LabelPropagation { alpha: 0.1, ..LabelPropagation::default() }),
             Method::Linear(Linear { decay: 0.5, ..Linear::default() }),
+            Method::Mixture(Mixture { rounds: 3, ..Mixture::default() }),
         ] {
             assert_eq!(clean(&files, &method, 0, Path::new("d.csv"), Path::new("r.parquet")), None);
         }

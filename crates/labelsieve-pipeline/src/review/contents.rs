@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
 use labelsieve_data::images::{PictureFiles, PictureSources};
 use labelsieve_data::{RelevanceTable, Texts, read_relevance, read_relevance_reasons};
@@ -35,6 +36,8 @@ pub(super) struct Class {
     pub(super) candidates: Vec<u32>,
     /// The relevance in the file.
     pub(super) relevance: Vec<f32>,
+    /// The probability in the file, where it has one.
+    pub(super) probability: Vec<Option<f32>>,
     /// The decisions that the relevance was made with.
     pub(super) decisions: Vec<Option<Decision>>,
     /// The class names that were found in texts.
@@ -53,6 +56,8 @@ pub(super) struct Class {
 pub(super) struct Settings {
     pub(super) method: Method,
     pub(super) seed: u64,
+    /// The file of the base classes that candidates were compared with.
+    pub(super) base: Option<String>,
     /// Whether the file says so itself.
     pub(super) is_given: bool,
 }
@@ -60,12 +65,15 @@ pub(super) struct Settings {
 impl Settings {
     fn of(table: &RelevanceTable) -> Result<Settings> {
         let Some(text) = table.metadata.get("labelsieve") else {
-            return Ok(Settings { method: Method::gcn(), seed: 0, is_given: false });
+            let method = Method::Auto(Auto::default());
+            return Ok(Settings { method, seed: 0, base: None, is_given: false });
         };
         let refused = || format!("`{}`: the settings in its metadata", table.path.display());
         let json: serde_json::Value = serde_json::from_str(text).with_context(refused)?;
         let method = serde_json::from_value(json["method"].clone()).with_context(refused)?;
-        Ok(Settings { method, seed: json["seed"].as_u64().unwrap_or(0), is_given: true })
+        let is_used = json["base"]["n_classes"] != 0;
+        let base = json["base"]["file"].as_str().filter(|_| is_used).map(str::to_owned);
+        Ok(Settings { method, seed: json["seed"].as_u64().unwrap_or(0), base, is_given: true })
     }
 }
 
@@ -143,6 +151,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         clean: Vec::new(),
         candidates: Vec::new(),
         relevance: Vec::new(),
+        probability: Vec::new(),
         decisions: Vec::new(),
         names: Vec::new(),
         matched: Vec::new(),
@@ -174,6 +183,7 @@ fn read_classes(path: &Path, table: &RelevanceTable, examples: &[u32]) -> Result
         }
         class.candidates.push(example);
         class.relevance.push(table.relevance[row]);
+        class.probability.push(table.probability.as_ref().and_then(|probability| probability[row]));
         class.decisions.push(table.decisions.as_ref().and_then(|decisions| decisions[row]));
         let name = reasons.matched_name.map(|name| {
             class.names.iter().position(|known| *known == name).unwrap_or_else(|| {

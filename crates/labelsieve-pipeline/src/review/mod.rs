@@ -20,7 +20,7 @@ mod refused;
 mod scores;
 mod session;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
@@ -37,10 +37,11 @@ pub use refused::Refused;
 pub use session::{Closed, Order, Session};
 
 use crate::device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inputs::pools::PoolFiles;
 use crate::monitor::Monitor;
 use crate::outputs::Files;
+use crate::shell_word::shell_word;
 use contents::Contents;
 use ready::Scorer;
 
@@ -124,6 +125,40 @@ impl Review {
         Ok(rows)
     }
 
+    /// The relevance follows decisions as it was made only with the base classes that it was made with.
+    fn check_base(&self, files: &PoolFiles, contents: &Contents, monitor: &dyn Monitor) -> Result<()> {
+        let (relevance, settings) = (self.relevance.display(), &contents.settings);
+        match (&files.base, &settings.base) {
+            (Some(_), _) if !settings.method.uses_other_classes() => Err(Error::input(
+                format!(
+                    "`{relevance}` was scored with {}, which does not use --base",
+                    settings.method.name()
+                ),
+                "remove it",
+            )),
+            (None, Some(base)) => {
+                monitor.warning(&format!(
+                    "`{relevance}` was made with the base classes in `{base}`, which are not given: the relevance that \
+                     follows decisions is made without them"
+                ));
+                monitor.hint(&format!("pass --base {}", shell_word(base)));
+                Ok(())
+            }
+            (Some(given), made_with) if made_with.as_ref().is_none_or(|base| !same_name(given, base)) => {
+                let made_with = match made_with {
+                    Some(base) => format!("with the base classes in `{base}`"),
+                    None => "without base classes".to_owned(),
+                };
+                monitor.warning(&format!(
+                    "`{relevance}` was made {made_with}, the relevance that follows decisions is made with those in `{}`",
+                    given.display()
+                ));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is looked at, and what scores it.
     fn read(&self, monitor: &dyn Monitor) -> Result<(Contents, Option<Scorer>)> {
         let contents = Contents::open(&self.relevance, &self.pictures, monitor)?;
@@ -132,14 +167,20 @@ impl Review {
             Some(files) => {
                 if !contents.settings.is_given {
                     monitor.warning(&format!(
-                        "`{}` does not say how it was made: scoring with gcn, seed 0",
+                        "`{}` does not say how it was made: scoring with auto, seed 0",
                         self.relevance.display()
                     ));
                 }
+                self.check_base(files, &contents, monitor)?;
                 let device = device::open(self.device, monitor)?;
                 Some(Scorer::open(files, &contents, device, monitor)?)
             }
         };
         Ok((contents, scorer))
     }
+}
+
+/// Whether these may be one file: folders are spelled differently from another place.
+fn same_name(given: &Path, noted: &str) -> bool {
+    given.file_name() == Path::new(noted).file_name()
 }

@@ -107,7 +107,7 @@ impl Scorer {
     ) -> Result<Ready> {
         let Candidates { features: noisy, row_of, copies } = self.candidates(class, contents)?;
         let clean = self.clean(class);
-        let count = method.neighbours().unwrap_or(NEIGHBOURS);
+        let count = method.neighbours(noisy.len()).unwrap_or(NEIGHBOURS);
         let graph = match &self.device {
             // The one that can be stopped; all devices find the same graph.
             OpenDevice::Cpu { .. } => {
@@ -144,6 +144,7 @@ impl Scorer {
             seed: self.seed,
             names: &names,
             clean: &self.clean,
+            base: self.pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &self.pool_sizes,
             decisions: &[],
         };
@@ -204,8 +205,8 @@ impl Ready {
         self.row_of.iter().map(|row| row.and_then(|row| by_row[row as usize])).collect()
     }
 
-    /// Numbers by row from numbers by place; rows that are not in the pool keep what they have.
-    pub(super) fn by_row(&self, by_place: &[f32], mut by_row: Vec<f32>) -> Vec<f32> {
+    /// Values by row from values by place; rows that are not in the pool keep what they have.
+    pub(super) fn by_row<T: Copy>(&self, by_place: &[T], mut by_row: Vec<T>) -> Vec<T> {
         for (row, &value) in self.row_of.iter().zip(by_place) {
             if let Some(row) = row {
                 by_row[*row as usize] = value;

@@ -28,6 +28,7 @@ fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a
         clean: write(folder.path(), "clean.npy", "c", &[[1.0, 0.0]]),
         noisy: write(folder.path(), "noisy.npy", "n", &[[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]),
         candidates: None,
+        base: None,
         mixed: MixedNetworks::Refuse,
     };
     let clean = Clean {

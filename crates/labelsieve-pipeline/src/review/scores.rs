@@ -7,6 +7,8 @@ use super::contents::Class;
 /// The relevance and the near-duplicates of one class.
 pub(super) struct ClassScores {
     pub(super) relevance: Arc<Vec<f32>>,
+    /// The probability of each row, where the method gives one.
+    pub(super) probability: Vec<Option<f32>>,
     /// The first row of each row's near-duplicates.
     pub(super) groups: Arc<Vec<u32>>,
     /// Grows whenever one of the two changes.
@@ -31,6 +33,7 @@ impl ClassScores {
     pub(super) fn of_file(class: &Class, made_from: Option<Stamp>) -> ClassScores {
         ClassScores {
             relevance: Arc::new(class.relevance.clone()),
+            probability: class.probability.clone(),
             groups: Arc::new((0..class.candidates.len() as u32).collect()),
             revision: 0,
             made_from,

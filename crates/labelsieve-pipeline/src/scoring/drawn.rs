@@ -1,13 +1,16 @@
-//! What a class draws at random before it is scored.
+//! What a class needs besides its own examples before it is scored.
 
 use labelsieve::engine::Job;
-use labelsieve::random::Stream;
-use labelsieve::relevance::others;
+use labelsieve::random::{Stream, row_key};
+use labelsieve::relevance::{class_direction, others};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Result};
 
-/// The seed of a class's model and, for methods that learn from other classes, clean examples of those.
+/// The seed of a class's model and, for methods that learn from other classes, clean examples or the directions of those.
 pub struct Drawn {
     others: Features,
+    /// Base classes last. What people decide changes nothing of it: a class in review need not know about the others.
+    other_classes: Option<Features>,
+    n_base: usize,
     seed: u64,
 }
 
@@ -18,19 +21,46 @@ impl Drawn {
             Method::Linear(_) => others(clean, class, negatives),
             _ => Features::empty(clean[class].dim()),
         };
-        Drawn { others, seed }
+        let directions = || {
+            let of_others = (0..clean.len()).filter(|&other| other != class);
+            stacked(clean[class].dim(), of_others.map(|other| class_direction(&clean[other])).collect())
+        };
+        let other_classes = method.uses_other_classes().then(directions);
+        Drawn { others, other_classes, n_base: 0, seed }
+    }
+
+    /// With the directions of base classes, for methods that compare candidates with other classes.
+    pub fn with_base(self, base: &Features) -> Result<Drawn> {
+        match self.other_classes {
+            Some(classes) => {
+                Ok(Drawn { other_classes: Some(classes.stack(base)?), n_base: base.len(), ..self })
+            }
+            None => Ok(self),
+        }
     }
 
     /// The class with its own clean examples and its candidates.
     pub fn job<'a>(&'a self, clean: &'a Features, pool: &'a NoisyPool) -> Result<Job<'a>> {
         let problem = ClassProblem::new(clean, pool)?.with_others(&self.others)?;
+        let problem = match &self.other_classes {
+            Some(rows) => problem.with_other_classes(rows)?.of_which_base(self.n_base),
+            None => problem,
+        };
         Ok(Job { problem, seed: self.seed })
     }
 }
 
+/// In an order of their own, so that the order of classes decides nothing, not even how sums are rounded.
+fn stacked(dim: usize, mut rows: Vec<Features>) -> Features {
+    rows.sort_by_key(|row| row_key(row.row(0)));
+    let mut data = Vec::with_capacity(rows.len() * dim);
+    rows.iter().for_each(|row| data.extend_from_slice(row.row(0)));
+    Features::new(data, dim).expect("finite rows of unit length")
+}
+
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::Linear;
+    use labelsieve::relevance::{Auto, Linear};
     use labelsieve::synthetic::Recipe;
 
     use super::*;
@@ -47,5 +77,30 @@ mod tests {
         };
         assert_eq!(n_others(&Method::gcn()), 0);
         assert_eq!(n_others(&Method::Linear(Linear::default())), 2 * 2);
+    }
+
+    #[test]
+    fn a_class_is_compared_with_every_other_one_and_with_base_classes() {
+        let task = Recipe { n_classes: 3, n_clean: 2, ..Recipe::default() }.generate(0);
+        let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
+        let pool = NoisyPool::new(task.classes[1].noisy.clone());
+        let base = task.test.select(&[0, 1, 2, 3]);
+        let drawn =
+            |method: &Method| Drawn::new(method, &clean, 1, Stream::new(5), 9).with_base(&base).unwrap();
+        let auto = drawn(&Method::Auto(Auto::default()));
+        let problem = auto.job(&clean[1], &pool).unwrap().problem;
+        let (others, n_base) = (problem.other_classes.unwrap(), problem.n_base());
+        assert_eq!((others.len(), n_base), (6, 4));
+        assert_eq!(others.select(&[2, 3, 4, 5]), base);
+        for other in [0, 2] {
+            let direction = class_direction(&clean[other]);
+            assert!(others.rows().take(2).any(|row| row == direction.row(0)), "class {other}");
+        }
+        let turned: Vec<Features> = clean.iter().rev().cloned().collect();
+        let again =
+            Drawn::new(&Method::Auto(Auto::default()), &turned, 1, Stream::new(5), 9).with_base(&base);
+        assert_eq!(again.unwrap().other_classes.as_ref(), Some(others));
+        let gcn = drawn(&Method::gcn());
+        assert_eq!(gcn.job(&clean[1], &pool).unwrap().problem.other_classes, None);
     }
 }

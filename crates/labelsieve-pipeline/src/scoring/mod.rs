@@ -15,7 +15,7 @@ use labelsieve::schedule::batches;
 use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
 pub use drawn::Drawn;
-pub use scored::Scored;
+pub use scored::{RECORDS, Scored};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;
@@ -32,6 +32,8 @@ pub struct Scoring<'a> {
     pub names: &'a [&'a str],
     /// The clean examples of all classes: few enough to keep.
     pub clean: &'a [Features],
+    /// The directions of base classes, which candidates may come from as well.
+    pub base: Option<&'a Features>,
     /// Numbers of candidates of all classes.
     pub pool_sizes: &'a [usize],
     /// What people decided about the candidates of each class, one entry per candidate; empty for no decisions at all.
@@ -59,7 +61,8 @@ impl Scoring<'_> {
         done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
     ) -> Result<()> {
         let dim = self.clean.first().map_or(1, Features::dim);
-        let held = rows_held(self.method, self.clean, self.pool_sizes);
+        let n_clean: Vec<usize> = self.clean.iter().map(Features::len).collect();
+        let held = rows_held(self.method, &n_clean, self.pool_sizes, self.base.map_or(0, Features::len));
         let held: Vec<usize> = classes.iter().map(|&class| held[class]).collect();
         for batch in batches(&held, dim) {
             watch.check()?;
@@ -99,7 +102,7 @@ impl Scoring<'_> {
         copies: Vec<usize>,
         watch: &Watch,
     ) -> Result<Scored> {
-        let drawn = self.drawn(class);
+        let drawn = self.drawn(class)?;
         let job = drawn.job(&self.clean[class], pool)?;
         let problem = job.problem.with_decisions(decisions)?.watched(watch);
         let relevance = self.engine.relevance(self.method, &[Job { problem, ..job }], &|_, _| ())?;
@@ -107,38 +110,41 @@ impl Scoring<'_> {
         Ok(Scored::new(&problem, relevance, copies))
     }
 
-    fn drawn(&self, class: usize) -> Drawn {
+    fn drawn(&self, class: usize) -> Result<Drawn> {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0))
+        let drawn = Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0));
+        Ok(match self.base {
+            Some(base) => drawn.with_base(base)?,
+            None => drawn,
+        })
     }
 
     fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
-        let drawn = self.drawn(class);
+        let drawn = self.drawn(class)?;
         let noisy = load(class)?;
         let copies = identical_rows(&self.clean[class], &noisy);
         let takes_part = |place: &usize| copies.binary_search(place).is_err();
         let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
         let decisions = (0..decisions.len()).filter(takes_part).map(|place| decisions[place]).collect();
-        let pool = NoisyPool::new(without(noisy, &copies));
+        let noisy = without(noisy, &copies);
+        let pool = match self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) {
+            true => self.engine.pool(self.method, noisy)?, // one search for all parts
+            false => NoisyPool::new(noisy),
+        };
         Ok(Input { class, pool, drawn, copies, decisions })
     }
 }
 
 /// How many rows are in memory while each class is worked on: its candidates and, for models that learn from other
-/// classes, examples of those.
-pub fn rows_held(method: &Method, clean: &[Features], pool_sizes: &[usize]) -> Vec<usize> {
-    let sizes: Vec<usize> = clean.iter().map(Features::len).collect();
-    rows_held_by_size(method, &sizes, pool_sizes)
-}
-
-/// The same from the numbers of clean examples.
-pub fn rows_held_by_size(method: &Method, n_clean: &[usize], pool_sizes: &[usize]) -> Vec<usize> {
+/// classes, examples or directions of those. `n_clean`: clean examples of each class; `n_base`: base classes.
+pub fn rows_held(method: &Method, n_clean: &[usize], pool_sizes: &[usize], n_base: usize) -> Vec<usize> {
     let all: usize = n_clean.iter().sum();
-    let others = |n_clean: usize| match method {
-        Method::Linear(_) => (all - n_clean).min(MOST_OTHERS),
+    let others = |of_class: usize| match method {
+        Method::Linear(_) => (all - of_class).min(MOST_OTHERS),
+        _ if method.uses_other_classes() => n_clean.len() - 1 + n_base,
         _ => 0,
     };
-    pool_sizes.iter().zip(n_clean).map(|(n_noisy, &n_clean)| n_noisy + others(n_clean)).collect()
+    pool_sizes.iter().zip(n_clean).map(|(n_noisy, &of_class)| n_noisy + others(of_class)).collect()
 }
 
 /// All rows but some, which are in ascending order.
@@ -170,6 +176,7 @@ mod tests {
             seed: 7,
             names: &["a", "b", "c"],
             clean: &clean,
+            base: None,
             pool_sizes: &sizes,
             decisions: &[],
         };
@@ -207,6 +214,7 @@ mod tests {
                 seed: 0,
                 names: &["a"],
                 clean: std::slice::from_ref(&class.clean),
+                base: None,
                 pool_sizes: &[noisy.len()],
                 decisions,
             };
@@ -245,6 +253,7 @@ mod tests {
             seed: 0,
             names: &["a"],
             clean: std::slice::from_ref(&class.clean),
+            base: None,
             pool_sizes: &[class.noisy.len()],
             decisions: &[],
         };

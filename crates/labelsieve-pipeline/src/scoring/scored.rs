@@ -3,22 +3,32 @@
 use labelsieve::graph::closest_clean;
 use labelsieve::{ClassProblem, Relevance};
 
-/// The relevance of a class's candidates and the reasons for it; all vectors but the last have one entry per candidate
+/// The relevance of a class's candidates and the reasons for it; all vectors but the copies have one entry per candidate
 /// that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
     /// Relevance in [0, 1].
     pub relevance: Vec<f32>,
+    /// The probability that each belongs to the class, where the method knows it.
+    pub probability: Option<Vec<f32>>,
     /// Position of the closest clean example, and its similarity.
     pub closest: Vec<(usize, f32)>,
     /// Number of reciprocal neighbours, where there is a graph.
     pub reciprocal: Option<Vec<u32>>,
     /// Positions, ascending, of the candidates that do not take part: they are clean examples of the class themselves.
     pub copies: Vec<usize>,
+    /// What the method chose for this class and why, where it chooses.
+    pub choice: Option<String>,
 }
 
-/// Bytes per candidate: relevance, closest clean example, its similarity, reciprocal neighbours.
-const RECORD: usize = 16;
+/// Counts the forms that records of journals ever had: part of the key of a run, so that older ones are not read.
+pub const RECORDS: u32 = 2;
+/// Bytes per candidate: relevance, probability, closest clean example, its similarity, reciprocal neighbours.
+const RECORD: usize = 20;
+/// Stands for "no choice" in place of the length of its words.
+const NO_CHOICE: u32 = u32::MAX;
+/// Stands for "no probability".
+const NO_PROBABILITY: f32 = -1.0;
 /// Stands for "no graph" in place of a number of neighbours.
 const NO_GRAPH: u32 = u32::MAX;
 /// Stands for "a clean example itself" in place of the position of the closest one.
@@ -29,9 +39,11 @@ impl Scored {
     pub fn new(problem: &ClassProblem, relevance: &Relevance, copies: Vec<usize>) -> Scored {
         Scored {
             relevance: relevance.noisy().to_vec(),
+            probability: relevance.probability().map(<[f32]>::to_vec),
             closest: closest_clean(problem.clean, problem.noisy.features()),
             reciprocal: relevance.reciprocal_neighbours().map(<[u32]>::to_vec),
             copies,
+            choice: relevance.choice().map(str::to_owned),
         }
     }
 
@@ -41,19 +53,25 @@ impl Scored {
         (0..n_noisy).filter(|place| self.copies.binary_search(place).is_err())
     }
 
-    /// One record per candidate.
+    /// The choice, then one record per candidate.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(RECORD * (self.relevance.len() + self.copies.len()));
+        let n_noisy = self.relevance.len() + self.copies.len();
+        let choice = self.choice.as_deref();
+        let n_choice = choice.map_or(NO_CHOICE, |choice| choice.len() as u32);
+        let mut bytes = Vec::with_capacity(4 + choice.map_or(0, str::len) + RECORD * n_noisy);
+        bytes.extend(n_choice.to_le_bytes());
+        bytes.extend(choice.unwrap_or_default().as_bytes());
         let mut scored = 0..self.relevance.len();
-        for place in 0..self.relevance.len() + self.copies.len() {
+        for place in 0..n_noisy {
             let Some(i) = self.copies.binary_search(&place).is_err().then(|| scored.next()).flatten() else {
-                for word in [0, COPY, 0, 0] {
+                for word in [0, 0, COPY, 0, 0] {
                     bytes.extend(u32::to_le_bytes(word));
                 }
                 continue;
             };
             let (closest, similarity) = self.closest[i];
             bytes.extend(self.relevance[i].to_le_bytes());
+            bytes.extend(self.probability.as_ref().map_or(NO_PROBABILITY, |p| p[i]).to_le_bytes());
             bytes.extend((closest as u32).to_le_bytes());
             bytes.extend(similarity.to_le_bytes());
             bytes.extend(self.reciprocal.as_ref().map_or(NO_GRAPH, |counts| counts[i]).to_le_bytes());
@@ -63,26 +81,46 @@ impl Scored {
 
     /// Reads the records of a class with so many examples; nothing when they cannot be of this class.
     pub fn decode(bytes: &[u8], n_clean: usize, n_noisy: usize) -> Option<Scored> {
+        let (choice, bytes) = decode_choice(bytes)?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         if records.len() != n_noisy || !rest.is_empty() {
             return None;
         }
-        let (mut relevance, mut closest) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
-        let (mut reciprocal, mut copies) = (Vec::with_capacity(n_noisy), Vec::new());
+        let (mut relevance, mut probability) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
+        let (mut closest, mut reciprocal) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
+        let mut copies = Vec::new();
         for (place, record) in records.iter().enumerate() {
-            let [score, position, similarity, neighbours] = *record.as_chunks::<4>().0 else { return None };
+            let [score, likely, position, similarity, neighbours] = *record.as_chunks::<4>().0 else {
+                return None;
+            };
             if u32::from_le_bytes(position) == COPY {
                 copies.push(place);
                 continue;
             }
             relevance.push(f32::from_le_bytes(score));
+            probability.push(f32::from_le_bytes(likely));
             closest.push((u32::from_le_bytes(position) as usize, f32::from_le_bytes(similarity)));
             reciprocal.push(u32::from_le_bytes(neighbours));
         }
-        let sound = relevance.iter().all(|score| (0.0..=1.0).contains(score))
+        let in_range = |values: &[f32]| values.iter().all(|value| (0.0..=1.0).contains(value));
+        let probability = (!probability.contains(&NO_PROBABILITY)).then_some(probability);
+        let sound = in_range(&relevance)
+            && probability.as_deref().is_none_or(in_range)
             && closest.iter().all(|(position, _)| *position < n_clean);
         let reciprocal = (!reciprocal.contains(&NO_GRAPH)).then_some(reciprocal);
-        sound.then_some(Scored { relevance, closest, reciprocal, copies })
+        sound.then_some(Scored { relevance, probability, closest, reciprocal, copies, choice })
+    }
+}
+
+/// The choice at the start of a record, and what follows it.
+fn decode_choice(bytes: &[u8]) -> Option<(Option<String>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    match u32::from_le_bytes(*length) {
+        NO_CHOICE => Some((None, rest)),
+        length => {
+            let (words, rest) = rest.split_at_checked(length as usize)?;
+            Some((Some(String::from_utf8(words.to_vec()).ok()?), rest))
+        }
     }
 }
 
@@ -95,9 +133,11 @@ mod tests {
     fn two_candidates() -> Scored {
         Scored {
             relevance: vec![0.25, 1.0],
+            probability: Some(vec![0.125, 0.75]),
             closest: vec![(2, 0.5), (0, -1.0)],
             reciprocal: Some(vec![0, 50]),
             copies: Vec::new(),
+            choice: Some("gcn: β is small".to_owned()),
         }
     }
 
@@ -110,7 +150,8 @@ mod tests {
             assert!(scored.kept().all(|place| place < n && !scored.copies.contains(&place)));
             assert_eq!(Scored::decode(&scored.encode(), 3, n), Some(scored));
         }
-        let all = Scored { relevance: vec![], closest: vec![], reciprocal: None, copies: vec![0, 1] };
+        let (relevance, closest, copies) = (vec![], vec![], vec![0, 1]);
+        let all = Scored { relevance, probability: None, closest, reciprocal: None, copies, choice: None };
         let read = Scored::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
         assert_eq!(read, Some((0, vec![0, 1])));
     }
@@ -121,7 +162,12 @@ mod tests {
             let scored = Scored { reciprocal, ..two_candidates() };
             assert_eq!(Scored::decode(&scored.encode(), 3, 2), Some(scored));
         }
-        assert_eq!(Scored::decode(&[], 1, 0).map(|scored| scored.relevance), Some(vec![]));
+        for choice in [None, Some(String::new())] {
+            let scored = Scored { probability: None, choice, ..two_candidates() };
+            assert_eq!(Scored::decode(&scored.encode(), 3, 2), Some(scored));
+        }
+        let nobody = NO_CHOICE.to_le_bytes();
+        assert_eq!(Scored::decode(&nobody, 1, 0).map(|scored| scored.relevance), Some(vec![]));
     }
 
     #[test]
@@ -129,11 +175,15 @@ mod tests {
         let bytes = two_candidates().encode();
         assert_eq!(Scored::decode(&bytes, 3, 1), None, "more candidates than the class has");
         assert_eq!(Scored::decode(&bytes, 3, 3), None, "fewer");
-        assert_eq!(Scored::decode(&bytes[..31], 3, 2), None, "half a record");
+        assert_eq!(Scored::decode(&bytes[..bytes.len() - 1], 3, 2), None, "half a record");
+        assert_eq!(Scored::decode(&bytes[..10], 3, 2), None, "half a sentence");
+        assert_eq!(Scored::decode(&bytes[..3], 3, 2), None, "not even its length");
         assert_eq!(Scored::decode(&bytes, 2, 2), None, "a clean example that is not there");
         for score in [f32::NAN, -0.5, 1.5] {
             let wrong = Scored { relevance: vec![0.0, score], ..two_candidates() };
             assert_eq!(Scored::decode(&wrong.encode(), 3, 2), None, "relevance {score}");
+            let wrong = Scored { probability: Some(vec![0.0, score]), ..two_candidates() };
+            assert_eq!(Scored::decode(&wrong.encode(), 3, 2), None, "probability {score}");
         }
     }
 

@@ -6,7 +6,7 @@ import difflib
 from typing import Any, Literal, get_args
 
 #: How candidates are scored.
-Method = Literal["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"]
+Method = Literal["auto", "gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture"]
 #: What :func:`labelsieve.knn_graph` stores.
 GraphMode = Literal["similarity", "distance", "affinity"]
 #: When a text contains a name.

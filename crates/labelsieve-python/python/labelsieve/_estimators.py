@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _labelsieve
-from ._arrays import Rows, as_numpy, as_seed
+from ._arrays import Rows, as_numpy, as_rows, as_seed
 from ._choice import Method
 from ._decisions import as_decisions, settled, without_clean
 from ._files import save_classifier
 from ._is_clean import as_is_clean, check_classes
 from ._progress import Progress, as_progress
-from ._relevance import _count, _number, as_device, method_json
+from ._relevance import _count, _number, as_device, check_base, method_json
 from ._sklearn import BaseEstimator, ClassifierMixin, check_fitted, check_rows, check_rows_and_classes
 from ._table import Table
 
@@ -36,9 +36,10 @@ class _CleaningEstimator(BaseEstimator):
 
     method: Method
     lam: Optional[float]
-    neighbours: int
+    neighbours: Optional[int]
     beta: float
     settings: Optional[Mapping[str, Any]]
+    base: Any
     device: str
     random_state: Any
     progress: Progress
@@ -48,6 +49,8 @@ class _CleaningEstimator(BaseEstimator):
     ) -> tuple[Rows, int]:
         """Checks the input, scores the candidates, and returns the rows and the seed."""
         method = method_json(self.method, self.lam, self.neighbours, self.beta, self.settings)
+        check_base(self.method, self.base)
+        base = None if self.base is None else as_rows(self.base, "base")
         seed = as_seed(self.random_state)
         X, y = check_rows_and_classes(self, X, y)
         flags = as_is_clean(is_clean, len(X), type(self).__name__)
@@ -62,10 +65,15 @@ class _CleaningEstimator(BaseEstimator):
         elif hasattr(self, "decisions_"):
             del self.decisions_  # of an earlier fit
         self.device_ = _labelsieve.describe_device(as_device(self.device))
+        if hasattr(self, "probability_"):
+            del self.probability_  # of an earlier fit
         if relevance is None:
             progress = as_progress(self.progress)
-            found = _labelsieve.clean(X, self._labels(), method, seed, self.device, decided, progress)
-            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_, is_copy = found
+            found = _labelsieve.clean(X, self._labels(), method, seed, self.device, decided, base, progress)
+            self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_ = found[:4]
+            is_copy, probability = found[4:]
+            if probability is not None:
+                self.probability_: npt.NDArray[np.float32] = probability
             _warn_of_copies(is_copy, stacklevel=2 + frames_to_user)
             counted = np.where(is_copy, np.float32(0), self.relevance_)
         else:
@@ -99,8 +107,10 @@ class _CleaningEstimator(BaseEstimator):
             "id": names.astype(object),
             "class": self.classes_[self._codes].astype(str).astype(object),
             "relevance": self.relevance_,
-            "is_clean": self.is_clean_,
         }
+        if hasattr(self, "probability_"):
+            columns["probability"] = self.probability_
+        columns["is_clean"] = self.is_clean_
         if hasattr(self, "best_clean_"):
             has_reasons = self.best_clean_ >= 0
             columns["best_clean"] = _where(has_reasons, names[self.best_clean_])
@@ -118,15 +128,21 @@ class Cleaner(_CleaningEstimator):
     Parameters
     ----------
     method, lam, neighbours, beta, settings, device, progress
-        As in :func:`labelsieve.relevance`. ``linear`` takes its negatives from the clean examples of other classes.
+        As in :func:`labelsieve.relevance`. ``linear`` takes its negatives from the clean examples of other classes;
+        ``mixture`` and ``auto`` compare candidates with the means of those.
+    base : array of shape (m, d), optional
+        One row for each base class that candidates of ``mixture`` and ``auto`` are compared with as well.
     random_state : int, RandomState, Generator or None, default 0
-        The seed; None draws a new one in every ``fit``. A class's numbers depend on the seed and the class's name, not
-        on which other classes there are, and equal those of ``labelsieve clean --seed``.
+        The seed; None draws a new one in every ``fit``. A class's random numbers depend on the seed and the class's name,
+        not on which other classes there are, and equal those of ``labelsieve clean --seed``.
 
     Attributes
     ----------
     relevance_ : array of shape (N,)
         In [0, 1]; 1 for clean examples.
+    probability_ : array of shape (N,)
+        The probability that each belongs to its class, from methods that know it (``auto``); 1 for clean examples. Unlike
+        relevance, it is meant to be thresholded: of those with 0.8, about four in five should belong.
     sample_weight_ : array of shape (N,)
         For ``fit(X, y, sample_weight=…)`` of any classifier: relevance divided by the class's total, so that every class
         counts the same (eq. 6), 1 on average.
@@ -159,12 +175,13 @@ class Cleaner(_CleaningEstimator):
 
     def __init__(
         self,
-        method: Method = "gcn",
+        method: Method = "auto",
         *,
         lam: Optional[float] = None,
-        neighbours: int = _labelsieve.NEIGHBOURS,
+        neighbours: Optional[int] = None,
         beta: float = 1.0,
         settings: Optional[Mapping[str, Any]] = None,
+        base: Any = None,
         device: str = "auto",
         random_state: Any = 0,
         progress: Progress = None,
@@ -174,6 +191,7 @@ class Cleaner(_CleaningEstimator):
         self.neighbours = neighbours
         self.beta = beta
         self.settings = settings
+        self.base = base
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -260,7 +278,7 @@ class PrototypeClassifier(_CosineScores):
     ----------
     scale : float, default 10.0
         The factor on cosines before the softmax of ``predict_proba``.
-    method, lam, neighbours, beta, settings, device, random_state, progress
+    method, lam, neighbours, beta, settings, base, device, random_state, progress
         How candidates are scored; as in :class:`Cleaner`.
 
     Attributes
@@ -284,11 +302,12 @@ class PrototypeClassifier(_CosineScores):
         self,
         *,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
-        neighbours: int = _labelsieve.NEIGHBOURS,
+        neighbours: Optional[int] = None,
         beta: float = 1.0,
         settings: Optional[Mapping[str, Any]] = None,
+        base: Any = None,
         device: str = "auto",
         random_state: Any = 0,
         progress: Progress = None,
@@ -299,6 +318,7 @@ class PrototypeClassifier(_CosineScores):
         self.neighbours = neighbours
         self.beta = beta
         self.settings = settings
+        self.base = base
         self.device = device
         self.random_state = random_state
         self.progress = progress
@@ -325,7 +345,7 @@ class CosineClassifier(_CosineScores):
         ``batch_size`` from 512 to 8192 on validation classes.
     scale : float, default 10.0
         The factor on cosines before the softmax.
-    method, lam, neighbours, beta, settings, device, random_state, progress
+    method, lam, neighbours, beta, settings, base, device, random_state, progress
         How candidates are scored; as in :class:`Cleaner`.
 
     Attributes
@@ -351,11 +371,12 @@ class CosineClassifier(_CosineScores):
         final_learning_rate: float = 0.001,
         momentum: float = 0.9,
         scale: float = 10.0,
-        method: Method = "gcn",
+        method: Method = "auto",
         lam: Optional[float] = None,
-        neighbours: int = _labelsieve.NEIGHBOURS,
+        neighbours: Optional[int] = None,
         beta: float = 1.0,
         settings: Optional[Mapping[str, Any]] = None,
+        base: Any = None,
         device: str = "auto",
         random_state: Any = 0,
         progress: Progress = None,
@@ -371,6 +392,7 @@ class CosineClassifier(_CosineScores):
         self.neighbours = neighbours
         self.beta = beta
         self.settings = settings
+        self.base = base
         self.device = device
         self.random_state = random_state
         self.progress = progress

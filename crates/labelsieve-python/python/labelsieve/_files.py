@@ -34,8 +34,11 @@ def read_relevance(path: Path) -> Table:
     """
     if os.path.isdir(path):
         path = os.path.join(path, "relevance.parquet")
-    ids, classes, relevance, is_clean, reasons, decisions, metadata = _labelsieve.read_relevance(path)
-    columns = {"id": texts(ids), "class": texts(classes), "relevance": relevance, "is_clean": is_clean}
+    ids, classes, relevance, probability, is_clean, reasons, decisions, metadata = _labelsieve.read_relevance(path)
+    columns: dict[str, npt.NDArray[Any]] = {"id": texts(ids), "class": texts(classes), "relevance": relevance}
+    if probability is not None:
+        columns["probability"] = probability
+    columns["is_clean"] = is_clean
     matched, best, similarity, neighbours = zip(*reasons) if reasons else ((), (), (), ())
     columns["matched_name"] = texts(list(matched))
     columns["best_clean"] = texts(list(best))
@@ -50,7 +53,7 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
     """Writes a relevance file for ``labelsieve train`` and ``labelsieve report``, whole or not at all.
 
     ``table`` is a data frame, an Arrow table or a mapping with the columns ``id``, ``class``, ``relevance`` and
-    ``is_clean``, and optionally ``matched_name``, ``best_clean``, ``best_clean_similarity``,
+    ``is_clean``, and optionally ``probability``, ``matched_name``, ``best_clean``, ``best_clean_similarity``,
     ``reciprocal_neighbours`` and ``decision``; e.g. ``Cleaner.to_table()``.
     """
     columns = required(table, "id", "class", "relevance", "is_clean")
@@ -62,6 +65,7 @@ def write_relevance(path: Path, table: Any, metadata: Optional[dict[str, str]] =
         [str(value) for value in columns["id"]],
         [str(value) for value in columns["class"]],
         np.array(as_relevance(columns["relevance"]), np.float32),
+        _optional(columns["probability"], float) if "probability" in columns else None,
         as_flags(columns["is_clean"], n),
         list(zip(*reasons)),
         as_decisions(columns["decision"], n) if "decision" in columns else None,

@@ -13,7 +13,7 @@ from ._arrays import as_seed
 from ._choice import ClassifierName, Method, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
 from ._files import Path
 from ._progress import Progress, Stretches
-from ._relevance import _count, _number, as_device, method_json
+from ._relevance import _count, _number, as_device, check_base, method_json
 
 Paths = Union[Path, Iterable[Path]]
 Names = Union[str, Iterable[str]]
@@ -196,10 +196,11 @@ def clean_files(
     *,
     candidates: Optional[Path] = None,
     decisions: Optional[Path] = None,
-    method: Method = "gcn",
+    base: Optional[Path] = None,
+    method: Method = "auto",
     lam: Optional[float] = None,
     beta: float = 1.0,
-    neighbours: int = _labelsieve.NEIGHBOURS,
+    neighbours: Optional[int] = None,
     clean_labels: Optional[Path] = None,
     noisy_labels: Optional[Path] = None,
     embedding_column: Optional[str] = None,
@@ -229,6 +230,9 @@ def clean_files(
     candidates : path, optional
         Which noisy examples are candidates of which class, as :func:`match_files` writes it; by default the noisy
         examples' own classes say so.
+    base : path, optional
+        Base classes that ``mixture`` and ``auto`` compare candidates with, beside the other classes: the class weights of
+        a network or classifier (.safetensors), or features with classes.
     method, lam, beta, neighbours
         As in :func:`labelsieve.relevance`.
     clean_labels, noisy_labels : paths, optional
@@ -266,6 +270,7 @@ def clean_files(
         raise ValueError("decisions: expected none with dry_run: they change neither memory nor time")
     if output is None and not dry_run:
         raise ValueError("output: expected a file to write; only a dry run needs none")
+    check_base(method, base)
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
     options = {
@@ -274,6 +279,7 @@ def clean_files(
         "output": None if output is None else _output("output", output),
         "candidates": candidates,
         "decisions": decisions,
+        "base": base,
         "method": method_json(method, lam, neighbours, beta, None),
         "seed": as_seed(seed),
         "device": as_device(device),

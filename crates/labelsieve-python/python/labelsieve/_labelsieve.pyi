@@ -82,6 +82,7 @@ def relevance(
     clean: _Rows,
     noisy: _Rows,
     others: Optional[_Rows],
+    other_classes: Optional[_Rows],
     method: str,
     seed: int,
     device: str,
@@ -95,8 +96,9 @@ def clean(
     seed: int,
     device: str,
     decisions: Optional[list[Optional[str]]],
+    base: Optional[_Rows],
     progress: _Progress,
-) -> tuple[_Numbers, _Integers, _Numbers, _Integers, _Flags]: ...
+) -> tuple[_Numbers, _Integers, _Numbers, _Integers, _Flags, Optional[_Numbers]]: ...
 def paper_lambda(n_clean: int) -> float: ...
 def train(
     x: _Rows,
@@ -139,7 +141,14 @@ def synthetic(
 def read_relevance(
     path: _Path,
 ) -> tuple[
-    list[str], list[str], _Numbers, _Flags, list[_Reasons], Optional[list[Optional[str]]], dict[str, str]
+    list[str],
+    list[str],
+    _Numbers,
+    Optional[_Numbers],
+    _Flags,
+    list[_Reasons],
+    Optional[list[Optional[str]]],
+    dict[str, str],
 ]: ...
 def read_run(path: _Path) -> tuple[str, str, str]: ...
 def write_relevance(
@@ -147,6 +156,7 @@ def write_relevance(
     ids: list[str],
     classes: list[str],
     relevance: _Numbers,
+    probability: Optional[list[Optional[float]]],
     is_clean: _Flags,
     reasons: list[_Reasons],
     decisions: Optional[list[Optional[str]]],

@@ -19,14 +19,15 @@ from ._progress import Progress, as_progress
 def relevance(
     clean: Any,
     noisy: Any,
-    method: Method = "gcn",
+    method: Method = "auto",
     lam: Optional[float] = None,
     seed: Any = 0,
     device: str = "auto",
     *,
     others: Any = None,
+    other_classes: Any = None,
     decisions: Any = None,
-    neighbours: int = _labelsieve.NEIGHBOURS,
+    neighbours: Optional[int] = None,
     beta: float = 1.0,
     settings: Optional[Mapping[str, Any]] = None,
     progress: Progress = None,
@@ -40,22 +41,27 @@ def relevance(
         frame, a column of vectors. Rows are scaled to unit length; all-zero rows stay zero.
     noisy : array of shape (z, d)
         The candidates.
-    method : {"gcn", "mlp", "label-propagation", "similarity", "linear", "beta"}
-        The paper's graph convolutional network, or one of its baselines.
+    method : {"auto", "gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture"}
+        The paper's graph convolutional network, one of its baselines, a mixture of this class and others, or what suits
+        the class: network and mixture together.
     lam : float, optional
-        Weight of the candidates in the loss of ``gcn`` and ``mlp``; small keeps more of them. By default the paper's
-        choice for k (:func:`paper_lambda`).
+        Weight of the candidates in the loss of ``auto``, ``gcn`` and ``mlp``; small keeps more of them. By default the
+        paper's choice for k (:func:`paper_lambda`).
     seed : int, default 0
         The same seed gives the same numbers, at any number of threads.
     device : str, default "auto"
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     others : array of shape (m, d), optional
         Examples of other classes; ``linear`` needs them.
+    other_classes : array of shape (m, d), optional
+        One row for each other class that a candidate may come from, e.g. the mean of its examples; ``mixture`` and
+        ``auto`` compare candidates with them. Without any, ``mixture`` gives 1 to all and ``auto`` goes without it.
     decisions : array of shape (z,), optional
         What a person decided about each candidate: ``"accept"``, ``"reject"``, ``"unsure"`` or None. Accepted ones count
         as clean examples and get relevance 1; rejected ones count as known negatives and get 0.
-    neighbours : int, default 50
-        Neighbours per example in the graph of ``gcn`` and ``label-propagation``.
+    neighbours : int, optional
+        Neighbours per example in the graph; by default 50 for ``gcn`` and ``label-propagation``, and by the number of
+        candidates for ``auto``.
     beta : float, default 1.0
         The relevance that ``beta`` gives to every candidate.
     settings : mapping, optional
@@ -89,6 +95,7 @@ def relevance(
         as_rows(clean, "clean"),
         candidates,
         None if others is None else as_rows(others, "others"),
+        None if other_classes is None else as_rows(other_classes, "other_classes"),
         method_json(method, lam, neighbours, beta, settings),
         as_seed(seed),
         as_device(device),
@@ -99,14 +106,18 @@ def relevance(
 
 
 def method_json(
-    method: Method, lam: Optional[float], neighbours: int, beta: float, settings: Optional[Mapping[str, Any]]
+    method: Method,
+    lam: Optional[float],
+    neighbours: Optional[int],
+    beta: float,
+    settings: Optional[Mapping[str, Any]],
 ) -> str:
     """A method and its settings as JSON, the form that all front ends of Labelsieve share."""
     name = as_choice("method", method, Method)
     described: dict[str, Any] = {"method": name}
-    if name in ("gcn", "mlp"):
+    if name in ("auto", "gcn", "mlp"):
         described["lambda"] = None if lam is None else _number("lam", lam)
-    if name in ("gcn", "label-propagation"):
+    if name in ("auto", "gcn", "label-propagation", "mixture") and neighbours is not None:
         described["neighbours"] = _count("neighbours", neighbours)
     if name == "beta":
         described["beta"] = _number("beta", beta)
@@ -117,6 +128,12 @@ def method_json(
         return json.dumps(described)
     except TypeError as error:
         raise ValueError(f"settings: expected numbers, strings and mappings of them: {error}") from None
+
+
+def check_base(method: Method, base: Any) -> None:
+    """Base classes that no method compares with would have no effect."""
+    if base is not None and as_choice("method", method, Method) not in ("auto", "mixture"):
+        raise ValueError(f"base: expected none with method `{method}`, which compares candidates with no other class")
 
 
 def as_device(device: Any) -> str:

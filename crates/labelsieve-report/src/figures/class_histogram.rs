@@ -1,4 +1,4 @@
-//! The small histogram beside a class: the distribution of its candidates over relevance.
+//! The small histogram beside a class: the distribution of its candidates over relevance or probability.
 
 use crate::statistics::histogram;
 use crate::svg::{Anchor, Canvas, Drawing, short, style};
@@ -7,8 +7,9 @@ const WIDTH: f64 = 230.0;
 const HEIGHT: f64 = 76.0;
 const N_BINS: usize = 20;
 
-/// Relevant ones below, irrelevant ones on top of them; those of unknown truth are drawn like relevant ones.
-pub(crate) fn draw(candidates: &[(f32, Option<bool>)]) -> Drawing {
+/// Relevant ones below, irrelevant ones on top of them; those of unknown truth are drawn like relevant ones. `threshold` is a
+/// line between those that are kept and the others.
+pub(crate) fn draw(candidates: &[(f32, Option<bool>)], threshold: Option<f64>) -> Drawing {
     let pick = |wrong: bool| {
         let values = candidates.iter().filter(move |(_, truth)| (*truth == Some(false)) == wrong);
         histogram(values.map(|(value, _)| *value), N_BINS)
@@ -38,6 +39,9 @@ pub(crate) fn draw(candidates: &[(f32, Option<bool>)]) -> Drawing {
         canvas.path(&format!("fill {}", style::series(1)), &upper);
     }
     canvas.line("axis", (0.0, base + 0.5), (WIDTH, base + 0.5));
+    if let Some(threshold) = threshold {
+        canvas.line("ink", (threshold * WIDTH, 0.0), (threshold * WIDTH, base + 3.0));
+    }
     for (x, anchor, label) in
         [(0.0, Anchor::Start, "0"), (0.5, Anchor::Middle, "0.5"), (1.0, Anchor::End, "1")]
     {

@@ -5,6 +5,7 @@ pub(crate) mod class_histogram;
 mod cumulative;
 mod lines;
 mod pool_sizes;
+mod reliability;
 mod separation;
 
 use labelsieve_data::{Figure, FigureKind};
@@ -43,6 +44,7 @@ pub(crate) fn draw(figure: &Figure, layout: Layout) -> Drawing {
         FigureKind::Bars { groups, x_label, y, series } => bars::draw(groups, x_label, y, series, layout),
         FigureKind::CumulativeRelevance { classes } => cumulative::draw(classes, layout),
         FigureKind::Separation { relevant, irrelevant } => separation::draw(relevant, irrelevant, layout),
+        FigureKind::Reliability { series } => reliability::draw(series, layout),
         FigureKind::PoolSizes { classes, gain_label } => pool_sizes::draw(classes, gain_label, layout),
     }
 }
@@ -54,6 +56,7 @@ pub(crate) fn describe(figure: &Figure) -> String {
         FigureKind::Bars { groups, y, series, .. } => bars::describe(groups, y, series),
         FigureKind::CumulativeRelevance { classes } => cumulative::describe(classes),
         FigureKind::Separation { relevant, irrelevant } => separation::describe(relevant, irrelevant),
+        FigureKind::Reliability { series } => reliability::describe(series),
         FigureKind::PoolSizes { classes, .. } => pool_sizes::describe(classes),
     }
 }

@@ -1,6 +1,7 @@
 //! Every kind of figure, with ordinary, empty and hostile data.
 
-use labelsieve_data::{Axis, BarSeries, ClassRelevance, LineSeries, Point, PoolSize};
+use labelsieve::evaluation::reliability;
+use labelsieve_data::{Axis, BarSeries, ClassRelevance, LineSeries, Point, PoolSize, ReliabilitySeries};
 use proptest::prelude::*;
 
 use super::*;
@@ -35,6 +36,13 @@ fn sizes(candidates: &[usize]) -> FigureKind {
         gain: Some(candidates as f64 - 7.0),
     };
     FigureKind::PoolSizes { classes: candidates.iter().map(class).collect(), gain_label: "gain".into() }
+}
+
+fn probabilities(names: &[&str], probability: &[f32]) -> FigureKind {
+    let relevant: Vec<bool> = probability.iter().map(|&p| p > 0.5).collect();
+    let bins = reliability(probability, &relevant, 10).bins;
+    let series = |name: &&str| ReliabilitySeries { name: (*name).into(), bins: bins.clone() };
+    FigureKind::Reliability { series: names.iter().map(series).collect() }
 }
 
 /// Draws a figure every way; it must be XML, and all its numbers must be numbers.
@@ -76,6 +84,16 @@ fn every_kind_of_figure_is_well_formed() {
     assert_eq!(drawn.matches("class=\"thin").count(), 40, "many classes share a panel");
     let drawn = check(FigureKind::Separation { relevant: vec![0.9, 0.4], irrelevant: vec![0.6, 0.1] });
     assert!(drawn.contains("AUC 0.750"));
+    // One of 0.25 that is wrong, three of 0.75 that are right: each is off by 0.25.
+    let drawn = check(probabilities(&["<all>"], &[0.25, 0.75, 0.75, 0.75]));
+    assert!(drawn.contains("&lt;all&gt; (4 candidates, expected error 0.250)"), "{drawn}");
+    assert_eq!(drawn.matches("<rect class=\"fill").count(), 2, "a bar per bin with candidates");
+    let drawn = check(probabilities(&["a", "b"], &[0.25, 0.75]));
+    assert_eq!(
+        drawn.matches("class=\"line").count() - 2,
+        2,
+        "a curve per series, and its part of the legend"
+    );
     check(sizes(&[0, 3, 12, 700, 620_142]));
 }
 
@@ -89,6 +107,8 @@ fn figures_without_data_say_so() {
         cumulative(0, vec![]),
         cumulative(2, vec![]),
         separation,
+        probabilities(&["all"], &[]),
+        probabilities(&[], &[0.5]),
         sizes(&[]),
     ];
     for data in kinds {
@@ -135,6 +155,8 @@ proptest! {
         check(bars(numbers.iter().map(|&(_, y, _)| Some(y)).collect()));
         check(sizes(&counts));
         check(cumulative(2, relevance.clone()));
+        check(probabilities(&["a"], &relevance));
+        check(probabilities(&["a", "b"], &relevance));
         check(FigureKind::Separation { relevant: relevance, irrelevant: vec![0.5] });
     }
 }

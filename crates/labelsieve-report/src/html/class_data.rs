@@ -44,6 +44,9 @@ struct Columns<'a> {
     /// Relevance in hundredths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     r: Vec<u8>,
+    /// Probability in hundredths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    q: Vec<Option<u8>>,
     /// Whether it belongs to the class: a letter each, `y`, `n` or `-`.
     #[serde(skip_serializing_if = "String::is_empty")]
     t: String,
@@ -90,6 +93,9 @@ impl<'a> Sources<'a> {
         let mut ranked = self.examples(&class.ranked);
         let rows = || class.ranked.iter().copied();
         ranked.r = rows().map(|row| (100.0 * self.classes.table.relevance[row]).round() as u8).collect();
+        let hundredths = |value: f32| (100.0 * value).round() as u8;
+        let probability = self.classes.table.probability.as_ref();
+        ranked.q = unless_empty(rows().map(|row| probability.and_then(|p| p[row]).map(hundredths)));
         let letter = |truth: Option<bool>| truth.map_or('-', |truth| if truth { 'y' } else { 'n' });
         ranked.t = rows().map(|row| letter(self.classes.truth[row])).collect();
         if ranked.t.chars().all(|letter| letter == '-') {

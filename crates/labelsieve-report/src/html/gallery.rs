@@ -2,6 +2,7 @@
 
 use std::io::{Result, Write};
 
+use labelsieve::evaluation::{Advice, Doubts};
 use labelsieve_data::noun_for;
 
 use super::class_data::{Counts, Sources};
@@ -90,22 +91,33 @@ pub(crate) fn write(
     let name = escape(&class.name);
     let attribute =
         |name: &str, value: Option<f64>| value.map_or(String::new(), |v| format!(" data-{name}=\"{v:.4}\""));
-    let histogram = class_histogram::draw(&sources.classes.candidates(class)).inline(
+    let histogram = class_histogram::draw(&sources.classes.candidates(class), None).inline(
         &format!("hist-{number}"),
         &format!("Relevance of the candidates of {}", class.name),
         &describe(&numbers),
     );
+    let kept = numbers.advice.map_or(String::new(), |advice| {
+        let probabilities = sources.classes.probabilities(class);
+        let words = advised(&advice, probabilities.len());
+        let histogram = class_histogram::draw(&probabilities, Some(advice.threshold)).inline(
+            &format!("likely-{number}"),
+            &format!("Probability of the candidates of {}, with the line from which to keep", class.name),
+            &words,
+        );
+        format!("\n<p class=\"advice\">{}</p>\n{histogram}", escape(&words))
+    });
     let data = sources.data(class);
     write!(
         out,
         "<article class=\"class\" id=\"class-{number}\" aria-labelledby=\"class-{number}-h\" data-name=\"{name}\" \
-         data-n=\"{}\" data-decided=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\" tabindex=\"-1\">{name}</h3>\n<p>{}</p>\n{histogram}</div>\n\
+         data-n=\"{}\" data-decided=\"{}\"{}{}>\n<div class=\"about\"><h3 id=\"class-{number}-h\" tabindex=\"-1\">{name}</h3>\n<p>{}</p>\n{}{histogram}{kept}</div>\n\
          <div class=\"gallery\"></div>\n<script type=\"application/json\">{}</script>\n</article>\n",
         numbers.n_candidates,
         numbers.decided.total(),
         attribute("mean", numbers.mean),
         attribute("auc", numbers.auc),
         escape(&describe(&numbers)),
+        doubted(&numbers.doubts),
         json_for_script(&data),
     )?;
     Ok(data.counts())
@@ -138,6 +150,37 @@ fn describe(numbers: &ClassNumbers) -> String {
         text += &format!("; {} {name}", with_separators(n as f64, 0));
     }
     text
+}
+
+/// `Keep those with a probability of 0.55 or more: 47 of 120 candidates, about 91 % of them right, about 83 % of all right ones.`
+fn advised(advice: &Advice, n_candidates: usize) -> String {
+    let percent = |share: f64| format!("about {:.0} %", 100.0 * share);
+    let Some(right) = advice.share_right else {
+        return "By their probability, no candidate is more likely right than wrong.".to_owned();
+    };
+    let found = advice.share_found.map_or(String::new(), |f| format!(", {} of all right ones", percent(f)));
+    format!(
+        "Keep those with a probability of {:.2} or more: {} of {}, {} of them right{found}.",
+        advice.threshold,
+        with_separators(advice.n_kept as f64, 0),
+        count(n_candidates, "candidate"),
+        percent(right)
+    )
+}
+
+/// Badges for a class whose relevance says little.
+fn doubted(doubts: &Doubts) -> String {
+    const HELP: &str = "More candidates or a few decisions (labelsieve review) help.";
+    let badge = |name: &str, why: &str| {
+        format!("<p class=\"doubt\"><span class=\"tag\">{name}</span> {why} {HELP}</p>\n")
+    };
+    let flat = doubts.is_flat.then(|| badge("flat", "Relevance hardly tells these candidates apart."));
+    let small = doubts.small_pool.map(|neighbours| {
+        let why =
+            format!("Hardly more candidates than the {neighbours} neighbours that each has in the graph.");
+        badge("small pool", &why)
+    });
+    [flat, small].into_iter().flatten().collect()
 }
 
 /// A number for people, with its noun.

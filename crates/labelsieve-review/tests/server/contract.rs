@@ -59,6 +59,7 @@ fn the_session_the_classes_and_their_rows_say_what_the_contract_promises() {
         (&row["row"], &row["relevance"], &row["id"]),
         (&json!(7), &class["relevance"][7], &class["id"][7])
     );
+    assert!(row["probability"].is_null(), "gcn knows none");
     let rank = row["rank"].as_u64().unwrap() as usize;
     assert!((1..=N_CANDIDATES).contains(&rank));
     let neighbours = row["neighbours"].as_array().unwrap();

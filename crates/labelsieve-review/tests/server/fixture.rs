@@ -56,6 +56,7 @@ pub fn pools(folder: &Path) -> PoolFiles {
         clean: Table::new(folder.join("clean.npy")),
         noisy: Table::new(folder.join("noisy.npy")),
         candidates: None,
+        base: None,
         mixed: MixedNetworks::Refuse,
     }
 }

@@ -1,10 +1,12 @@
 //! The relevance on the page is the relevance that `clean` writes.
 
+use labelsieve::Method;
+use labelsieve::relevance::Auto;
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::review::Review;
 
 use crate::client::{Client, Events, number, relevance};
-use crate::fixture::{Fixture, clean, serve, written};
+use crate::fixture::{Fixture, clean, clean_with, serve, written};
 
 /// The relevance of a class once it is scored again.
 fn settled(client: &Client, events: &mut Events, class: usize) -> Vec<f32> {
@@ -39,6 +41,23 @@ fn it_is_the_same_to_the_last_bit_after_any_number_of_decisions() {
     let class = running.client.json("api/classes/1");
     assert_eq!(class["decision"][3], 1);
     assert_eq!(relevance(&running.client, 1), expected);
+}
+
+#[test]
+fn auto_compares_with_the_same_classes_as_clean() {
+    let fixture = Fixture::new();
+    let auto = Method::Auto(Auto::default());
+    clean_with(fixture.path(), auto.clone(), None, "auto.parquet");
+    let review = Review { relevance: fixture.path().join("auto.parquet"), ..fixture.review.clone() };
+    let running = serve(review.open(&Silent::default()).unwrap());
+    let client = &running.client;
+    let mut events = client.events();
+    let name = client.json("api/session")["classes"][1]["name"].clone();
+    client.decide(0, &[5], "accept"); // of another class: changes nothing here
+    client.decide(1, &[3, 8], "reject");
+    let found = settled(client, &mut events, 1);
+    clean_with(fixture.path(), auto, Some(fixture.path().join("decisions.parquet")), "again.parquet");
+    assert_eq!(found, written(&fixture.path().join("again.parquet"), &name));
 }
 
 #[test]

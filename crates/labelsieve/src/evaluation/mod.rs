@@ -1,6 +1,9 @@
-//! How good is it? Accuracy, intervals over episodes, tuning, and relevance against the truth.
+//! How good is it? Accuracy, intervals over episodes, tuning, and relevance and its probabilities against the truth.
 
 mod accuracy;
+mod advice;
+mod calibration;
+mod doubts;
 mod episodes;
 mod interval;
 mod leave_one_out;
@@ -10,6 +13,9 @@ mod test_sets;
 mod tuning;
 
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
+pub use advice::{Advice, ENOUGH_RIGHT};
+pub use calibration::{Bin, Reliability, reliability};
+pub use doubts::Doubts;
 pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;
 pub use leave_one_out::{CheckedClass, LeaveOneOut, is_recognised, leave_one_out};

@@ -1,5 +1,7 @@
 //! The affinity matrix A of reciprocal neighbours and its normalised form Ã = D⁻¹(A + I).
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
@@ -101,7 +103,7 @@ pub enum Propagation {
     /// Averages over an example and its reciprocal neighbours.
     Graph {
         /// A.
-        affinity: Affinity,
+        affinity: Arc<Affinity>,
         /// The diagonal of D⁻¹.
         inverse_degree: Vec<f32>,
     },
@@ -109,7 +111,8 @@ pub enum Propagation {
 
 impl Propagation {
     /// Ã of an affinity matrix.
-    pub fn new(affinity: Affinity) -> Propagation {
+    pub fn new(affinity: impl Into<Arc<Affinity>>) -> Propagation {
+        let affinity = affinity.into();
         let inverse_degree = affinity.degrees().iter().map(|degree| 1.0 / (1.0 + degree)).collect();
         Propagation::Graph { affinity, inverse_degree }
     }

@@ -7,7 +7,7 @@ use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::random::Stream;
 
 fn all_methods() -> Vec<Method> {
-    let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta"];
+    let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];
     names.iter().map(|name| serde_json::from_str(&format!(r#"{{"method": "{name}"}}"#)).unwrap()).collect()
 }
 
@@ -16,10 +16,15 @@ fn random_features(n: usize, dim: usize, seed: u64) -> Features {
     Features::new((0..n * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap()
 }
 
+/// With examples of other classes, each of which is a class of its own as well.
+fn beside<'a>(problem: ClassProblem<'a>, others: &'a Features) -> ClassProblem<'a> {
+    problem.with_others(others).unwrap().with_other_classes(others).unwrap()
+}
+
 fn score(method: &Method, clean: &Features, noisy: &Features, seed: u64) -> Relevance {
     let pool = NoisyPool::new(noisy.clone());
     let others = random_features(5, clean.dim(), 99);
-    let problem = ClassProblem::new(clean, &pool).unwrap().with_others(&others).unwrap();
+    let problem = beside(ClassProblem::new(clean, &pool).unwrap(), &others);
     method.build().unwrap().relevance(&problem, seed).unwrap()
 }
 
@@ -31,6 +36,8 @@ fn check(clean: &Features, noisy: &Features) {
         // `Relevance::new` refuses NaN and anything outside [0, 1].
         let counts = relevance.reciprocal_neighbours().map_or(noisy.len(), <[u32]>::len);
         assert_eq!(counts, noisy.len(), "{}", method.name());
+        let probabilities = relevance.probability().map_or(noisy.len(), <[f32]>::len);
+        assert_eq!(probabilities, noisy.len(), "{}", method.name());
     }
 }
 
@@ -140,12 +147,46 @@ fn the_negatives_of_a_class_depend_neither_on_the_order_of_classes_nor_on_that_o
 fn a_graph_made_in_advance_changes_nothing() {
     let (clean, noisy) = (random_features(4, 12, 6), random_features(300, 12, 7));
     let ready = NoisyPool::with_graph(noisy.clone());
-    let problem = ClassProblem::new(&clean, &ready).unwrap();
+    let others = random_features(5, 12, 99);
+    let problem = beside(ClassProblem::new(&clean, &ready).unwrap(), &others);
     for method in all_methods() {
         let model = method.build().unwrap();
         if model.uses_graph() {
             assert_eq!(model.relevance(&problem, 3).unwrap(), score(&method, &clean, &noisy, 3));
         }
+    }
+}
+
+#[test]
+fn the_order_of_other_classes_decides_nothing() {
+    for (clean, noisy) in classes_without_ties() {
+        let pool = NoisyPool::new(noisy);
+        let others = random_features(30, clean.dim(), 27);
+        let turned = others.select(&(0..30).rev().collect::<Vec<_>>());
+        for method in all_methods().into_iter().filter(Method::uses_other_classes) {
+            let model = method.build().unwrap();
+            let score = |others: &Features| {
+                let problem = ClassProblem::new(&clean, &pool).unwrap().with_other_classes(others).unwrap();
+                model.relevance(&problem, 3).unwrap()
+            };
+            let (before, after) = (score(&others), score(&turned));
+            let gaps = before.noisy().iter().zip(after.noisy()).map(|(a, b)| (a - b).abs());
+            let largest = gaps.fold(0.0, f32::max);
+            assert!(largest <= 1e-4, "{}, {} rows: {largest}", method.name(), before.noisy().len());
+        }
+    }
+}
+
+#[test]
+fn other_classes_move_the_models_that_use_them_and_no_other() {
+    let (clean, noisy) = (random_features(3, 20, 4), random_features(300, 20, 5));
+    let pool = NoisyPool::new(noisy.clone());
+    let examples = random_features(5, 20, 99);
+    let without = ClassProblem::new(&clean, &pool).unwrap().with_others(&examples).unwrap();
+    for method in all_methods() {
+        let alone = method.build().unwrap().relevance(&without, 7).unwrap();
+        let moved = score(&method, &clean, &noisy, 7).noisy() != alone.noisy();
+        assert_eq!(moved, method.uses_other_classes(), "{}", method.name());
     }
 }
 
@@ -194,7 +235,7 @@ fn score_decided(
 ) -> Relevance {
     let pool = NoisyPool::new(noisy.clone());
     let others = random_features(5, clean.dim(), 99);
-    let problem = ClassProblem::new(clean, &pool).unwrap().with_others(&others).unwrap();
+    let problem = beside(ClassProblem::new(clean, &pool).unwrap(), &others);
     let problem = problem.with_decisions(decisions).unwrap();
     method.build().unwrap().relevance(&problem, 3).unwrap()
 }
@@ -210,9 +251,11 @@ fn accepted_examples_have_relevance_1_and_rejected_ones_0() {
         {
             for method in all_methods() {
                 let relevance = score_decided(&method, &clean, &noisy, &decisions);
-                for (row, (&found, decision)) in relevance.noisy().iter().zip(&decisions).enumerate() {
-                    let expected = decision.and_then(Decision::relevance).unwrap_or(found);
-                    assert_eq!(found, expected, "{}, row {row}", method.name());
+                for numbers in [relevance.noisy(), relevance.probability().unwrap_or_default()] {
+                    for (row, (&found, decision)) in numbers.iter().zip(&decisions).enumerate() {
+                        let expected = decision.and_then(Decision::relevance).unwrap_or(found);
+                        assert_eq!(found, expected, "{}, row {row}", method.name());
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::loss::loss_weights;
 use super::network::{Network, Training, Weights, row_keys};
 use super::{check_lambda, lambda_of};
 use crate::error::{Result, check};
-use crate::graph::{Affinity, NEIGHBOURS, Propagation};
+use crate::graph::{NEIGHBOURS, Propagation};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 use crate::random::Stream;
 
@@ -42,9 +42,7 @@ impl RelevanceModel for Gcn {
         if problem.noisy.features().is_empty() {
             return Relevance::new(Vec::new());
         }
-        let neighbours = problem.neighbours(self.neighbours)?;
-        let affinity = Affinity::reciprocal(&neighbours);
-        drop(neighbours);
+        let affinity = problem.affinity(self.neighbours)?;
         let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
         let relevance = train(problem, &Propagation::new(affinity), self.lambda, &self.training, seed)?;
         Ok(relevance.with_reciprocal_neighbours(counts))

@@ -110,6 +110,26 @@ fn similarity_agrees_with_numpy() {
 }
 
 #[test]
+fn mixture_agrees_with_numpy() {
+    let golden = read("mixture");
+    let number = |name: &str| golden[name].as_f64().unwrap() as f32;
+    let (rounds, neighbours) = (count(&golden["rounds"]), count(&golden["neighbours"]));
+    let model = Mixture { contrast: number("contrast"), pull: number("pull"), rounds, neighbours };
+    for case in golden["cases"].as_array().unwrap() {
+        let (all, k) = (features(&case["features"]), count(&case["n_clean"]));
+        let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+        let mut decisions = vec![None; all.len() - k];
+        for (name, decision) in [("accepted", Decision::Accept), ("rejected", Decision::Reject)] {
+            case[name].as_array().unwrap().iter().for_each(|row| decisions[count(row)] = Some(decision));
+        }
+        let others = features(&case["other_classes"]);
+        let problem = ClassProblem::new(&clean, &pool).unwrap().with_other_classes(&others).unwrap();
+        let found = model.relevance(&problem.with_decisions(&decisions).unwrap(), 0).unwrap();
+        assert_close(found.noisy(), &numbers(&case["relevance_f64"]), 1e-5);
+    }
+}
+
+#[test]
 fn linear_agrees_with_a_tight_minimiser_of_scipy() {
     for case in read("logistic")["cases"].as_array().unwrap() {
         let (clean, others) = (features(&case["positive"]), features(&case["negative"]));

@@ -40,7 +40,7 @@ impl LabelPropagation {
 
 impl RelevanceModel for LabelPropagation {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
-        let affinity = Affinity::reciprocal(&problem.neighbours(self.neighbours)?);
+        let affinity = problem.affinity(self.neighbours)?;
         let k = problem.clean.len();
         let solution = solve(&affinity, &label_seeds(problem), self.alpha, problem.watch());
         problem.watch().check()?;

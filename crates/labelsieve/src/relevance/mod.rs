@@ -1,6 +1,7 @@
-//! How much does each noisy example belong to its class? Six answers behind one trait.
+//! How much does each noisy example belong to its class? Seven answers behind one trait, and one that is made of them.
 
 mod adam;
+mod auto;
 mod beta;
 #[cfg(test)]
 mod contract;
@@ -10,6 +11,7 @@ mod golden;
 mod label_propagation;
 mod linear;
 mod loss;
+mod mixture;
 mod mlp;
 mod network;
 mod similarity;
@@ -19,6 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, check};
 use crate::model::{ClassProblem, RelevanceModel};
 
+pub use auto::Auto;
+#[doc(hidden)] // for our own crates
+pub use auto::Centred;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
@@ -28,6 +33,9 @@ pub use linear::{Linear, MOST_OTHERS, others};
 #[doc(hidden)] // for our own crates
 pub use loss::loss_weights;
 pub use loss::{cleaning_loss, weighted_loss};
+pub use mixture::Mixture;
+#[doc(hidden)] // for our own crates
+pub use mixture::{MOST_CLASSES, class_direction};
 pub use mlp::Mlp;
 pub use network::Training;
 pub use similarity::Similarity;
@@ -50,6 +58,10 @@ pub enum Method {
     Linear(Linear),
     /// One number for all.
     Beta(Beta),
+    /// Which class brought each candidate, this one or another?
+    Mixture(Mixture),
+    /// What suits the class: the graph convolutional network and the mixture together.
+    Auto(Auto),
 }
 
 impl Method {
@@ -67,16 +79,25 @@ impl Method {
             Method::Similarity(model) => Box::new(*model),
             Method::Linear(model) => Box::new(model.checked()?),
             Method::Beta(model) => Box::new(model.checked()?),
+            Method::Mixture(model) => Box::new(model.checked()?),
+            Method::Auto(model) => Box::new(model.checked()?),
         })
     }
 
-    /// Neighbours per example, for the methods that read the graph.
-    pub fn neighbours(&self) -> Option<usize> {
+    /// Neighbours per example of a class with `n_noisy` noisy ones, for the methods that read the graph.
+    pub fn neighbours(&self, n_noisy: usize) -> Option<usize> {
         match self {
             Method::Gcn(gcn) => Some(gcn.neighbours),
             Method::LabelPropagation(model) => Some(model.neighbours),
+            Method::Mixture(model) => Some(model.neighbours),
+            Method::Auto(auto) => Some(auto.neighbours(n_noisy)),
             Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => None,
         }
+    }
+
+    /// Whether it asks which other class a noisy example may come from ([`ClassProblem::with_other_classes`]).
+    pub fn uses_other_classes(&self) -> bool {
+        matches!(self, Method::Mixture(_) | Method::Auto(_))
     }
 
     /// The name used in configuration files.
@@ -88,6 +109,8 @@ impl Method {
             Method::Similarity(_) => "similarity",
             Method::Linear(_) => "linear",
             Method::Beta(_) => "beta",
+            Method::Mixture(_) => "mixture",
+            Method::Auto(_) => "auto",
         }
     }
 }

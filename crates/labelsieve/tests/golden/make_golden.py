@@ -360,6 +360,48 @@ def make_similarity() -> None:
           n_clean=n_clean, features=features, direction_f64=direction, relevance_f64=relevance)
 
 
+def make_mixture() -> None:
+    """EM for a mixture of the own class and fixed other ones over a reciprocal graph, with all posteriors written out."""
+    contrast, pull, rounds, neighbours, first_own = 3.0, 2.0, 10, 8, 0.6
+    cases = []
+    for n_clean, n_others, n_decided, seed in ((1, 6, 0, 21), (3, 1, 0, 22), (2, 9, 5, 23)):
+        rng = np.random.default_rng(100 + seed)
+        features = with_oddities(clustered(n_clean, N_NOISY, seed), n_clean)
+        # The centres of the first three noise clusters are among the other classes; the rest has nothing to do with them.
+        centres = unit(np.random.default_rng(seed).standard_normal((4, DIM)))
+        others = unit(np.vstack([centres[1:], rng.standard_normal((9, DIM))])[:n_others])
+        clean, noisy = (part.astype(np.float64) for part in np.split(features, [n_clean]))
+        accepted, rejected = np.split(rng.permutation(N_NOISY)[: 2 * n_decided], [n_decided])
+        products = noisy @ others.T.astype(np.float64)
+        tau = contrast / products.std()
+        graph = graph_of(features, neighbours)[n_clean:].astype(np.float64)
+        degree = graph.sum(1, keepdims=True)
+        proportion = np.concatenate([[first_own], np.full(n_others, (1 - first_own) / n_others)])
+        direction = clean.sum(0) + noisy[accepted].sum(0)
+        posterior = None
+        for _ in range(rounds):
+            direction /= np.linalg.norm(direction)
+            logit = np.log(proportion) + tau * np.column_stack([noisy @ direction, products])
+            if posterior is not None:
+                of_clean = np.tile(np.eye(n_others + 1)[0], (n_clean, 1))
+                logit += pull * (graph @ np.vstack([of_clean, posterior])) / np.where(degree > 0, degree, 1)
+            posterior = np.exp(logit - logit.max(1, keepdims=True))
+            posterior /= posterior.sum(1, keepdims=True)
+            posterior[accepted] = np.eye(n_others + 1)[0]
+            posterior[rejected, 0] = 0
+            posterior[rejected] /= posterior[rejected].sum(1, keepdims=True)
+            proportion = (posterior.sum(0) + 1 / (n_others + 1)) / (N_NOISY + 1)
+            direction = clean.sum(0) + (posterior[:, :1] * noisy).sum(0)
+        own = posterior[:, 0]
+        print(f"  k {n_clean}, {n_others} others: tau {tau:.2f}, proportions {np.round(proportion, 3)}, relevance "
+              f"{own.min():.3g}..{own.max():.3f}, {((own > 0.1) & (own < 0.9)).sum()} in between")
+        cases.append({"n_clean": n_clean, "features": features, "other_classes": others,
+                      "accepted": np.sort(accepted), "rejected": np.sort(rejected), "relevance_f64": own})
+    write("mixture", "Posterior of the own class in the last of `rounds` rounds of EM; tau = contrast / standard deviation of all "
+                     "products with other classes. Accepted rows have posterior 1 in every round, rejected ones 0; float64.",
+          contrast=contrast, pull=pull, rounds=rounds, neighbours=neighbours, cases=cases)
+
+
 def make_prototype() -> None:
     rng = np.random.default_rng(5)
     n_clean = 3
@@ -535,6 +577,7 @@ MAKERS = {
     "gcn_dropout": make_gcn_dropout,
     "label_propagation": make_label_propagation,
     "similarity": make_similarity,
+    "mixture": make_mixture,
     "prototype": make_prototype,
     "cosine_loss": make_cosine_loss,
     "attention": make_attention,

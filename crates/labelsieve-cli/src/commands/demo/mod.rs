@@ -105,9 +105,10 @@ impl Demo {
             ("Compute features of the candidates", embed("pool")),
             ("Compute features of the test icons", embed("test")),
             (
-                "Score the relevance of every candidate to its word",
+                "Score the relevance of every candidate to its word, beside the other words and the network's own classes",
                 with_pools("clean")
                     .option("--candidates", path("candidates.parquet"))
+                    .option("--base", path("network.safetensors"))
                     .option("--seed", &seed)
                     .option("--device", "cpu")
                     .option("-o", path("relevance.parquet")),

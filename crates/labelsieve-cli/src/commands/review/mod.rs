@@ -71,6 +71,10 @@ pub struct Review {
     #[arg(long, value_name = "FILE", requires = "noisy")]
     candidates: Option<PathBuf>,
 
+    /// Base classes, if given to `labelsieve clean`
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+
     /// Classes of the clean examples, for .npy
     #[arg(long, value_name = "FILE", requires = "clean")]
     clean_labels: Option<PathBuf>,
@@ -196,10 +200,15 @@ impl Review {
                 clean: self.columns.table(clean, self.clean_labels.as_deref()),
                 noisy: self.columns.table(noisy, self.noisy_labels.as_deref()),
                 candidates: self.candidates.clone(),
+                base: self.base.clone(),
                 mixed: self.mixed.mixed(),
             }),
-            _ => found.files,
+            _ => found.files.map(|files| PoolFiles { base: self.base.clone().or(files.base), ..files }),
         };
+        if let (Some(_), None) = (&self.base, &files) {
+            let hint = "pass the features with --clean and --noisy";
+            return Err(user_error("--base without features has no effect", hint));
+        }
         Ok(Job {
             relevance: found.relevance,
             files,

@@ -44,10 +44,15 @@ impl Sources {
             ));
         }
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+        let of_run = RunSources::read(folder)?;
         let files = there("clean.parquet").zip(there("pool.parquet")).map(|(clean, noisy)| PoolFiles {
             clean: Table::new(clean),
             noisy: Table::new(noisy),
             candidates: there("candidates.parquet"),
+            base: match &of_run {
+                Some(sources) => sources.base.clone(),
+                None => there("DEMO.txt").and_then(|_| there("network.safetensors")), // as the demo scores them
+            },
             mixed: MixedNetworks::Refuse,
         });
         let name = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
@@ -55,7 +60,6 @@ impl Sources {
         let run =
             RunDirectory::open(folder).ok().map(|run| (run.info().title.clone(), run.thumbnails_path()));
         let (title, thumbnails) = run.unzip();
-        let of_run = RunSources::read(folder)?;
         let of_demo = ["images/clean", "images/pool"].into_iter().filter_map(there).collect();
         let (images, texts) = match (of_run, thumbnails.filter(|path| path.exists())) {
             (Some(sources), _) => (sources.images, sources.texts),

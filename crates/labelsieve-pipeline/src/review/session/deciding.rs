@@ -134,5 +134,8 @@ pub(super) fn fix_relevance(scores: &mut ClassScores, class: &Class, decisions: 
     let relevance = class.relevance.iter().zip(decisions);
     let relevance = relevance.map(|(&of_file, decision)| fixed(decision).unwrap_or(of_file)).collect();
     scores.relevance = std::sync::Arc::new(relevance);
+    let probability = class.probability.iter().zip(decisions);
+    let settle = |(of_file, decision): (&Option<f32>, _)| of_file.map(|p| fixed(decision).unwrap_or(p));
+    scores.probability = probability.map(settle).collect();
     scores.revision += 1;
 }

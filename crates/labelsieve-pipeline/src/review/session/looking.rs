@@ -143,9 +143,9 @@ impl Session {
             let decided = lock(&inner.decided);
             (decided.of(class).to_vec(), decided.history(class, row))
         };
-        let (relevance, groups) = {
+        let (relevance, probability, groups) = {
             let scores = &lock(&inner.scores)[class];
-            (scores.relevance.clone(), scores.groups.clone())
+            (scores.relevance.clone(), scores.probability[row], scores.groups.clone())
         };
         let ready = inner.ready.get(class);
         let neighbours =
@@ -162,6 +162,7 @@ impl Session {
             caption: inner.contents.caption(example),
             matched_name: usize::try_from(of.matched[row]).ok().map(|name| of.names[name].as_str()),
             relevance: own,
+            probability,
             rank: 1 + relevance.iter().enumerate().filter(before).count(),
             reciprocal_neighbours: of.reciprocal_neighbours[row],
             best_clean: best_clean

@@ -147,7 +147,7 @@ impl Session {
             counts: decided.counts(c),
             mean_relevance: scores[c].mean(),
         });
-        let has_lambda = matches!(method, Method::Gcn(_) | Method::Mlp(_));
+        let has_lambda = command::has_lambda(&method);
         Overview {
             title: inner.review.title.clone(),
             output: inner.review.output.display().to_string(),
@@ -171,9 +171,7 @@ impl Session {
     /// Chooses λ, or the default. Classes are scored again as they are looked at.
     pub fn set_lambda(&self, lambda: Option<f32>) -> Result<Chosen, Refused> {
         let inner = &self.inner;
-        if inner.scorer.is_none()
-            || !matches!(inner.contents.settings.method, Method::Gcn(_) | Method::Mlp(_))
-        {
+        if inner.scorer.is_none() || !command::has_lambda(&inner.contents.settings.method) {
             return Err(Refused::Conflict("nothing here depends on lambda".to_owned()));
         }
         let method = inner.method_with(lambda);
@@ -250,6 +248,7 @@ impl Inner {
             match &mut method {
                 Method::Gcn(model) => model.lambda = lambda,
                 Method::Mlp(model) => model.lambda = lambda,
+                Method::Auto(model) => model.lambda = lambda,
                 _ => (),
             }
         }

@@ -113,6 +113,9 @@ impl Inner {
         let revision = {
             let scores = &mut lock(&self.scores)[class];
             scores.relevance = Arc::new(ready.by_row(&scored.relevance, scores.relevance.to_vec()));
+            let probability =
+                scored.probability.unwrap_or_default().into_iter().map(Some).collect::<Vec<_>>();
+            scores.probability = ready.by_row(&probability, vec![None; scores.probability.len()]);
             scores.made_from = Some(stamp);
             scores.revision += 1;
             scores.revision

@@ -24,6 +24,7 @@ const itemOf = (article, kind, at) => {
     id: columns.id[at],
     caption: columns.caption?.[at] ?? "",
     relevance: hundredths(columns.r?.[at]),
+    probability: hundredths(columns.q?.[at]),
     rank: kind === "ranked" ? at + 1 : undefined,
     truth: letter === "y" ? "relevant" : letter === "n" ? "irrelevant" : "",
     decision: DECISIONS[Number(columns.d?.[at] ?? 0)],

@@ -23,6 +23,7 @@ const factsOf = (article, item) => {
   const fact = (name, value) => { if (value) facts.append(make("div", {}, make("dt", {}, name), make("dd", {}, value))); };
   fact("class", article.dataset.name);
   fact("relevance", item.relevance ?? "1 (clean example)");
+  fact("probability", item.probability);
   fact("rank", item.rank && grouped(item.rank));
   fact("decision", item.decision);
   fact("truth", item.truth);

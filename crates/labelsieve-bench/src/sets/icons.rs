@@ -1,8 +1,10 @@
-//! The icons that come with the program, as a set to review.
+//! The icons that come with the program, as a set whose truth is known.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use labelsieve::Features;
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageColumns;
 use labelsieve_data::text::read_class_file;
@@ -14,14 +16,15 @@ use labelsieve_pipeline::{Context, Error, Monitor, Result};
 use labelsieve_vision::images::OnDamage;
 use rayon::prelude::*;
 
-use super::set::{ReviewClass, ReviewSet};
+use super::{KnownClass, KnownSet};
 use crate::photos::embedding;
+use crate::photos::features::classifier_of;
 
 /// Height and width that the network was trained on.
 const SIZE: u32 = 48;
 
 /// Draws and embeds the icons in `folder`, or reads what an earlier run of this version left there.
-pub fn read(folder: &Path, device: Device, monitor: &dyn Monitor) -> Result<ReviewSet> {
+pub fn read(folder: &Path, device: Device, monitor: &dyn Monitor) -> Result<KnownSet> {
     std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
     let icons = icons().map_err(|error| broken("the built-in icons", &error))?;
     let pictures = folder.join(format!("icons-{}.parquet", env!("CARGO_PKG_VERSION")));
@@ -46,10 +49,16 @@ pub fn read(folder: &Path, device: Device, monitor: &dyn Monitor) -> Result<Revi
         .iter()
         .map(|icon| by_id.get(&icon.id).with_context(|| format!("`{}` has no features", icon.id)))
         .collect::<Result<_>>()?;
-    Ok(ReviewSet {
+    let features = load(&table, &rows)?;
+    let base = classifier_of(&network, features.dim())?;
+    let base =
+        base.map_or(Ok(Features::empty(features.dim())), |base| Features::new(base.weight, base.dim))?;
+    Ok(KnownSet {
         name: "icons".to_owned(),
-        features: load(&table, &rows)?,
+        features: Arc::new(features),
+        base: Arc::new(base),
         classes: classes(&icons, folder)?,
+        made_from: Vec::new(), // they come with the program, whose version is known
     })
 }
 
@@ -80,14 +89,14 @@ fn write_pictures(icons: &[Icon], path: &Path, monitor: &dyn Monitor) -> Result<
 }
 
 /// The words, and which icons are what to them.
-fn classes(icons: &[Icon], folder: &Path) -> Result<Vec<ReviewClass>> {
+fn classes(icons: &[Icon], folder: &Path) -> Result<Vec<KnownClass>> {
     let list = folder.join("icons-classes.toml");
     write(&list, CLASSES.as_bytes())?;
     let list = read_class_file(&list)?;
-    let mut classes: Vec<ReviewClass> = list
+    let mut classes: Vec<KnownClass> = list
         .classes()
         .iter()
-        .map(|class| ReviewClass {
+        .map(|class| KnownClass {
             name: class.id.clone(),
             labelled: Vec::new(),
             candidates: Vec::new(),

@@ -1,0 +1,267 @@
+//! `labelsieve bench relevance`: every method on sets whose noise comes from different places, on the same draws.
+//!
+//! Sets × methods × numbers of clean examples: accuracy of prototypes, AUC and calibration over draws of clean examples, with paired
+//! intervals. Classes are split into halves, so that nothing is chosen on the classes that are reported. Every cell goes into
+//! a journal: a killed run resumes where it stopped.
+
+mod calibration;
+mod cell;
+mod cells;
+mod figures;
+mod methods;
+mod overall;
+mod score;
+mod source;
+mod summary;
+mod tables;
+mod trial;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use labelsieve::evaluation::alternate_halves;
+use labelsieve_cuda::{Device, OpenDevice};
+use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_pipeline::resume::lock::OutputLock;
+use labelsieve_pipeline::table::percent;
+use labelsieve_pipeline::{Monitor, Result, device, json_answer};
+use serde::Serialize;
+use serde_json::json;
+
+use self::cells::Cells;
+use self::methods::Contender;
+use self::source::NamedFile;
+use self::summary::Row;
+use crate::sets::KnownSet;
+use crate::{COMMON, output};
+
+/// Compare the methods on sets whose truth is known
+#[derive(Args, Serialize)]
+pub struct Relevance {
+    /// Configurations of photo sets (.toml), as for `bench photos`, beside the icons and the generated sets
+    #[arg(value_name = "CONFIG")]
+    #[serde(skip)]
+    configs: Vec<PathBuf>,
+
+    /// Folder with the photo files [default: $LABELSIEVE_DATA, or the folder of the configuration]
+    #[arg(long, value_name = "DIR", requires = "configs")]
+    #[serde(skip)]
+    data: Option<PathBuf>,
+
+    /// Features of all photos by a configuration's first backbone, made earlier, e.g. tiny=features.parquet
+    #[arg(long, value_name = "CONFIG=FILE", requires = "configs")]
+    #[serde(skip)]
+    features: Vec<NamedFile>,
+
+    /// Sets to measure, e.g. icons,fashion-phrase,generated [default: all]
+    #[arg(long, value_name = "SET", value_delimiter = ',')]
+    #[serde(skip)]
+    sets: Vec<String>,
+
+    /// Classes to measure: those at odd positions, those at even ones, on which settings may be chosen, or all
+    #[arg(long, value_enum, default_value = "report")]
+    #[serde(skip)]
+    half: Half,
+
+    /// Methods to compare, with settings after colons, e.g. gcn,gcn:lambda=0.5 [default: all]
+    #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = Contender::parse)]
+    #[serde(skip)]
+    methods: Vec<Contender>,
+
+    /// Methods to measure again, whatever an earlier run found
+    #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = Contender::parse)]
+    #[serde(skip)]
+    again: Vec<Contender>,
+
+    /// Clean examples per class; larger numbers than a set has are left out
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [1, 2, 5, 10, 20], value_parser = parse_count)]
+    #[serde(skip)]
+    shots: Vec<usize>,
+
+    /// Draws of clean examples; figures are means over them
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count)]
+    #[serde(skip)]
+    draws: usize,
+
+    /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
+    #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
+    #[serde(skip)]
+    device: Device,
+
+    /// Random seed; the same seed gives the same result
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
+    seed: u64,
+
+    /// Folder for features, finished work, figures and the result as JSON
+    #[arg(short, long, value_name = "DIR")]
+    #[serde(skip)]
+    output: PathBuf,
+
+    /// Print the result as JSON
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
+    #[serde(skip)]
+    json: bool,
+}
+
+/// Which classes of a set take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Half {
+    Report,
+    Tune,
+    All,
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|k| (1..=1000).contains(k));
+    number.ok_or_else(|| "expected an integer from 1 to 1000".to_owned())
+}
+
+/// What was found on a set.
+#[derive(Serialize)]
+struct SetResult {
+    set: String,
+    n_classes: usize,
+    n_base_classes: usize,
+    n_candidates: usize,
+    /// Irrelevant share of the candidates.
+    noise_ratio: f64,
+    rows: Vec<Row>,
+    /// Files; as text, since paths need not be UTF-8.
+    figures: Vec<String>,
+}
+
+impl Relevance {
+    pub(crate) fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        self.check_names()?;
+        let _lock = OutputLock::inside(&self.output)?;
+        let sets = self.read_sets(monitor)?;
+        let opened = device::open(self.device, monitor)?;
+        let contenders = Contender::list(&self.methods);
+        let mut results = Vec::new();
+        for set in sets {
+            let result = self.measure(&self.half.of(set), &contenders, &opened, monitor)?;
+            if !self.json {
+                output::lines(out, result.lines())?;
+            }
+            results.push(result);
+        }
+        let overall = overall::rows(
+            results.iter().map(|result: &SetResult| (result.set.as_str(), result.rows.as_slice())),
+        );
+        let found = json!({
+            "half": self.half, "draws": self.draws, "seed": self.seed, "sets": results, "overall": overall,
+        });
+        write_text(&self.output.join("results.json"), &json_answer("bench relevance", &found)?)?;
+        match self.json {
+            true => output::json(out, "bench relevance", &found),
+            false => {
+                output::lines(out, overall::table(&overall))?;
+                monitor.note(LEGEND);
+                Ok(())
+            }
+        }
+    }
+
+    fn measure(
+        &self,
+        set: &KnownSet,
+        contenders: &[Contender],
+        opened: &OpenDevice,
+        monitor: &dyn Monitor,
+    ) -> Result<SetResult> {
+        let shots = self.shots_of(set, monitor);
+        let mut cells = Cells::open(self, set, opened, monitor)?;
+        cells.measure(self, set, contenders, &shots, opened, monitor)?;
+        let mut rows = Vec::new();
+        for &k in &shots {
+            let draws = |contender: &Contender| {
+                (0..self.draws)
+                    .map(|draw| cells.get(&self.key(k, draw, contender)))
+                    .collect::<Result<Vec<_>>>()
+            };
+            let of_shots = contenders.iter().map(draws).collect::<Result<Vec<_>>>()?;
+            rows.extend(summary::rows(k, contenders, &of_shots, set.classes.len()));
+        }
+        let figures = figures::write(&set.name, &rows, &self.output.join("figures"))?;
+        let relevant = || set.classes.iter().flat_map(|class| &class.relevant);
+        let n_candidates = relevant().count();
+        Ok(SetResult {
+            set: set.name.clone(),
+            n_classes: set.classes.len(),
+            n_base_classes: set.base.len(),
+            n_candidates,
+            noise_ratio: relevant().filter(|relevant| !**relevant).count() as f64
+                / n_candidates.max(1) as f64,
+            rows,
+            figures: figures.iter().map(|path| path.display().to_string()).collect(),
+        })
+    }
+
+    /// The numbers of clean examples that every class has, ascending.
+    fn shots_of(&self, set: &KnownSet, monitor: &dyn Monitor) -> Vec<usize> {
+        let most = set.classes.iter().map(|class| class.labelled.len()).min().unwrap_or(0);
+        let mut shots = self.shots.clone();
+        shots.sort_unstable();
+        shots.dedup();
+        let (shots, left_out): (Vec<usize>, Vec<usize>) = shots.into_iter().partition(|&k| k <= most);
+        for k in left_out {
+            monitor.note(&format!(
+                "{}: k = {k} left out, since a class has {most} examples to draw from",
+                set.name
+            ));
+        }
+        shots
+    }
+
+    /// The journal's name of a cell.
+    fn key(&self, k: usize, draw: usize, contender: &Contender) -> String {
+        format!("{:?} k={k} draw={draw} {}", self.half, contender.source.key())
+    }
+}
+
+const LEGEND: &str = "↓: the 95 % interval of the difference to the best of clean-only, beta and similarity on the same draws is below 0\n\
+    of the way: from clean-only to the oracle, in top-5; differences in points of top-1, on the same draws";
+
+impl Half {
+    /// The classes of a set that take part.
+    fn of(self, mut set: KnownSet) -> KnownSet {
+        let (tune, report) = alternate_halves(set.classes.len());
+        let chosen = match self {
+            Half::Report => report,
+            Half::Tune => tune,
+            Half::All => return set,
+        };
+        set.classes = chosen.into_iter().map(|c| set.classes[c].clone()).collect();
+        set
+    }
+}
+
+impl SetResult {
+    fn lines(&self) -> Vec<String> {
+        let SetResult { set, n_classes, n_base_classes, n_candidates, noise_ratio, .. } = self;
+        let base = match n_base_classes {
+            0 => String::new(),
+            n => format!(", {n} base classes"),
+        };
+        let mut lines = vec![
+            format!(
+                "{set}: {n_classes} classes{base}, {n_candidates} candidates, {} % wrong",
+                percent(*noise_ratio)
+            ),
+            String::new(),
+        ];
+        lines.extend(tables::reached(&self.rows));
+        lines.push(String::new());
+        lines.extend(tables::compared(&self.rows));
+        lines.push(String::new());
+        lines
+    }
+}
+
+fn write_text(path: &Path, text: &str) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    writeln!(file, "{text}").map_err(DataError::io("write", path))?;
+    Ok(file.commit()?)
+}

@@ -1,0 +1,124 @@
+//! Which sets are measured, and where they come from.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use labelsieve_pipeline::{Error, Monitor, Result};
+
+use super::Relevance;
+use crate::photos::prepare::data_folder;
+use crate::sets::{KnownSet, generated, icons, photos};
+
+/// `NAME=FILE`.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    name: String,
+    path: PathBuf,
+}
+
+impl FromStr for NamedFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<NamedFile, String> {
+        let (name, path) = text.split_once('=').ok_or("expected CONFIG=FILE, e.g. tiny=features.parquet")?;
+        Ok(NamedFile { name: name.to_owned(), path: path.into() })
+    }
+}
+
+const ICONS: &str = "icons";
+
+impl Relevance {
+    /// The sets asked for: those of the configurations, the icons, and generated ones.
+    pub(super) fn read_sets(&self, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
+        let stems = self.stems();
+        let mut sets = Vec::new();
+        for (config, stem) in self.configs.iter().zip(&stems).filter(|(_, stem)| self.wants_some_of(stem)) {
+            let data = data_folder(config, self.data.as_deref());
+            let features = self.features.iter().find(|features| features.name == *stem);
+            let source = photos::Source {
+                config,
+                data: &data,
+                features: features.map(|features| features.path.as_path()),
+                folder: &self.output.join(stem),
+                device: self.device,
+            };
+            sets.extend(photos::read(&source, monitor)?.into_iter().filter(|set| self.wants(&set.name)));
+        }
+        if self.wants(ICONS) {
+            sets.push(icons::read(&self.output.join(ICONS), self.device, monitor)?);
+        }
+        for name in generated::names().filter(|name| self.wants(name)) {
+            sets.extend(generated::generate(&name, self.seed).transpose()?);
+        }
+        let unknown = self.sets.iter().find(|asked| !sets.iter().any(|set| is_of(&set.name, asked)));
+        unknown.map_or(Ok(sets), |name| Err(no_set(name, &stems)))
+    }
+
+    fn stems(&self) -> Vec<String> {
+        self.configs.iter().map(|config| stem(config)).collect()
+    }
+
+    fn wants(&self, set: &str) -> bool {
+        self.sets.is_empty() || self.sets.iter().any(|asked| is_of(set, asked))
+    }
+
+    /// Whether some set of a configuration may be asked for, before it is read.
+    fn wants_some_of(&self, stem: &str) -> bool {
+        self.wants(stem) || self.sets.iter().any(|asked| is_of(asked, stem))
+    }
+
+    /// Refuses what can be refused before anything is read. Names of configurations name sets, so they must differ from each
+    /// other and from what is built in.
+    pub(super) fn check_names(&self) -> Result<()> {
+        let stems = self.stems();
+        for (i, name) in stems.iter().enumerate() {
+            if stems[..i].contains(name) || [ICONS, generated::NAME].contains(&name.as_str()) {
+                return Err(Error::input(
+                    format!("there are two sets called `{name}`"),
+                    "a set is called by the file name of its configuration; rename one",
+                ));
+            }
+        }
+        if let Some(features) = self.features.iter().find(|features| !stems.contains(&features.name)) {
+            return Err(Error::input(
+                format!("--features: there is no configuration `{}`", features.name),
+                format!("there is {}", stems.join(", ")),
+            ));
+        }
+        let built_in = || generated::names().chain([ICONS.to_owned()]);
+        let may_be = |asked: &String| {
+            built_in().any(|set| is_of(&set, asked))
+                || stems.iter().any(|stem| is_of(asked, stem) || is_of(stem, asked))
+        };
+        self.sets.iter().find(|asked| !may_be(asked)).map_or(Ok(()), |name| Err(no_set(name, &stems)))
+    }
+}
+
+fn no_set(name: &str, stems: &[String]) -> Error {
+    let known: Vec<String> =
+        stems.iter().cloned().chain([ICONS.to_owned()]).chain(generated::names()).collect();
+    Error::input(
+        format!("--sets: there is no set `{name}`"),
+        format!("there are {}; photo sets need their configuration", known.join(", ")),
+    )
+}
+
+/// Whether `asked` names the set or a group that it belongs to, as `fashion` is one of `fashion-phrase`.
+fn is_of(set: &str, asked: &str) -> bool {
+    set.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+fn stem(config: &Path) -> String {
+    config.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_names_its_sets_and_a_prefix_that_is_no_group_does_not() {
+        assert!(is_of("fashion-any-word", "fashion") && is_of("icons", "icons"));
+        assert!(!is_of("fashion-any-word", "fash") && !is_of("fashion", "fashion-any-word"));
+    }
+}

@@ -1,0 +1,101 @@
+//! Probabilities against the truth: a curve on the diagonal keeps its word, one below it promises too much.
+
+use labelsieve::evaluation::Bin;
+use labelsieve_data::ReliabilitySeries;
+
+use super::{Layout, nothing};
+use crate::svg::axes::Panel;
+use crate::svg::legend::{self, Swatch};
+use crate::svg::scale::{Scale, with_separators};
+use crate::svg::{Anchor, Canvas, Drawing, style};
+
+/// Steps of both axes.
+const STEPS: usize = 5;
+/// Height of the bars that count candidates.
+const COUNTS: f64 = 56.0;
+
+pub(super) fn draw(series: &[ReliabilitySeries], layout: Layout) -> Drawing {
+    let filled: Vec<&ReliabilitySeries> = series.iter().filter(|series| n(series) > 0).collect();
+    if filled.is_empty() {
+        return nothing(layout);
+    }
+    let mut canvas = Canvas::default();
+    let names: Vec<String> = filled.iter().map(|series| name(series)).collect();
+    let entries: Vec<(usize, &str)> = names.iter().map(String::as_str).enumerate().collect();
+    let legend = legend::draw(&mut canvas, (4.0, 8.0), layout.width() - 8.0, Swatch::Line, &entries);
+    let (top, side) = (8.0 + legend + 8.0, layout.pick(400.0, layout.width() - 10.0));
+    let titles = ("probability", "share that belongs");
+    let panel = Panel::inside((2.0, top), (side, side - 20.0), 26.0, titles);
+    let (across, up) = (Scale::unit(panel.across()), Scale::unit(panel.upwards()));
+    panel.vertical_axis(&mut canvas, &up, STEPS, titles.1);
+    let with_counts = filled.len() == 1; // bars of several would hide each other
+    panel.horizontal_axis(&mut canvas, &across, STEPS, if with_counts { "" } else { titles.0 });
+    canvas.line("guide", (across.at(0.0), up.at(0.0)), (across.at(1.0), up.at(1.0)));
+    for (number, series) in filled.iter().enumerate() {
+        let places = || {
+            let bins = series.bins.iter().filter(|bin| bin.n > 0);
+            bins.map(|bin| (across.at(bin.mean), up.at(bin.share)))
+        };
+        canvas.polyline(&format!("line {}{}", style::series(number), style::dashes(number)), places());
+        places().for_each(|place| canvas.marker(number, place));
+    }
+    let mut height = top + side - 16.0;
+    if with_counts {
+        counts(&mut canvas, &filled[0].bins, &panel, &across, height);
+        height += COUNTS + 24.0;
+    }
+    canvas.finish(layout.width(), height + 4.0)
+}
+
+/// How many candidates have which probability, below the curve: a point of few candidates says little.
+fn counts(canvas: &mut Canvas, bins: &[Bin], panel: &Panel, across: &Scale, top: f64) {
+    let most = bins.iter().map(|bin| bin.n).max().unwrap_or(0).max(1) as f64;
+    let base = top + COUNTS;
+    let mut tallest = None;
+    for bin in bins.iter().filter(|bin| bin.n > 0) {
+        let (left, right) = (across.at(bin.from.clamp(0.0, 1.0)), across.at(bin.to.clamp(0.0, 1.0)));
+        let height = ((COUNTS - 14.0) * bin.n as f64 / most).max(1.0);
+        let width = (right - left - 1.0).max(1.0);
+        canvas.rect(&format!("fill {}", style::series(0)), (left + 0.5, base - height), (width, height));
+        if bin.n as f64 == most {
+            tallest.get_or_insert((left + right) / 2.0);
+        }
+    }
+    if let Some(middle) = tallest {
+        // Inside the panel, whichever bar it is.
+        let (at, anchor) = match middle {
+            x if x < panel.left + 30.0 => (panel.left, Anchor::Start),
+            x if x > panel.right() - 30.0 => (panel.right(), Anchor::End),
+            x => (x, Anchor::Middle),
+        };
+        canvas.text("tick", (at, base - COUNTS + 11.0), anchor, &with_separators(most, 0));
+    }
+    canvas.line("axis", (panel.left, base + 0.5), (panel.right(), base + 0.5));
+    let at = ((panel.left + panel.right()) / 2.0, base + 16.0);
+    canvas.text("muted", at, Anchor::Middle, "probability; candidates");
+}
+
+pub(super) fn describe(series: &[ReliabilitySeries]) -> String {
+    let told = series.iter().filter(|series| n(series) > 0).map(|series| {
+        let bins = series.bins.iter().filter(|bin| bin.n > 0);
+        let bins = bins.map(|bin| format!("{:.2} said, {:.2} true of {}", bin.mean, bin.share, bin.n));
+        format!("{}: {}.", name(series), bins.collect::<Vec<_>>().join("; "))
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+/// `auto (1,234 candidates, expected error 0.042)`
+fn name(series: &ReliabilitySeries) -> String {
+    let n = n(series) as f64;
+    let error: f64 = series.bins.iter().map(|bin| bin.n as f64 * (bin.mean - bin.share).abs()).sum();
+    format!(
+        "{} ({} candidates, expected error {:.3})",
+        series.name,
+        with_separators(n, 0),
+        error / n.max(1.0)
+    )
+}
+
+fn n(series: &ReliabilitySeries) -> usize {
+    series.bins.iter().map(|bin| bin.n).sum()
+}

@@ -1,0 +1,396 @@
+//! A mixture of classes: each candidate comes from its own class or from another one, and neighbours come from the same.
+//!
+//! x_i: the n candidates of a pool; o_1 … o_J: the directions of the other classes, fixed; o_0: that of the own class, learned;
+//! a_il: the reciprocal graph of eq. (1), clean examples included.
+//!
+//! ```text
+//! r_ij ∝ π_j exp(τ x_i·o_j + γ Σ_l a_il r_lj / Σ_l a_il)   posterior of class j; the relevance of x_i is r_i0
+//! π_j  = (Σ_i r_ij + 1/K) / (n + 1)                        K = J + 1 classes, one smoothing count in all
+//! o_0  = (Σ clean + Σ_i r_i0 x_i) / ‖…‖
+//! τ    = contrast / standard deviation of all x_i·o_j
+//! ```
+//!
+//! EM from π_0 = 0.6, π_j = 0.4/J and o_0 = the direction of the clean examples, which are of their own class in every round; the first
+//! round has no posteriors of neighbours yet. An ambiguous word brings two or three other classes and not all of them: the proportions
+//! say which, and most of the gain comes from learning them. Neighbours (γ) add the rest: they agree on *which* class it is, and
+//! pulling on the own class alone gains nothing (docs/mixture.md).
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::decision::Decision;
+use crate::error::{Result, check};
+use crate::features::Features;
+use crate::graph::{Affinity, NEIGHBOURS};
+use crate::kernels::{add_scaled_at, dot_at};
+use crate::level::Level;
+use crate::model::{ClassProblem, Relevance, RelevanceModel};
+
+/// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
+///
+/// Accepted candidates have the posterior 1 in every round, and so count as clean examples; rejected ones have 0. Without other
+/// classes there is nothing to tell candidates apart by, and all have relevance 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mixture {
+    /// How far apart, on the scale of the exponent, the other classes are to a typical candidate: τ times the standard deviation.
+    pub contrast: f32,
+    /// γ: how much the neighbours' posteriors count.
+    pub pull: f32,
+    /// Rounds of expectation and maximisation.
+    pub rounds: usize,
+    /// Neighbours per example.
+    pub neighbours: usize,
+}
+
+impl Default for Mixture {
+    fn default() -> Mixture {
+        Mixture { contrast: 3.0, pull: 2.0, rounds: 10, neighbours: NEIGHBOURS }
+    }
+}
+
+/// The own class's proportion before anything is known.
+const OWN: f32 = 0.6;
+/// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at three times 65 numbers
+/// per candidate; an ambiguous word brings a handful.
+pub const MOST_CLASSES: usize = 64;
+/// Products with other classes that are looked at before rounds begin; in large pools, or beside many classes, an even sample of the
+/// candidates makes them.
+const LOOK: usize = 1 << 19;
+/// The fewest candidates of such a sample.
+const LEAST_SAMPLE: usize = 64;
+/// Keeps τ from making much of little when all similarities are nearly the same.
+const LEAST_DEVIATION: f64 = 0.02;
+/// Rows per unit of work: sums are the same at any number of threads.
+const CHUNK: usize = 256;
+/// Other classes compared with a chunk at a time, so that their rows stay in the cache.
+const BLOCK: usize = 16;
+
+impl Mixture {
+    pub(super) fn checked(self) -> Result<Mixture> {
+        let positive = self.contrast > 0.0 && self.contrast.is_finite();
+        check(positive, "contrast", "a positive number", self.contrast)?;
+        let finite = self.pull >= 0.0 && self.pull.is_finite();
+        check(finite, "pull", "a number of at least 0", self.pull)?;
+        check(self.rounds >= 1, "rounds", "at least 1", self.rounds)?;
+        check(self.neighbours >= 1, "neighbours", "at least 1", self.neighbours)?;
+        Ok(self)
+    }
+}
+
+impl RelevanceModel for Mixture {
+    fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
+        let n = problem.noisy.features().len();
+        let others = match problem.other_classes.filter(|others| !others.is_empty()) {
+            Some(others) if n > 0 => others,
+            _ => return Ok(problem.settle(Relevance::new(vec![1.0; n])?)),
+        };
+        let affinity = problem.affinity(self.neighbours)?;
+        let relevance = Relevance::new(self.posteriors(problem, others, &affinity)?)?;
+        let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
+        Ok(problem.settle(relevance).with_reciprocal_neighbours(counts))
+    }
+
+    fn uses_graph(&self) -> bool {
+        true
+    }
+}
+
+impl Mixture {
+    fn posteriors(&self, problem: &ClassProblem, others: &Features, affinity: &Affinity) -> Result<Vec<f32>> {
+        let noisy = problem.noisy.features();
+        let clean = sum_of_rows(problem.clean.rows(), noisy.dim());
+        let accepted = problem.decided(Decision::Accept).into_iter().map(|i| noisy.row(i));
+        let direction = unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim()));
+        let looked_at = sample(noisy.len(), others.len());
+        let tau = self.contrast / deviation(noisy, &looked_at, others);
+        let chosen = most_explaining(noisy, &looked_at, others, &direction, tau);
+        problem.watch().check()?;
+        let evidence = Evidence {
+            level: Level::current(),
+            problem,
+            affinity,
+            exponents: exponents(noisy, &others.select(&chosen), tau),
+            tau,
+            pull: self.pull,
+            n_classes: chosen.len() + 1,
+        };
+        let mut state = State {
+            proportions: first_proportions(chosen.len()),
+            direction,
+            posteriors: Vec::new(), // none before the first round
+        };
+        for round in 0..self.rounds {
+            problem.watch().check()?;
+            state = evidence.round(&state, &clean);
+            problem.watch().advance(round, self.rounds, noisy.len());
+        }
+        Ok(state.posteriors.chunks_exact(evidence.n_classes).map(|row| row[0].clamp(0.0, 1.0)).collect())
+    }
+}
+
+/// What a round learns; own class first.
+struct State {
+    /// π.
+    proportions: Vec<f32>,
+    /// o_0.
+    direction: Vec<f32>,
+    /// r, n×K.
+    posteriors: Vec<f32>,
+}
+
+/// What no round changes.
+struct Evidence<'a> {
+    level: Level,
+    problem: &'a ClassProblem<'a>,
+    affinity: &'a Affinity,
+    /// τ x_i·o_j, n×J.
+    exponents: Vec<f32>,
+    tau: f32,
+    pull: f32,
+    /// K.
+    n_classes: usize,
+}
+
+/// What a chunk of candidates adds to the sums of a round.
+struct Sums {
+    /// Σ_i r_ij.
+    counts: Vec<f64>,
+    /// Σ_i r_i0 x_i.
+    direction: Vec<f32>,
+}
+
+impl Evidence<'_> {
+    /// Posteriors from the state before, then proportions and direction from them.
+    fn round(&self, before: &State, clean: &[f64]) -> State {
+        let noisy = self.problem.noisy.features();
+        let logarithms: Vec<f32> = before.proportions.iter().map(|share| share.ln()).collect();
+        let mut posteriors = vec![0f32; noisy.len() * self.n_classes];
+        let in_chunks = posteriors.par_chunks_mut(CHUNK * self.n_classes).enumerate();
+        let parts: Vec<Sums> = in_chunks
+            .map(|(chunk, posteriors)| {
+                let mut sums = Sums { counts: vec![0.0; self.n_classes], direction: vec![0.0; noisy.dim()] };
+                for (i, row) in posteriors.chunks_exact_mut(self.n_classes).enumerate() {
+                    let i = chunk * CHUNK + i;
+                    self.expect(i, before, &logarithms, row);
+                    sums.counts.iter_mut().zip(&*row).for_each(|(sum, r)| *sum += f64::from(*r));
+                    add_scaled_at(self.level, &mut sums.direction, row[0], noisy.row(i));
+                }
+                sums
+            })
+            .collect();
+        let (mut counts, mut direction) = (vec![0f64; self.n_classes], clean.to_vec());
+        for part in parts {
+            counts.iter_mut().zip(part.counts).for_each(|(sum, part)| *sum += part);
+            direction.iter_mut().zip(part.direction).for_each(|(sum, part)| *sum += f64::from(part));
+        }
+        let smoothing = 1.0 / self.n_classes as f64;
+        let proportion = |count: &f64| ((count + smoothing) / (noisy.len() as f64 + 1.0)) as f32;
+        State {
+            proportions: counts.iter().map(proportion).collect(),
+            direction: unit(&direction),
+            posteriors,
+        }
+    }
+
+    /// The posteriors of candidate `i`.
+    fn expect(&self, i: usize, before: &State, logarithms: &[f32], row: &mut [f32]) {
+        let decision = self.problem.decision(i).and_then(Decision::relevance);
+        if decision == Some(1.0) {
+            row[0] = 1.0;
+            return;
+        }
+        if !before.posteriors.is_empty() {
+            self.pull(i, &before.posteriors, row);
+        }
+        let own = dot_at(self.level, self.problem.noisy.features().row(i), &before.direction);
+        let n_others = self.n_classes - 1;
+        row[0] += self.tau * own;
+        row[1..].iter_mut().zip(&self.exponents[i * n_others..]).for_each(|(out, s)| *out += s);
+        row.iter_mut().zip(logarithms).for_each(|(out, share)| *out += share);
+        if decision == Some(0.0) {
+            row[0] = f32::NEG_INFINITY;
+        }
+        let most = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
+        row.iter_mut().for_each(|s| *s = (*s - most).exp());
+        let sum: f32 = row.iter().sum();
+        row.iter_mut().for_each(|s| *s /= sum);
+    }
+
+    /// γ times the mean of the neighbours' posteriors; clean examples are of their own class.
+    fn pull(&self, i: usize, posteriors: &[f32], out: &mut [f32]) {
+        let k = self.problem.clean.len();
+        let (columns, weights) = self.affinity.row(k + i);
+        let degree: f32 = weights.iter().sum();
+        for (&column, &weight) in columns.iter().zip(weights) {
+            let share = self.pull * weight / degree;
+            match (column as usize).checked_sub(k) {
+                None => out[0] += share,
+                Some(l) => {
+                    add_scaled_at(self.level, out, share, &posteriors[l * self.n_classes..][..self.n_classes])
+                }
+            }
+        }
+    }
+}
+
+fn first_proportions(n_others: usize) -> Vec<f32> {
+    let mut proportions = vec![(1.0 - OWN) / n_others as f32; n_others + 1];
+    proportions[0] = OWN;
+    proportions
+}
+
+/// Products of these candidates with all classes, one row each, blocks of classes at a time.
+fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32]) {
+    let (level, n_classes) = (Level::current(), classes.len());
+    for start in (0..n_classes).step_by(BLOCK) {
+        let block = start..(start + BLOCK).min(n_classes);
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(n_classes)) {
+            block.clone().for_each(|j| out[j] = dot_at(level, noisy.row(row), classes.row(j)));
+        }
+    }
+}
+
+/// Candidates to look at first, evenly spaced.
+fn sample(n_noisy: usize, n_others: usize) -> Vec<usize> {
+    let n = n_noisy.min((LOOK / n_others.max(1)).max(LEAST_SAMPLE));
+    (0..n).map(|i| i * n_noisy / n).collect()
+}
+
+/// The standard deviation of the products of these candidates with other classes.
+fn deviation(noisy: &Features, rows: &[usize], others: &Features) -> f32 {
+    let parts: Vec<(f64, f64)> = rows
+        .par_chunks(CHUNK)
+        .map(|rows| {
+            let mut found = vec![0f32; rows.len() * others.len()];
+            products(noisy, rows, others, &mut found);
+            found
+                .iter()
+                .fold((0.0, 0.0), |(sum, squares), &s| (sum + f64::from(s), squares + f64::from(s).powi(2)))
+        })
+        .collect();
+    let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+    let count = (rows.len() * others.len()) as f64;
+    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(LEAST_DEVIATION) as f32
+}
+
+/// The other classes that explain the most of these candidates before anything is learned, at most [`MOST_CLASSES`], ascending.
+fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
+    let n_others = others.len();
+    if n_others <= MOST_CLASSES {
+        return (0..n_others).collect();
+    }
+    let level = Level::current();
+    let proportions = first_proportions(n_others);
+    let parts: Vec<Vec<f32>> = rows
+        .par_chunks(CHUNK)
+        .map(|rows| {
+            let mut found = vec![0f32; rows.len() * n_others];
+            products(noisy, rows, others, &mut found);
+            let mut counts = vec![0f32; n_others];
+            for (&row, found) in rows.iter().zip(found.chunks_exact_mut(n_others)) {
+                let own = dot_at(level, noisy.row(row), own);
+                let most = found.iter().fold(own, |most, &s| most.max(s));
+                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - most)).exp());
+                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - most)).exp();
+                add_scaled_at(level, &mut counts, 1.0 / sum, found);
+            }
+            counts
+        })
+        .collect();
+    let mut counts = vec![0f64; n_others];
+    parts
+        .iter()
+        .for_each(|part| counts.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(*part)));
+    let mut chosen: Vec<usize> = (0..n_others).collect();
+    chosen.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
+    chosen.truncate(MOST_CLASSES);
+    chosen.sort_unstable();
+    chosen
+}
+
+/// τ x_i·o_j for all candidates.
+fn exponents(noisy: &Features, others: &Features, tau: f32) -> Vec<f32> {
+    let n_others = others.len();
+    let mut exponents = vec![0f32; noisy.len() * n_others];
+    exponents.par_chunks_mut(CHUNK * n_others).enumerate().for_each(|(chunk, out)| {
+        let rows: Vec<usize> = (chunk * CHUNK..noisy.len().min((chunk + 1) * CHUNK)).collect();
+        products(noisy, &rows, others, out);
+        out.iter_mut().for_each(|s| *s *= tau);
+    });
+    exponents
+}
+
+/// The direction of a class: the unit-length mean of its examples, one row. Zeros where they cancel out.
+#[doc(hidden)] // for our own crates
+pub fn class_direction(examples: &Features) -> Features {
+    let direction = unit(&sum_of_rows(examples.rows(), examples.dim()));
+    Features::new(direction, examples.dim()).expect("a finite row")
+}
+
+fn sum_of_rows<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize) -> Vec<f64> {
+    let mut sum = vec![0f64; dim];
+    rows.for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += f64::from(*v)));
+    sum
+}
+
+/// The same direction at unit length; zeros stay zeros.
+fn unit(sum: &[f64]) -> Vec<f32> {
+    let length = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+    sum.iter().map(|v| (v * scale) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NoisyPool;
+
+    fn relevance(noisy: Vec<f32>, others: Vec<f32>, rounds: usize) -> Vec<f32> {
+        let clean = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let pool = NoisyPool::new(Features::new(noisy, 2).unwrap());
+        let others = Features::new(others, 2).unwrap();
+        let problem = ClassProblem::new(&clean, &pool).unwrap().with_other_classes(&others).unwrap();
+        Mixture { rounds, pull: 0.0, ..Mixture::default() }.relevance(&problem, 0).unwrap().noisy().to_vec()
+    }
+
+    #[test]
+    fn one_round_by_hand() {
+        // Two candidates, at the own direction and at the one other class: products 0 and 1, deviation ½, τ = 6.
+        let found = relevance(vec![1.0, 0.0, 0.0, 1.0], vec![0.0, 1.0], 1);
+        let expected = [0.6 / (0.6 + 0.4 * (-6f32).exp()), 0.6 / (0.6 + 0.4 * 6f32.exp())];
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{found} against {expected}");
+        }
+    }
+
+    #[test]
+    fn proportions_learn_which_class_brings_the_noise() {
+        // Half of the pool lies between the own and the first other class; the rest is either one of that class or of
+        // a class that has nothing to do with it. Only in the first pool is the candidate in between suspicious.
+        let angle = |degrees: f32| [degrees.to_radians().cos(), degrees.to_radians().sin()];
+        let between = angle(44.0);
+        let pool = |rest: [f32; 2]| -> Vec<f32> {
+            (0..20).flat_map(|i| if i < 2 { between } else { rest }).collect()
+        };
+        let others = [angle(90.0), angle(200.0)].concat();
+        let suspicious = relevance(pool(angle(90.0)), others.clone(), 10)[0];
+        let innocent = relevance(pool(angle(200.0)), others, 10)[0];
+        assert!(innocent > suspicious + 0.3, "{innocent} against {suspicious}");
+    }
+
+    #[test]
+    fn without_other_classes_nothing_tells_candidates_apart() {
+        let clean = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let pool = NoisyPool::new(Features::new(vec![1.0, 0.0, 0.0, 1.0], 2).unwrap());
+        let problem = ClassProblem::new(&clean, &pool).unwrap();
+        let none = Features::empty(2);
+        for problem in [problem, problem.with_other_classes(&none).unwrap()] {
+            let decisions = [None, Some(Decision::Reject)];
+            let model = Mixture::default();
+            assert_eq!(model.relevance(&problem, 0).unwrap().noisy(), [1.0, 1.0]);
+            let decided = problem.with_decisions(&decisions).unwrap();
+            assert_eq!(model.relevance(&decided, 0).unwrap().noisy(), [1.0, 0.0]);
+        }
+    }
+}

@@ -41,7 +41,7 @@ def test_linear_agrees_with_the_golden_minimiser(golden):
 def test_gcn_with_dropout_agrees_with_pytorch_on_average(golden):
     case = golden("gcn_dropout")
     rows, k = array(case["features"]), case["n_clean"]
-    found = [relevance(rows[:k], rows[k:], lam=case["lambda"], seed=seed) for seed in range(100)]
+    found = [relevance(rows[:k], rows[k:], "gcn", lam=case["lambda"], seed=seed) for seed in range(100)]
     error_of_mean = math.sqrt(1 / len(found) + 1 / case["n_seeds"])
     allowed = 5 * np.array(case["deviation"]) * error_of_mean
     assert (np.abs(np.mean(found, axis=0) - case["mean"]) < allowed).all()
@@ -130,7 +130,8 @@ def test_beta_gives_the_same_to_all_and_no_candidates_give_nothing(one_class):
 def test_other_classes_explain_candidates_away(one_class):
     clean, noisy, truth = one_class
     assert (relevance(clean, noisy, "mixture") == 1).all(), "nothing to compare with"
-    np.testing.assert_array_equal(relevance(clean, noisy, "auto"), relevance(clean, noisy, "gcn"))
+    alone = relevance(clean, noisy, "auto")
+    assert np.corrcoef(alone, relevance(clean, noisy, "gcn"))[0, 1] > 0.9, "the network's order, more or less"
     others = np.stack([noisy[~truth].mean(axis=0), -clean.mean(axis=0)])
     for method in ["mixture", "auto"]:
         found = relevance(clean, noisy, method, other_classes=others)

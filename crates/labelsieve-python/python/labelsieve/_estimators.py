@@ -73,7 +73,7 @@ class _CleaningEstimator(BaseEstimator):
             self.relevance_, self.best_clean_, self.best_clean_similarity_, self.reciprocal_neighbours_ = found[:4]
             is_copy, probability = found[4:]
             if probability is not None:
-                self.probability_ = probability
+                self.probability_: npt.NDArray[np.float32] = probability
             _warn_of_copies(is_copy, stacklevel=2 + frames_to_user)
             counted = np.where(is_copy, np.float32(0), self.relevance_)
         else:

@@ -228,6 +228,12 @@ impl Clean {
             pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect();
         let (clean, (_, pool_sizes)) = (clean?, sizes(pools));
         let names: Vec<&str> = pools.classes.iter().map(|class| class.name.as_str()).collect();
+        for (name, clean) in names.iter().zip(&clean).filter(|(_, clean)| clean.n_zero() > 0) {
+            let (n_zero, n) = (clean.n_zero(), clean.len());
+            monitor.warning(&format!(
+                "{n_zero} of {n} clean examples of `{name}` have all-zero feature vectors"
+            ));
+        }
         let scoring = Scoring {
             method: &self.method,
             engine,

@@ -1,15 +1,12 @@
 //! Tables and figures that follow from relevance and truth alone.
 
-use labelsieve::evaluation::reliability;
+use labelsieve::evaluation::{Calibration, Reliability};
 use labelsieve_data::{
     Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ReliabilitySeries, ResultTable, TableColumn,
     TableRow,
 };
 
 use crate::classes::Classes;
-
-/// Stretches of [0, 1] in which probabilities are compared with the truth.
-const BINS: usize = 10;
 
 /// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant and probabilities against the
 /// truth where that is known, sizes of the pools where there are several.
@@ -40,8 +37,9 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
         ));
     }
     let (probability, truth) = classes.known_probabilities();
-    if !probability.is_empty() {
-        let bins = reliability(&probability, &truth, BINS).bins;
+    let mut calibration = Calibration::default();
+    calibration.add(&probability, &truth);
+    if let Some(Reliability { bins, .. }) = calibration.reliability() {
         figures.push(figure(
             "reliability",
             "Probability against ground truth",

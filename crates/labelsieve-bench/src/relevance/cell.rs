@@ -3,11 +3,10 @@
 use std::time::Instant;
 
 use labelsieve::classifier::{Cosine, WeightedClass};
-use labelsieve::evaluation::{accuracy, roc_auc};
+use labelsieve::evaluation::{Calibration, accuracy, roc_auc};
 use labelsieve_pipeline::Result;
 use serde::{Deserialize, Serialize};
 
-use super::calibration::Calibration;
 use super::score::{ClassScores, score};
 use super::trial::{Ground, Trial};
 use crate::protocol::Source;

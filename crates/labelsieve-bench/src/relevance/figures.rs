@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::{Axis, DataError, Figure, FigureKind, LineSeries, Point};
+use labelsieve_data::{DataError, Figure, FigureKind, ReliabilitySeries};
 use labelsieve_pipeline::Result;
 use labelsieve_report::write_figure;
 
@@ -26,19 +26,11 @@ pub fn write(set: &str, rows: &[Row], folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn figure(set: &str, rows: &[Row]) -> Figure {
     let shots = rows.first().map_or(0, |row| row.shots);
-    let axis = |label: &str| Axis { label: label.to_owned(), scale: Default::default() };
-    let rounded = |value: f64| (1000.0 * value).round() / 1000.0; // they are read out to those who cannot see
-    let point = |x: f64, y: f64| Point { x: rounded(x), y: rounded(y), half_width: None };
-    let diagonal =
-        LineSeries { name: "as it should be".to_owned(), points: vec![point(0.0, 0.0), point(1.0, 1.0)] };
-    let curve = |row: &Row| {
-        let bins = row.reliability.iter().filter(|bin| bin.n >= LEAST);
-        LineSeries {
-            name: row.method.clone(),
-            points: bins.map(|bin| point(bin.probability, bin.relevant)).collect(),
-        }
+    let curve = |row: &Row| ReliabilitySeries {
+        name: row.method.clone(),
+        bins: row.reliability.iter().filter(|bin| bin.n >= LEAST).copied().collect(),
     };
-    let curves = rows.iter().map(curve).filter(|curve| !curve.points.is_empty());
+    let curves = rows.iter().map(curve).filter(|curve| !curve.bins.is_empty());
     Figure {
         id: format!("reliability-{set}-k{shots}"),
         title: format!("{set}, k = {shots}: how probability relates to truth"),
@@ -46,10 +38,6 @@ fn figure(set: &str, rows: &[Row]) -> Figure {
             "Candidates of all classes and draws in ten bins, those with at least {LEAST} of them."
         ),
         command: Some("labelsieve bench relevance".to_owned()),
-        data: FigureKind::Lines {
-            x: axis("mean probability"),
-            y: axis("share that belongs to the class"),
-            series: std::iter::once(diagonal).chain(curves).collect(),
-        },
+        data: FigureKind::Reliability { series: curves.collect() },
     }
 }

@@ -4,7 +4,6 @@
 //! intervals. Classes are split into halves, so that nothing is chosen on the classes that are reported. Every cell goes into
 //! a journal: a killed run resumes where it stopped.
 
-mod calibration;
 mod cell;
 mod cells;
 mod figures;

@@ -1,10 +1,9 @@
 //! What the draws of a set come to: means, and differences between methods on the same draws.
 
-use labelsieve::evaluation::Interval;
+use labelsieve::evaluation::{Bin, Calibration, Interval};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::calibration::{Calibration, Reliability};
 use super::cell::Cell;
 use super::methods::{CLEAN_ONLY, Contender, GCN, ORACLE, SIMPLE};
 
@@ -21,7 +20,7 @@ pub struct Row {
     /// Expected calibration error.
     pub calibration_error: Option<Interval>,
     /// Over the candidates of all draws, by probability.
-    pub reliability: Vec<Reliability>,
+    pub reliability: Vec<Bin>,
     /// How far from clean-only to the oracle it gets in top-5; none where they are less than half a point apart.
     pub of_the_way: Option<f64>,
     /// Median over the draws.
@@ -61,7 +60,7 @@ pub fn rows(shots: usize, contenders: &[Contender], cells: &[Vec<Cell>], n_class
     let top_1 = by_draw(&|cell| Some(cell.top_1));
     let top_5 = by_draw(&|cell| Some(cell.top_5));
     let auc = by_draw(&|cell| cell.auc);
-    let errors = by_draw(&|cell| cell.calibration.as_ref()?.error());
+    let errors = by_draw(&|cell| Some(cell.calibration.as_ref()?.reliability()?.expected_error));
     let seconds = by_draw(&|cell| Some(cell.seconds));
     let gcn = position(contenders, GCN);
     let row = |(i, contender): (usize, &Contender)| Row {
@@ -72,7 +71,7 @@ pub fn rows(shots: usize, contenders: &[Contender], cells: &[Vec<Cell>], n_class
         top_5: Measured::new(contenders, &top_5, i),
         auc: (!auc[i].is_empty()).then(|| Measured::new(contenders, &auc, i)),
         calibration_error: (!errors[i].is_empty()).then(|| Interval::of(&errors[i])),
-        reliability: pooled(&cells[i]).reliability(),
+        reliability: pooled(&cells[i]).reliability().map_or(Vec::new(), |found| found.bins),
         of_the_way: of_the_way(contenders, &top_5, i),
         seconds_per_class: median(seconds[i].clone()) / n_classes.max(1) as f64,
         times_gcn: gcn.map(|gcn| median(seconds[i].iter().zip(&seconds[gcn]).map(|(a, b)| a / b).collect())),

@@ -92,7 +92,8 @@ fn rows_of_zeros_have_a_defined_result() {
     zero(zero(noisy_of(&task), 0), 130).npz(folder.join("N.npz"));
     zero(test_of(&task), 0).npz(folder.join("T.npz"));
     for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
-        run(folder, &format!("{CLEAN} --method {method}")).ok();
+        let cleaned = run(folder, &format!("{CLEAN} --method {method}")).ok();
+        assert!(cleaned.err.contains("clean examples of `0` have all-zero feature vectors"), "{cleaned:?}");
         let table = read_relevance(folder.join("R.parquet")).expect("numbers in [0, 1]");
         assert_eq!(table.ids.len(), clean_of(&task).len() + noisy_of(&task).len());
         for classifier in ["prototype", "cosine --epochs 2"] {

@@ -168,7 +168,7 @@ pub struct ClassRelevance {
 pub struct ReliabilitySeries {
     /// What the curve is, e.g. a set of examples.
     pub name: String,
-    /// Candidates by their probability, as [`labelsieve::evaluation::reliability`] counts them.
+    /// Candidates by their probability, as [`labelsieve::evaluation::Calibration`] counts them.
     pub bins: Vec<Bin>,
 }
 

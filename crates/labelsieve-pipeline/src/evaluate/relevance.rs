@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use labelsieve::Decision;
-use labelsieve::evaluation::{RelevanceAnalysis, reliability};
+use labelsieve::evaluation::{Calibration, RelevanceAnalysis};
 use labelsieve_data::{RelevanceTable, counted, read_truth};
 
 use super::output::RelevanceReport;
 use crate::error::{Error, Result};
 use crate::inputs::decisions::Decisions;
 use crate::monitor::Monitor;
-
-/// Stretches of [0, 1] in which probabilities are compared with the truth.
-const BINS: usize = 10;
 
 /// What relevance is compared with.
 #[derive(Clone, Debug)]
@@ -72,7 +69,7 @@ pub(super) fn analyse(
     };
     let mut classes: BTreeMap<&str, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
     let (mut all, mut n_unknown, mut n_settled) = ((Vec::new(), Vec::new()), 0, 0);
-    let mut likely: (Vec<f32>, Vec<bool>) = Default::default();
+    let mut calibration = Calibration::default();
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
         let Some(relevant) = known[i] else {
             n_unknown += 1;
@@ -88,8 +85,7 @@ pub(super) fn analyse(
             flags.push(relevant);
         }
         if let Some(probability) = relevance.probability.as_ref().and_then(|probability| probability[i]) {
-            likely.0.push(probability);
-            likely.1.push(relevant);
+            calibration.add(&[probability], &[relevant]);
         }
     }
     let (shown, against) = (relevance.path.display(), truth.path().display());
@@ -115,7 +111,7 @@ pub(super) fn analyse(
         (relevance.decisions.is_some() || matches!(truth, Truth::Decisions(_))).then_some(n_settled);
     let classes =
         classes.into_iter().map(|(name, (r, t))| (name.to_owned(), RelevanceAnalysis::new(&r, &t))).collect();
-    let calibration = (!likely.0.is_empty()).then(|| reliability(&likely.0, &likely.1, BINS));
+    let calibration = calibration.reliability();
     let all = RelevanceAnalysis::new(&all.0, &all.1);
     Ok(RelevanceReport { all, classes, calibration, n_unknown, n_settled })
 }

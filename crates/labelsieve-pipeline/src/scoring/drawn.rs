@@ -17,15 +17,23 @@ pub struct Drawn {
 impl Drawn {
     /// For one class; `clean` are the clean examples of all of them, `negatives` decides which of the others' are drawn.
     pub fn new(method: &Method, clean: &[Features], class: usize, negatives: Stream, seed: u64) -> Drawn {
+        Drawn::among(&Directions::new(method, clean), method, clean, class, negatives, seed)
+    }
+
+    /// The same with the directions of all classes, which serve every one of them.
+    pub fn among(
+        directions: &Directions,
+        method: &Method,
+        clean: &[Features],
+        class: usize,
+        negatives: Stream,
+        seed: u64,
+    ) -> Drawn {
         let others = match method {
             Method::Linear(_) => others(clean, class, negatives),
             _ => Features::empty(clean[class].dim()),
         };
-        let directions = || {
-            let of_others = (0..clean.len()).filter(|&other| other != class);
-            stacked(clean[class].dim(), of_others.map(|other| class_direction(&clean[other])).collect())
-        };
-        let other_classes = method.uses_other_classes().then(directions);
+        let other_classes = directions.but(class);
         Drawn { others, other_classes, n_base: 0, seed }
     }
 
@@ -50,12 +58,32 @@ impl Drawn {
     }
 }
 
-/// In an order of their own, so that the order of classes decides nothing, not even how sums are rounded.
-fn stacked(dim: usize, mut rows: Vec<Features>) -> Features {
-    rows.sort_by_key(|row| row_key(row.row(0)));
-    let mut data = Vec::with_capacity(rows.len() * dim);
-    rows.iter().for_each(|row| data.extend_from_slice(row.row(0)));
-    Features::new(data, dim).expect("finite rows of unit length")
+/// The directions of all classes, for methods that compare candidates with other classes.
+pub struct Directions {
+    /// In an order of their own, so that the order of classes decides nothing, not even how sums are rounded. None for other methods.
+    rows: Option<Features>,
+    /// The class of each row.
+    classes: Vec<usize>,
+}
+
+impl Directions {
+    /// Those of `clean`, the clean examples of each class.
+    pub fn new(method: &Method, clean: &[Features]) -> Directions {
+        let Some(dim) = clean.first().map(Features::dim).filter(|_| method.uses_other_classes()) else {
+            return Directions { rows: None, classes: Vec::new() };
+        };
+        let rows: Vec<Features> = clean.iter().map(class_direction).collect();
+        let mut classes: Vec<usize> = (0..clean.len()).collect();
+        classes.sort_by_key(|&class| row_key(rows[class].row(0)));
+        let data = classes.iter().flat_map(|&class| rows[class].row(0).to_vec()).collect();
+        let rows = Features::new(data, dim).expect("finite rows of unit length");
+        Directions { rows: Some(rows), classes }
+    }
+
+    fn but(&self, class: usize) -> Option<Features> {
+        let others: Vec<usize> = (0..self.classes.len()).filter(|&row| self.classes[row] != class).collect();
+        Some(self.rows.as_ref()?.select(&others))
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
 
-pub use drawn::Drawn;
+pub use drawn::{Directions, Drawn};
 pub use scored::{RECORDS, Scored};
 
 use crate::error::{Context, Error, Result};
@@ -64,9 +64,11 @@ impl Scoring<'_> {
         let n_clean: Vec<usize> = self.clean.iter().map(Features::len).collect();
         let held = rows_held(self.method, &n_clean, self.pool_sizes, self.base.map_or(0, Features::len));
         let held: Vec<usize> = classes.iter().map(|&class| held[class]).collect();
+        let directions = Directions::new(self.method, self.clean);
         for batch in batches(&held, dim) {
             watch.check()?;
-            let inputs = batch.iter().map(|&i| self.input(classes[i], load)).collect::<Result<Vec<_>>>()?;
+            let inputs = batch.iter().map(|&i| self.input(classes[i], &directions, load));
+            let inputs = inputs.collect::<Result<Vec<_>>>()?;
             let jobs = inputs
                 .iter()
                 .map(|input| {
@@ -102,7 +104,7 @@ impl Scoring<'_> {
         copies: Vec<usize>,
         watch: &Watch,
     ) -> Result<Scored> {
-        let drawn = self.drawn(class)?;
+        let drawn = self.drawn(class, &Directions::new(self.method, self.clean))?;
         let job = drawn.job(&self.clean[class], pool)?;
         let problem = job.problem.with_decisions(decisions)?.watched(watch);
         let relevance = self.engine.relevance(self.method, &[Job { problem, ..job }], &|_, _| ())?;
@@ -110,17 +112,23 @@ impl Scoring<'_> {
         Ok(Scored::new(&problem, relevance, copies))
     }
 
-    fn drawn(&self, class: usize) -> Result<Drawn> {
+    fn drawn(&self, class: usize, directions: &Directions) -> Result<Drawn> {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        let drawn = Drawn::new(self.method, self.clean, class, stream.branch(1), stream.bits(0));
+        let (negatives, seed) = (stream.branch(1), stream.bits(0));
+        let drawn = Drawn::among(directions, self.method, self.clean, class, negatives, seed);
         Ok(match self.base {
             Some(base) => drawn.with_base(base)?,
             None => drawn,
         })
     }
 
-    fn input(&self, class: usize, load: &dyn Fn(usize) -> Result<Features>) -> Result<Input> {
-        let drawn = self.drawn(class)?;
+    fn input(
+        &self,
+        class: usize,
+        directions: &Directions,
+        load: &dyn Fn(usize) -> Result<Features>,
+    ) -> Result<Input> {
+        let drawn = self.drawn(class, directions)?;
         let noisy = load(class)?;
         let copies = identical_rows(&self.clean[class], &noisy);
         let takes_part = |place: &usize| copies.binary_search(place).is_err();

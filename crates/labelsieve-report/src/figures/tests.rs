@@ -1,6 +1,6 @@
 //! Every kind of figure, with ordinary, empty and hostile data.
 
-use labelsieve::evaluation::reliability;
+use labelsieve::evaluation::Calibration;
 use labelsieve_data::{Axis, BarSeries, ClassRelevance, LineSeries, Point, PoolSize, ReliabilitySeries};
 use proptest::prelude::*;
 
@@ -40,7 +40,9 @@ fn sizes(candidates: &[usize]) -> FigureKind {
 
 fn probabilities(names: &[&str], probability: &[f32]) -> FigureKind {
     let relevant: Vec<bool> = probability.iter().map(|&p| p > 0.5).collect();
-    let bins = reliability(probability, &relevant, 10).bins;
+    let mut calibration = Calibration::default();
+    calibration.add(probability, &relevant);
+    let bins = calibration.reliability().map_or(Vec::new(), |found| found.bins);
     let series = |name: &&str| ReliabilitySeries { name: (*name).into(), bins: bins.clone() };
     FigureKind::Reliability { series: names.iter().map(series).collect() }
 }

@@ -26,35 +26,72 @@ pub struct Bin {
     pub n: usize,
 }
 
-/// Compares probabilities with the truth in `bins` bins of equal width.
-///
-/// ```text
-/// expected error = Σ_b n_b/n · |mean_b − share_b|
-/// ```
-///
-/// `probability`: numbers in [0, 1]; `relevant`: one flag each. Without examples there are no bins, and the error is 0.
-pub fn reliability(probability: &[f32], relevant: &[bool], bins: usize) -> Reliability {
-    let bins = bins.max(1);
-    let mut sums = vec![(0f64, 0usize, 0usize); bins]; // of probabilities, of relevant ones, of all
-    for (&p, &is_relevant) in probability.iter().zip(relevant) {
-        let (sum, n_relevant, n) = &mut sums[((f64::from(p) * bins as f64) as usize).min(bins - 1)];
-        *sum += f64::from(p);
-        *n_relevant += usize::from(is_relevant);
-        *n += 1;
+/// Candidates counted by their probability, in bins of equal width; counts of several sets add up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration(Vec<Count>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Count {
+    /// Sum of the probabilities.
+    probability: f64,
+    n_relevant: usize,
+    n: usize,
+}
+
+/// As many as tables and figures have.
+const BINS: usize = 10;
+
+impl Default for Calibration {
+    fn default() -> Calibration {
+        Calibration::with_bins(BINS)
     }
-    let edge = |b: usize| b as f64 / bins as f64;
-    let bin = |(b, (sum, n_relevant, n)): (usize, (f64, usize, usize))| Bin {
-        from: edge(b),
-        to: edge(b + 1),
-        mean: sum / n as f64,
-        share: n_relevant as f64 / n as f64,
-        n,
-    };
-    let filled = sums.into_iter().enumerate().filter(|(_, (_, _, n))| *n > 0);
-    let bins: Vec<Bin> = filled.map(bin).collect();
-    let n: usize = bins.iter().map(|bin| bin.n).sum();
-    let error: f64 = bins.iter().map(|bin| bin.n as f64 * (bin.mean - bin.share).abs()).sum();
-    Reliability { bins, expected_error: error / n.max(1) as f64 }
+}
+
+impl Calibration {
+    fn with_bins(bins: usize) -> Calibration {
+        Calibration(vec![Count::default(); bins.max(1)])
+    }
+
+    /// Adds candidates. `probability`: numbers in [0, 1]; `relevant`: one flag each.
+    pub fn add(&mut self, probability: &[f32], relevant: &[bool]) {
+        let bins = self.0.len();
+        for (&p, &is_relevant) in probability.iter().zip(relevant) {
+            let count = &mut self.0[((f64::from(p) * bins as f64) as usize).min(bins - 1)];
+            count.probability += f64::from(p);
+            count.n_relevant += usize::from(is_relevant);
+            count.n += 1;
+        }
+    }
+
+    /// Adds what another one has counted.
+    pub fn merge(&mut self, other: &Calibration) {
+        for (count, other) in self.0.iter_mut().zip(&other.0) {
+            count.probability += other.probability;
+            count.n_relevant += other.n_relevant;
+            count.n += other.n;
+        }
+    }
+
+    /// Probabilities against the truth; none without candidates.
+    ///
+    /// ```text
+    /// expected error = Σ_b n_b/n · |mean_b − share_b|
+    /// ```
+    pub fn reliability(&self) -> Option<Reliability> {
+        let edge = |b: usize| b as f64 / self.0.len() as f64;
+        let bin = |(b, count): (usize, &Count)| Bin {
+            from: edge(b),
+            to: edge(b + 1),
+            mean: count.probability / count.n as f64,
+            share: count.n_relevant as f64 / count.n as f64,
+            n: count.n,
+        };
+        let filled = self.0.iter().enumerate().filter(|(_, count)| count.n > 0);
+        let bins: Vec<Bin> = filled.map(bin).collect();
+        let n: usize = bins.iter().map(|bin| bin.n).sum();
+        let error: f64 = bins.iter().map(|bin| bin.n as f64 * (bin.mean - bin.share).abs()).sum();
+        (n > 0).then(|| Reliability { bins, expected_error: error / n as f64 })
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +99,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn reliability(probability: &[f32], relevant: &[bool], bins: usize) -> Reliability {
+        let mut calibration = Calibration::with_bins(bins);
+        calibration.add(probability, relevant);
+        calibration.reliability().unwrap()
+    }
 
     #[test]
     fn the_error_is_the_mean_distance_of_said_from_true_shares() {
@@ -88,8 +131,29 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_wrong_with_nothing() {
-        assert_eq!(reliability(&[], &[], 10), Reliability { bins: vec![], expected_error: 0.0 });
+    fn gaps_of_one_bin_cancel_and_those_of_two_do_not() {
+        let error = |probability: &[f32]| reliability(probability, &[true, false], BINS).expected_error;
+        assert_eq!(error(&[0.5, 0.5]), 0.0);
+        assert_eq!(error(&[0.75, 0.25]), 0.25);
+        assert_eq!(error(&[1.0, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn counts_add_up_and_nothing_has_no_error() {
+        let mut all = Calibration::default();
+        assert_eq!(all.reliability(), None);
+        let mut one = Calibration::default();
+        // Bin 2: 0.25, one of four is right: no gap. Last bin: 1 and 1, one of two is right: a gap of a half.
+        one.add(&[0.25, 0.25, 0.25, 0.25], &[true, false, false, false]);
+        one.add(&[1.0, 1.0], &[true, false]);
+        all.merge(&one);
+        all.merge(&one);
+        let found = all.reliability().unwrap();
+        assert_eq!(
+            found.bins.iter().map(|bin| (bin.mean, bin.share, bin.n)).collect::<Vec<_>>(),
+            [(0.25, 0.25, 8), (1.0, 0.5, 4)]
+        );
+        assert_eq!(found.expected_error, (4.0 * 0.0 + 2.0 * 0.5) / 6.0);
     }
 
     proptest! {

@@ -14,7 +14,7 @@ mod tuning;
 
 pub use accuracy::{Accuracy, ClassCounts, accuracy};
 pub use advice::{Advice, ENOUGH_RIGHT};
-pub use calibration::{Bin, Reliability, reliability};
+pub use calibration::{Bin, Calibration, Reliability};
 pub use doubts::Doubts;
 pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;

@@ -210,14 +210,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalise_pool(Windows w, 
         }
     }
     if (winners != nullptr) {
-        uint low = 0, high = 0;
+        uint words[2] = {};
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
             uint which = low == 0.0f && !(best[i] > low && best[i] < high) ? 255 : winner[i];
-            if (i < 4) low |= which << 8 * i;
-            else high |= which << 8 * (i - 4);
+            words[i / 4] |= which << 8 * (i % 4);
         }
-        *(uint2*)(winners + index * 8) = make_uint2(low, high);
+        *(uint2*)(winners + index * 8) = make_uint2(words[0], words[1]);
         store8(winning_x + index * 8, best_x);
     }
     #pragma unroll

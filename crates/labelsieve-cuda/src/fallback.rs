@@ -54,6 +54,11 @@ impl<E: Engine> Fallback<E> {
         &self.notices
     }
 
+    /// Tells why work moves to the CPU, each reason once. `what`: what the CPU does instead.
+    pub fn moved(&self, reason: &str, what: &str) {
+        self.notices.moved(reason, what);
+    }
+
     /// Does it on the CPU if the engine itself has failed; what the method refuses stays refused.
     fn or_on_cpu<T>(&self, result: Result<T>, what: &str, on_cpu: impl FnOnce() -> Result<T>) -> Result<T> {
         match result {
@@ -236,6 +241,47 @@ impl Learner for FallbackLearner {
 
     fn snapshot(&mut self) -> labelsieve_vision::Result<Snapshot> {
         self.current.snapshot()
+    }
+}
+
+/// A network that only makes features: on a device, and read once more for the CPU when the device fails.
+pub struct FallbackEmbedder<R> {
+    current: Box<dyn Embedder>,
+    /// Reads it for the CPU; none once that has happened.
+    on_cpu: Option<R>,
+    notices: Notices,
+}
+
+impl<R> FallbackEmbedder<R>
+where
+    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+{
+    /// A network on the device that `found` is, and how to read it for the CPU.
+    pub fn new(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<Cuda>) -> FallbackEmbedder<R> {
+        FallbackEmbedder { current, on_cpu: Some(on_cpu), notices: found.notices.clone() }
+    }
+}
+
+impl<R> Embedder for FallbackEmbedder<R>
+where
+    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+{
+    fn dim(&self) -> usize {
+        self.current.dim()
+    }
+
+    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+        match (self.current.features(images), self.on_cpu.take()) {
+            (Err(VisionError::Device(reason)), Some(on_cpu)) => {
+                self.notices.moved(&reason, "running the network");
+                self.current = on_cpu()?;
+                self.current.features(images)
+            }
+            (result, on_cpu) => {
+                self.on_cpu = on_cpu;
+                result
+            }
+        }
     }
 }
 

@@ -23,6 +23,7 @@
 mod batch;
 mod cosine;
 mod cuda;
+mod cudnn;
 mod device;
 mod error;
 mod fallback;
@@ -38,10 +39,12 @@ mod rows;
 mod search;
 mod similarity;
 mod training;
+mod transformers;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
 pub use device::{Device, OpenDevice, OpenLearners, open};
 pub use error::{Error, Result};
-pub use fallback::Fallback;
+pub use fallback::{Fallback, FallbackEmbedder};
 pub use networks::{ActivationPrecision, CudaLearners};
+pub use transformers::{CudaOperations, DeviceLinear, DeviceNorm, DeviceRows};

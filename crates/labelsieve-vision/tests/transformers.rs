@@ -5,90 +5,27 @@
 use std::collections::BTreeMap;
 
 use labelsieve_vision::transformer::families::describe;
-use labelsieve_vision::transformer::{Cpu, Normalisation, Tensors, VisionTransformer};
-use labelsieve_vision::{Batch, Embedder, Result};
-use serde::Deserialize;
+use labelsieve_vision::transformer::{Cpu, Normalisation, VisionTransformer};
+use labelsieve_vision::{Batch, Embedder};
 
-/// Tensors by name.
-type Shapes = BTreeMap<String, Vec<usize>>;
+#[path = "golden/vit.rs"]
+mod vit;
 
-#[derive(Deserialize)]
-struct Golden {
-    mean: [f64; 3],
-    deviation: [f64; 3],
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    config: serde_json::Value,
-    size: (usize, usize),
-    tensors: Shapes,
-    features: Vec<Vec<f64>>,
-}
-
-/// Numbers in [-1, 1) by name: FNV-1a of the name, then SplitMix64 by position.
-fn uniform(name: &str, n: usize) -> impl Iterator<Item = f64> {
-    let seed = name
-        .bytes()
-        .fold(0xCBF2_9CE4_8422_2325u64, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-    (1..=n as u64).map(move |i| {
-        let z = seed.wrapping_add(i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 40) as f64 / 8_388_608.0 - 1.0
-    })
-}
-
-/// Tensors by the formula of `make_vit.py`.
-struct Formula(Shapes);
-
-impl Tensors for Formula {
-    fn shape(&self, name: &str) -> Option<Vec<usize>> {
-        self.0.get(name).cloned()
-    }
-
-    fn values(&self, name: &str) -> Result<Vec<f32>> {
-        let shape = &self.0[name];
-        let per_row: usize = shape.iter().skip(1).product();
-        let (base, scale) = match () {
-            () if shape.len() >= 2 && shape[0] > 1 && !name.contains("position") => {
-                (0.0, (3.0 / per_row as f64).sqrt())
-            }
-            () if shape.len() == 1 && name.ends_with("weight") => (1.0, 0.2),
-            () if name.contains("lambda") || name.contains("gamma") => (0.5, 0.25),
-            () => (0.0, 0.4),
-        };
-        Ok(uniform(name, shape.iter().product()).map(|u| (base + scale * u) as f32).collect())
-    }
-}
-
-fn images(n: usize, (height, width): (usize, usize)) -> Batch {
-    let pixels = uniform("pixels", n * height * width * 3).map(|u| ((u + 1.0) * 128.0) as u8).collect();
-    Batch::new(height, width, pixels).unwrap()
-}
-
-fn golden(file: &str) -> Golden {
-    let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
+use vit::{Case, Formula, Golden, Shapes, images};
 
 fn open(case: &Case, golden: &Golden) -> VisionTransformer<Cpu> {
     let tensors = Formula(case.tensors.clone());
     let described = describe(&case.config, &tensors).unwrap();
-    let normalisation =
-        Normalisation { mean: golden.mean, deviation: golden.deviation, ..Normalisation::default() };
+    let normalisation = golden.normalisation();
     let parts = (&described.vit, &described.names);
     VisionTransformer::read(Cpu::default(), parts, &tensors, case.size, &normalisation).unwrap()
 }
 
 #[track_caller]
-fn check(file: &str) {
-    let golden = golden(file);
+fn check(golden: &Golden) {
     let mut bad = Vec::new();
     for case in &golden.cases {
-        let mut network = open(case, &golden);
+        let mut network = open(case, golden);
         let n = case.features.len();
         let features = network.features(&images(n, case.size)).unwrap();
         let expected: Vec<f64> = case.features.concat();
@@ -106,17 +43,17 @@ fn check(file: &str) {
 
 #[test]
 fn features_of_small_networks_of_every_family_agree_with_their_libraries() {
-    check("vit_small.json");
+    check(&vit::small());
 }
 
 #[test]
 fn features_at_published_sizes_agree_with_their_libraries() {
-    check("vit_real.json");
+    check(&vit::published());
 }
 
 #[test]
 fn features_do_not_depend_on_the_batch_or_the_number_of_threads() {
-    let golden = golden("vit_small.json");
+    let golden = vit::small();
     for case in golden.cases.iter().filter(|case| ["clip, gelu", "siglip"].contains(&case.name.as_str())) {
         let mut network = open(case, &golden);
         let all = network.features(&images(5, case.size)).unwrap();
@@ -133,7 +70,7 @@ fn features_do_not_depend_on_the_batch_or_the_number_of_threads() {
 
 #[test]
 fn tensors_that_disagree_with_the_configuration_are_named() {
-    let golden = golden("vit_small.json");
+    let golden = vit::small();
     let case = golden.cases.iter().find(|case| case.name == "dinov2").unwrap();
     let message = |change: &dyn Fn(&mut Shapes)| {
         let mut tensors = Formula(case.tensors.clone());

@@ -5,9 +5,9 @@ use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 use labelsieve_vision::{Activation, Shape};
 
 use super::buffers::{Backward, Winners};
-use super::cudnn::Direction;
 use super::queue::{Arena, Convolutions, Queue, threads};
 use super::schedule::{Channels, Convolution, Feature, Normalise, Pool, Schedule, Work};
+use crate::cudnn::convolution::Direction;
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
 

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
+use labelsieve_cuda::{ActivationPrecision, Device, FallbackEmbedder, OpenDevice};
 use labelsieve_data::{DataError, TensorShards};
+use labelsieve_vision::Embedder;
 use labelsieve_vision::images::View;
 use labelsieve_vision::transformer::families::{Described, describe};
-use labelsieve_vision::transformer::{Cpu, Tensors, VisionTransformer};
+use labelsieve_vision::transformer::{Cpu, Operations, Tensors, VisionTransformer};
 use serde_json::{Value, json};
 
 use crate::error::{Context, Error, Result};
@@ -41,31 +42,35 @@ pub fn open_hub_folder(
     device: Device,
     monitor: &dyn Monitor,
 ) -> Result<OpenedEmbedder> {
-    if let Device::Cuda(_) = device {
-        return Err(Error::input(
-            format!("`{}`: vision transformers do not run on a GPU yet", folder.display()),
-            "use --device cpu",
-        ));
-    }
-    let files = HubFiles::find(folder)?;
-    let config = read_json(&files.config)?;
-    let shards = open_weights(&files.weights)?;
-    let tensors = Hashed::new(shards);
-    let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
-    let images = files.images(&config, &described)?;
-    let images = image_size.map_or(images, |size| images.at(size));
-    let Described { architecture, vit, names } = described;
-    *tensors.fingerprint.borrow_mut() = Fingerprint::new(&architecture);
-    tensors.fingerprint.borrow_mut().add(format!("{vit:?} {images:?}\n").as_bytes());
-    let network =
-        VisionTransformer::read(Cpu::default(), (&vit, &names), &tensors, images.size, &images.normalisation);
-    let network = tensors.checked(network).with_context(|| shown(&files.weights))?;
-    monitor.detail(&format!(
-        "{architecture}: {} blocks of width {}, working on the CPU",
-        vit.depth, vit.block.width
-    ));
+    let tower = Tower::open(folder, image_size)?;
+    let opened = crate::device::open(device, monitor)?;
+    let precision = ActivationPrecision::default();
+    let (tower, embedder) = match &opened {
+        OpenDevice::Cpu { .. } => tower.read(Cpu::default())?,
+        OpenDevice::Cuda(cuda) => tower.read(cuda.transformer_operations(precision)?)?,
+        OpenDevice::Found(found) => {
+            let folder = folder.to_path_buf();
+            let on_cpu = move || Tower::open(&folder, image_size)?.read(Cpu::default());
+            let operations = found.first().transformer_operations(precision);
+            match operations.map_err(Error::from).and_then(|operations| tower.read(operations)) {
+                Ok((tower, current)) => {
+                    let lost = |error: Error| labelsieve_vision::Error::Device(error.to_string());
+                    let on_cpu = move || on_cpu().map(|(_, network)| network).map_err(lost);
+                    let embedder: Box<dyn Embedder> = Box::new(FallbackEmbedder::new(current, on_cpu, found));
+                    (tower, embedder)
+                }
+                Err(reason) => {
+                    let read = on_cpu()?; // says what is wrong with the folder, if that is the reason
+                    found.moved(&reason.to_string(), "running the network");
+                    read
+                }
+            }
+        }
+    };
+    let Tower { tensors, described: Described { architecture, vit, .. }, images, .. } = tower;
+    monitor.detail(&format!("{architecture}: {} blocks of width {}", vit.depth, vit.block.width));
     Ok(OpenedEmbedder {
-        embedder: Box::new(network),
+        embedder,
         size: images.size,
         view: View::Processing(images.processing),
         centre: None,
@@ -73,8 +78,39 @@ pub fn open_hub_folder(
         fingerprint: tensors.fingerprint.into_inner(),
         description: json!({ "architecture": &architecture }),
         name: architecture,
-        device: "cpu",
+        device: opened.kind(),
     })
+}
+
+/// An image tower, known but for its numbers.
+struct Tower {
+    weights: PathBuf,
+    tensors: Hashed,
+    described: Described,
+    images: Images,
+}
+
+impl Tower {
+    fn open(folder: &Path, image_size: Option<(usize, usize)>) -> Result<Tower> {
+        let files = HubFiles::find(folder)?;
+        let config = read_json(&files.config)?;
+        let tensors = Hashed::new(open_weights(&files.weights)?);
+        let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
+        let images = files.images(&config, &described)?;
+        let images = image_size.map_or(images, |size| images.at(size));
+        *tensors.fingerprint.borrow_mut() = Fingerprint::new(&described.architecture);
+        tensors.fingerprint.borrow_mut().add(format!("{:?} {images:?}\n", described.vit).as_bytes());
+        Ok(Tower { weights: files.weights, tensors, described, images })
+    }
+
+    /// Brings its numbers to a device; once, since all that are read count for the fingerprint.
+    fn read<O: Operations + 'static>(self, operations: O) -> Result<(Tower, Box<dyn Embedder>)> {
+        let Described { vit, names, .. } = &self.described;
+        let Images { size, normalisation, .. } = &self.images;
+        let network = VisionTransformer::read(operations, (vit, names), &self.tensors, *size, normalisation);
+        let network = self.tensors.checked(network).with_context(|| shown(&self.weights))?;
+        Ok((self, Box::new(network)))
+    }
 }
 
 /// The configuration and the tensors of a folder, for what else than its image tower is in it.

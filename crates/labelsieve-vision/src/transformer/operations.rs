@@ -3,7 +3,6 @@
 use super::config::{Mask, Mlp, Pooling};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
-use crate::learner::Batch;
 
 /// The few operations that transformers are made of. Activations are rows of numbers, one per token, the sequences of a
 /// batch one after the other; who calls owns them and hands them in again, so that their memory is used again.
@@ -25,8 +24,15 @@ pub trait Operations: Send {
     fn download(&self, rows: &Self::Rows) -> Result<Vec<f32>>;
 
     /// One row per patch of every image, in reading order: its pixels row by row as numbers from 0 to 255, the three
-    /// channels of a pixel side by side. Pixels beyond the last whole patch are left out.
-    fn patches(&mut self, images: &Batch, patch: usize, out: &mut Self::Rows) -> Result<()>;
+    /// channels of a pixel side by side. Pixels beyond the last whole patch are left out. `pixels`: those of images of `size`
+    /// (height and width), one after the other.
+    fn patches(
+        &mut self,
+        size: (usize, usize),
+        pixels: &[u8],
+        patch: usize,
+        out: &mut Self::Rows,
+    ) -> Result<()>;
     /// One sequence per image: the rows of `before`, then its patches, to which `positions` are added.
     fn sequences(
         &mut self,

@@ -8,7 +8,8 @@ use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
 
-/// Numbers of activations that are kept at once: larger batches are walked in parts.
+/// Numbers of activations that are kept at once: larger batches are walked in parts, so that memory does not grow with them,
+/// and a GPU works on one part while it is sent the next.
 const MOST_NUMBERS: usize = 64 << 20;
 
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
@@ -202,10 +203,11 @@ impl<O: Operations> VisionTransformer<O> {
         })
     }
 
-    fn part_features(&mut self, images: &Batch) -> Result<Vec<f32>> {
+    /// The features of these images, still on the device.
+    fn part_features(&mut self, pixels_of_images: &[u8]) -> Result<O::Rows> {
         let (operations, tokens) = (&mut self.operations, self.tokens);
         let Buffers { pixels, patches, rows, pooled, spare } = &mut self.buffers;
-        operations.patches(images, self.vit.patch, pixels)?;
+        operations.patches(self.size, pixels_of_images, self.vit.patch, pixels)?;
         operations.linear(None, &self.patch, pixels, patches)?;
         operations.sequences(patches, &self.before, &self.positions, rows)?;
         if let Some(norm) = &self.pre_norm {
@@ -235,10 +237,10 @@ impl<O: Operations> VisionTransformer<O> {
             operations.normalise(norm, pooled)?;
         }
         match &self.projection {
-            None => operations.download(pooled),
+            None => Ok(std::mem::take(pooled)),
             Some(projection) => {
                 operations.linear(None, projection, pooled, spare)?;
-                operations.download(spare)
+                Ok(std::mem::take(spare))
             }
         }
     }
@@ -257,12 +259,14 @@ impl<O: Operations> Embedder for VisionTransformer<O> {
                 found: format!("{}×{}", images.size().0, images.size().1),
             });
         }
-        let per_image = self.tokens * 5 * self.vit.block.width;
-        let part = (MOST_NUMBERS / per_image).max(1);
+        let most = (MOST_NUMBERS / (5 * self.vit.block.width * self.tokens)).max(1);
+        let part = images.len().div_ceil(images.len().div_ceil(most).max(1)).max(1); // all about as large
         let bytes = 3 * self.size.0 * self.size.1;
+        let parts = images.pixels().chunks(part * bytes);
+        let parts = parts.map(|pixels| self.part_features(pixels)).collect::<Result<Vec<O::Rows>>>()?;
         let mut features = Vec::with_capacity(images.len() * self.vit.dim);
-        for pixels in images.pixels().chunks(part * bytes) {
-            features.extend(self.part_features(&Batch::new(self.size.0, self.size.1, pixels.to_vec())?)?);
+        for part in &parts {
+            features.extend(self.operations.download(part)?);
         }
         Ok(features)
     }

@@ -28,7 +28,8 @@ impl Kernels {
     }
 }
 
-fn options(precision: ActivationPrecision) -> &'static [&'static str] {
+/// What NVRTC has to know of a precision.
+pub(crate) fn options(precision: ActivationPrecision) -> &'static [&'static str] {
     match precision {
         ActivationPrecision::Bf16 => &[],
         ActivationPrecision::F32 => &["--define-macro=EXACT"],

@@ -16,7 +16,6 @@ use super::config::Mask;
 use super::operations::{Attention, MlpLayers, Operations};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
-use crate::learner::Batch;
 
 /// Rows that a task multiplies: packed, they fill half of a usual second cache.
 const BLOCK: usize = 112;
@@ -100,13 +99,18 @@ impl Operations for Cpu {
         Ok(rows.values.clone())
     }
 
-    fn patches(&mut self, images: &Batch, patch: usize, out: &mut Rows) -> Result<()> {
-        let (height, width) = images.size();
+    fn patches(
+        &mut self,
+        (height, width): (usize, usize),
+        pixels: &[u8],
+        patch: usize,
+        out: &mut Rows,
+    ) -> Result<()> {
         let (rows, columns) = (height / patch, width / patch);
         let per_patch = 3 * patch * patch;
-        out.resize(images.len() * rows * columns, per_patch);
+        out.resize(pixels.len() / (3 * height * width) * rows * columns, per_patch);
         out.values.par_chunks_mut((columns * per_patch).max(1)).enumerate().for_each(|(at, out)| {
-            let image = &images.pixels()[at / rows * height * width * 3..];
+            let image = &pixels[at / rows * height * width * 3..];
             for y in 0..patch {
                 let line = &image[(at % rows * patch + y) * width * 3..][..columns * patch * 3];
                 for (pixels, out) in line.chunks_exact(3 * patch).zip(out.chunks_exact_mut(per_patch)) {

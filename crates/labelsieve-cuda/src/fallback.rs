@@ -257,7 +257,7 @@ where
     R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
 {
     /// A network on the device that `found` is, and how to read it for the CPU.
-    pub fn new(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<Cuda>) -> FallbackEmbedder<R> {
+    pub fn new<E>(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<E>) -> FallbackEmbedder<R> {
         FallbackEmbedder { current, on_cpu: Some(on_cpu), notices: found.notices.clone() }
     }
 }

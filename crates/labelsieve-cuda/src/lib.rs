@@ -17,8 +17,9 @@
 //! Neighbours, edges and X = Ã V equal the CPU's bit for bit; trained relevances agree to 10⁻³ or better, because sums are
 //! made in another order, and repeat themselves exactly.
 //!
-//! `networks/` learns and embeds images ([`OpenDevice::learners`]); only that needs cuDNN. With
-//! [`ActivationPrecision::F32`] features differ from the CPU's by 10⁻⁶ of their length, and training repeats itself exactly in either precision.
+//! `networks/` learns and embeds images ([`OpenDevice::learners`]), `transformers/` walks through vision transformers
+//! ([`Cuda::transformer_operations`]); only these need cuDNN. With [`ActivationPrecision::F32`] features differ from the CPU's by
+//! 10⁻⁶ of their length, and both repeat themselves exactly in either precision.
 
 mod batch;
 mod cosine;

@@ -1,9 +1,10 @@
-//! The built-in EfficientNet-Lite0 against the PyTorch package that its weights come from, at every level of the machine:
-//! `tools/efficientnet/golden.py` made the expected numbers.
+//! The built-in EfficientNet-Lite0 against the PyTorch package that its weights come from, at every level of the machine and on a
+//! GPU: `tools/efficientnet/golden.py` made the expected numbers.
 
 use std::path::Path;
 
 use labelsieve::level::Level;
+use labelsieve_cuda::{ActivationPrecision, Cuda};
 use labelsieve_pipeline::inputs::network::{Wanted, open_network};
 use labelsieve_vision::{Batch, CpuLearners, Learners, centre_features, unit_features};
 
@@ -39,21 +40,34 @@ fn check(found: &[f32], expected: &[Vec<f32>], what: &str) {
     assert!(worst < 1e-4, "{what}: {worst:e}");
 }
 
+/// Compares the features that `learners` make with PyTorch's.
+fn check_all(learners: &dyn Learners, place: &str) {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("golden/efficientnet.json")).unwrap();
+    for Case { height, width, unit, centred } in &cases {
+        let model = Path::new("efficientnet-lite0");
+        let opened = open_network(model, Wanted::Features, Some((*height, *width))).unwrap();
+        let mut learner = learners.learner(&opened.network, &opened.snapshot).unwrap();
+        let pixels = (0..unit.len()).flat_map(|image| pattern(image, *height, *width)).collect();
+        let batch = Batch::new(*height, *width, pixels).unwrap();
+        let mut features = unit_features(learner.as_mut(), &batch).unwrap();
+        check(&features, unit, &format!("{place}, {height}×{width}"));
+        centre_features(&mut features, opened.centre.as_ref().unwrap());
+        check(&features, centred, &format!("{place}, {height}×{width}, centred"));
+    }
+}
+
 #[test]
 fn features_are_those_of_pytorch_at_every_level() {
-    let cases: Vec<Case> = serde_json::from_str(include_str!("golden/efficientnet.json")).unwrap();
     for level in Level::available() {
-        level.make_current(); // this program has no other test that it could disturb
-        for Case { height, width, unit, centred } in &cases {
-            let model = Path::new("efficientnet-lite0");
-            let opened = open_network(model, Wanted::Features, Some((*height, *width))).unwrap();
-            let mut learner = CpuLearners.learner(&opened.network, &opened.snapshot).unwrap();
-            let pixels = (0..unit.len()).flat_map(|image| pattern(image, *height, *width)).collect();
-            let batch = Batch::new(*height, *width, pixels).unwrap();
-            let mut features = unit_features(learner.as_mut(), &batch).unwrap();
-            check(&features, unit, &format!("{level}, {height}×{width}"));
-            centre_features(&mut features, opened.centre.as_ref().unwrap());
-            check(&features, centred, &format!("{level}, {height}×{width}, centred"));
-        }
+        level.make_current(); // the other test does not ask for it
+        check_all(&CpuLearners, &level.to_string());
+    }
+}
+
+#[test]
+fn features_are_those_of_pytorch_on_a_gpu() {
+    match Cuda::open(0).and_then(|cuda| cuda.learners(ActivationPrecision::F32)) {
+        Ok(learners) => check_all(&learners, "GPU"),
+        Err(error) => eprintln!("skipped: {error}"),
     }
 }

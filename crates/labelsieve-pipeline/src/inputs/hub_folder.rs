@@ -1,12 +1,13 @@
 //! Networks as people download them: folders of `transformers`, timm and OpenCLIP.
 
 use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
 use labelsieve_data::{DataError, TensorShards};
 use labelsieve_vision::images::View;
-use labelsieve_vision::transformer::families::{Described, describe};
+use labelsieve_vision::transformer::families::{Described, check_architecture, describe};
 use labelsieve_vision::transformer::{Cpu, Tensors, VisionTransformer};
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ pub fn open_hub_folder(
     let config = read_json(&files.config)?;
     let shards = open_weights(&files.weights)?;
     let tensors = Hashed::new(shards);
-    let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
+    let described = describe(&config, &tensors).map_err(explained).with_context(|| shown(&files.config))?;
     let images = files.images(&config, &described)?;
     let images = image_size.map_or(images, |size| images.at(size));
     let Described { architecture, vit, names } = described;
@@ -123,7 +124,11 @@ impl HubFiles {
                     weights,
                 }),
                 (None, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
-                (None, None) => Err(missing("preprocessor_config.json")),
+                (None, None) => {
+                    let architecture = check_architecture(&read_json(&config)?);
+                    architecture.map_err(explained).with_context(|| shown(&config))?;
+                    Err(missing("preprocessor_config.json"))
+                }
             },
             (_, _, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
             (None, _, None) if found("open_clip_config.json").is_some() => {
@@ -177,9 +182,15 @@ fn not_there(folder: &Path, name: &str) -> Error {
 }
 
 fn open_weights(path: &Path) -> Result<TensorShards> {
-    Ok(match path.extension().is_some_and(|extension| extension == "json") {
-        true => TensorShards::open_index(path)?,
-        false => TensorShards::open(path)?,
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(TensorShards::open(path)?);
+    }
+    TensorShards::open_index(path).map_err(|error| match error {
+        DataError::Io { path: shard, cause, .. } if cause.kind() == ErrorKind::NotFound => Error::input(
+            format!("there is no `{}`, which `{}` names", shard.display(), path.display()),
+            "download all files of the folder",
+        ),
+        error => error.into(),
     })
 }
 
@@ -191,6 +202,26 @@ pub(super) fn read_json(path: &Path) -> Result<Value> {
         true => Ok(value),
         false => Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into()),
     }
+}
+
+/// What a user can do about a folder that is refused.
+fn explained(error: labelsieve_vision::Error) -> Error {
+    use labelsieve_vision::{Error as Refused, Setting};
+    let hint = match &error {
+        Refused::Setting { name: Setting::Architecture, found, .. }
+            if !found.starts_with("a configuration") =>
+        {
+            "any other network that sees photos can be used as an ONNX file: `--model x.onnx`"
+        }
+        Refused::Shape { expected, .. } if expected == "a finite number" => {
+            "the weights are damaged; download them again"
+        }
+        Refused::Shape { what, .. } if what.starts_with("tensor") => {
+            "configuration and weights must be of the same network; download the whole folder again"
+        }
+        _ => return error.into(),
+    };
+    Error::input(error.to_string(), hint)
 }
 
 fn shown(path: &Path) -> String {
@@ -214,7 +245,7 @@ impl Hashed {
     pub(crate) fn checked<T>(&self, result: labelsieve_vision::Result<T>) -> Result<T> {
         match self.failed.take() {
             Some(error) => Err(error.into()),
-            None => Ok(result?),
+            None => result.map_err(explained),
         }
     }
 }

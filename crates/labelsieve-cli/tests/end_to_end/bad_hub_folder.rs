@@ -92,7 +92,7 @@ fn configurations_that_cannot_be_meant_are_refused_before_memory_is_asked_for() 
         ("vit", json!({ "qkv_bias": "yes" }), &["`qkv_bias`", "true or false, found \"yes\""]),
         ("vit", json!({ "intermediate_size": 1_048_576 }), &["intermediate.dense.weight`", "1048576×24"]),
         ("vit", json!({ "num_hidden_layers": 1_000_000 }), &["tensor `encoder.layer.", "found none"]),
-        ("dinov2", json!({ "mlp_ratio": 1e300 }), &["`mlp_ratio`", "found 1e300"]),
+        ("dinov2", json!({ "mlp_ratio": 1e300 }), &["`mlp_ratio`", "with a width of 24, found 1e+300"]),
         ("dinov2", json!({ "mlp_ratio": 1e-9 }), &["`mlp_ratio`", "with a width of 24, found 1e-9"]),
         ("dinov3", json!({ "num_attention_heads": 4 }), &["per attention head", "multiple of 4", "found 6"]),
         ("clip, quick_gelu", json!({ "vision_config": 5 }), &["`vision_config`", "an object, found 5"]),
@@ -152,7 +152,7 @@ fn weights_that_do_not_fit_are_refused_by_their_tensor() {
     let gone = published.tensors.iter().position(|(name, _, _)| name == "layernorm.bias").expect("it");
     let bias = published.tensors.remove(gone);
     save(&published.tensors, &published.net("model.safetensors"), Precision::F32);
-    refuses(published.path(), EMBED, &["tensor `layernorm.bias`: expected 24, found none", same]);
+    refuses(published.path(), EMBED, &["tensor `layernorm.bias`: expected 24 numbers, found none", same]);
 
     for (value, found) in [(f32::NAN, "found NaN"), (f32::NEG_INFINITY, "found -inf")] {
         let (name, shape, mut values) = bias.clone();
@@ -174,6 +174,10 @@ fn files_that_are_cut_short_or_missing_are_named() {
         write(published.path(), "net/model.safetensors", &whole[..length]);
         refuses(published.path(), EMBED, &["`net/model.safetensors`", "hint: "]);
     }
+    // A clone of the hub's repository without its large files.
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+    write(published.path(), "net/model.safetensors", pointer);
+    refuses(published.path(), EMBED, &["`net/model.safetensors`", "hint: ", "`git lfs pull`"]);
     write(published.path(), "net/model.safetensors", &whole);
     write_shards(&published);
     let shard = std::fs::read(published.net("model-2.safetensors")).expect("a shard");

@@ -111,6 +111,11 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
         ],
     );
     assert!(!folder.join("x.parquet").exists());
+    refuses(
+        folder,
+        "run --clean photos --pool photos --model tiny_resnet10 -o out",
+        &["there is no network `tiny_resnet10`", "hint: did you mean `tiny-resnet10`?"],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
-use labelsieve_data::{DataError, TensorShards};
+use labelsieve_data::{DataError, FileKind, TensorShards};
 use labelsieve_vision::images::View;
 use labelsieve_vision::transformer::families::{Described, check_architecture, describe};
 use labelsieve_vision::transformer::{Cpu, Tensors, VisionTransformer};
@@ -182,15 +182,22 @@ fn not_there(folder: &Path, name: &str) -> Error {
 }
 
 fn open_weights(path: &Path) -> Result<TensorShards> {
-    if path.extension().is_none_or(|extension| extension != "json") {
-        return Ok(TensorShards::open(path)?);
-    }
-    TensorShards::open_index(path).map_err(|error| match error {
-        DataError::Io { path: shard, cause, .. } if cause.kind() == ErrorKind::NotFound => Error::input(
-            format!("there is no `{}`, which `{}` names", shard.display(), path.display()),
-            "download all files of the folder",
-        ),
-        error => error.into(),
+    let is_index = path.extension().is_some_and(|extension| extension == "json");
+    let opened = if is_index { TensorShards::open_index(path) } else { TensorShards::open(path) };
+    opened.map_err(|error| match &error {
+        DataError::Io { path: shard, cause, .. } if is_index && cause.kind() == ErrorKind::NotFound => {
+            Error::input(
+                format!("there is no `{}`, which `{}` names", shard.display(), path.display()),
+                "download all files of the folder",
+            )
+        }
+        // What is no file of tensors at all has a better hint of its own.
+        DataError::Malformed { path, .. }
+            if matches!(FileKind::of(path), Some(FileKind::Safetensors) | None) =>
+        {
+            Error::input(error.to_string(), "the file is cut short or damaged; download it again")
+        }
+        _ => error.into(),
     })
 }
 

@@ -129,7 +129,7 @@ fn not_supported(path: &Path) -> Error {
 }
 
 /// Says which networks there are, and which one was perhaps meant.
-fn no_such_model(path: &Path, error: DataError) -> Error {
+pub(super) fn no_such_model(path: &Path, error: DataError) -> Error {
     let names = || BuiltIn::all().into_iter().map(|network| network.name);
     let is_name = path.components().count() == 1 && path.extension().is_none();
     let meant = path.to_str().filter(|_| is_name).and_then(|name| nearest(name, names()));

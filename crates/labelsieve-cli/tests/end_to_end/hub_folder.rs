@@ -127,7 +127,7 @@ pub fn write_shards(published: &Published) {
 }
 
 /// A safetensors file whose numbers have 16 bits, the upper ones of 32.
-fn save_bf16(tensors: &[NamedTensor], path: &Path) {
+pub fn save_bf16(tensors: &[NamedTensor], path: &Path) {
     let (mut header, mut bytes) = (serde_json::Map::new(), Vec::new());
     for (name, shape, values) in tensors {
         let start = bytes.len();

@@ -11,6 +11,9 @@ use crate::input::Input;
 use crate::library;
 use crate::output;
 
+/// Pixels that go through a network at once; a file that fixes more asks for gigabytes.
+const MOST_PIXELS: usize = 1 << 28;
+
 /// An ONNX file that ONNX Runtime has read.
 pub struct Model {
     path: PathBuf,
@@ -48,6 +51,15 @@ impl Model {
     ) -> Result<OnnxEmbedder> {
         let refused = |reason: String| Error::Model { path: self.path.clone(), reason };
         let n = self.input.batch.unwrap_or(2); // two rows, so that a row for each image is told from one for all
+        let pixels = n.checked_mul(height).and_then(|rows| rows.checked_mul(width));
+        if pixels.is_none_or(|pixels| pixels > MOST_PIXELS) {
+            return Err(Error::Shape {
+                path: self.path,
+                what: format!("input `{}`", self.input.name),
+                expected: format!("at most {MOST_PIXELS} pixels at once"),
+                found: format!("{n}×{height}×{width}"),
+            });
+        }
         let black = Batch::new(height, width, vec![0; n * 3 * height * width]);
         let black = black.map_err(|error| refused(error.to_string()))?;
         let failed = |error: ort::Error| refused(error.to_string());

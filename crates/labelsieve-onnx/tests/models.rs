@@ -133,4 +133,8 @@ fn what_is_no_model_is_refused_by_name() {
     // Images of another size than the file's.
     let error = open("vit.onnx").embedder((32, 32), IMAGENET, None).err().unwrap().to_string();
     assert!(error.contains("vit.onnx") && error.contains("pixel_values"), "{error}");
+    for side in [1 << 20, usize::MAX] {
+        let error = open("cnn.onnx").embedder((side, side), IMAGENET, None).err().unwrap().to_string();
+        assert!(error.contains("input `x`: expected at most 268435456 pixels at once, found 2×"), "{error}");
+    }
 }

@@ -133,8 +133,8 @@ impl FromStr for Architecture {
     }
 }
 
-/// Far above what these networks are designed for; larger sizes are typos, and would overflow.
-const LARGEST_SIDE: usize = 4096;
+/// Far above what networks are designed for; larger sizes are typos, and would overflow.
+pub(crate) const LARGEST_SIDE: usize = 4096;
 
 /// A block: network, name, input, width, stride, how it ends.
 type Block = fn(&mut Network, &str, Value, usize, usize, Activation) -> Value;

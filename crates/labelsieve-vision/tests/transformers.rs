@@ -106,7 +106,7 @@ fn unknown_architectures_and_wrong_settings_are_named() {
     assert!(timm.ends_with("found convnext_tiny"), "{timm}");
     assert_eq!(
         message(serde_json::json!({ "model_type": "vit", "hidden_size": -3 })),
-        "`hidden_size` in the configuration: expected a positive integer, found -3"
+        "`hidden_size` in the configuration: expected an integer from 1 to 1048576, found -3"
     );
     assert_eq!(
         message(serde_json::json!({ "model_type": "vit", "num_attention_heads": 7 })),

@@ -11,6 +11,7 @@ use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
 use parquet::arrow::ArrowWriter;
 
 use crate::common::{bytes, listing, refuses, run};
+use crate::hub_folder::Published;
 
 const EMBED: &str = "embed --model M.safetensors --device cpu --images";
 
@@ -104,9 +105,17 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
     refuses(
         folder,
         "embed --model clip --images photos -o x.parquet",
-        &["`clip` is neither a file nor a built-in network", "hint: built-in networks: efficientnet-lite0"],
+        &[
+            "there is no file, folder or built-in network `clip`",
+            "hint: built-in networks: efficientnet-lite0",
+        ],
     );
     assert!(!folder.join("x.parquet").exists());
+    refuses(
+        folder,
+        "run --clean photos --pool photos --model tiny_resnet10 -o out",
+        &["there is no network `tiny_resnet10`", "hint: did you mean `tiny-resnet10`?"],
+    );
 }
 
 #[test]
@@ -245,6 +254,23 @@ fn the_result_does_not_depend_on_threads_or_batches() {
     }
     assert_eq!(bytes(folder, "A.npy"), bytes(folder, "B.npy"));
     assert_eq!(bytes(folder, "A.npy"), bytes(folder, "C.npy"));
+}
+
+#[test]
+fn threads_and_batches_do_not_matter_to_any_kind_of_network() {
+    let published = Published::new("siglip");
+    let folder = published.path();
+    (0..5).for_each(|i| write(folder, &format!("photos/{i}.png"), &png(i)));
+    for model in ["efficientnet-lite0", "tiny-resnet10", "net"] {
+        let embed = |options: &str| {
+            run(folder, &format!("embed --model {model} --images photos --device cpu {options} -o A.npy"))
+                .ok();
+            bytes(folder, "A.npy")
+        };
+        let one = embed("--threads 1 --batch 64");
+        assert_eq!(one, embed("--threads 2 --batch 64"), "{model}");
+        assert_eq!(one, embed("--threads 2 --batch 3"), "{model}");
+    }
 }
 
 #[test]

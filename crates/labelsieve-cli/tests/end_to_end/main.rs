@@ -7,6 +7,7 @@ mod common;
 mod examples;
 
 mod bad_files;
+mod bad_hub_folder;
 mod bad_output;
 mod bad_settings;
 mod bench_class;

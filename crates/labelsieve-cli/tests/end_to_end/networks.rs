@@ -117,7 +117,10 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
     let folder = folder.path();
     for (settings, parts) in [
         ("--preset large", &["large", "lowshot-imagenet, mini-imagenet, small"][..]),
-        ("--architecture resnet12", &["resnet12", "expected resnet10, resnet18, resnet50 or convnet128"]),
+        (
+            "--architecture resnet12",
+            &["resnet12", "expected resnet10, resnet18, resnet50, convnet128 or efficientnet-lite0"],
+        ),
         ("--stem tiny", &["tiny", "expected photo or small"]),
         (
             "--architecture convnet128 --size 8",

@@ -12,7 +12,8 @@ use labelsieve::matching::ClassEntry;
 use labelsieve_cuda::Device;
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{
-    AtomicFile, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted, text_id,
+    AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted,
+    text_id,
 };
 use labelsieve_vision::to_unit_length;
 use labelsieve_vision::transformer::families::describe_text;
@@ -25,6 +26,7 @@ use self::no_tokenizer::TextTokenizer;
 #[cfg(feature = "text")]
 use self::tokenizer::TextTokenizer;
 use crate::error::{Context, Error, Result};
+use crate::inputs::built_in::BuiltIn;
 use crate::inputs::embedder::{model_files, open_embedder};
 use crate::inputs::hub_folder::open_hub_tensors;
 use crate::inputs::onnx::OnnxOptions;
@@ -75,6 +77,7 @@ impl EmbedText {
         OutputKind::Features.target(&self.output)?;
         FeatureFormat::of(&self.output)?;
         self.check_templates()?;
+        self.check_model()?;
         let inputs = Files::default().reads(&model_files(&self.model)?).reads([&self.classes]);
         inputs.writes([&self.output]).writes_beside(&self.output, &[".ids.csv"]).check()?;
         let classes = read_class_file(&self.classes)?;
@@ -142,6 +145,19 @@ impl EmbedText {
         }
     }
 
+    /// Refuses what cannot have a text tower, by its kind.
+    fn check_model(&self) -> Result<()> {
+        let model = &self.model;
+        if BuiltIn::named(model).is_some() || model.is_file() {
+            return Err(Error::input(
+                format!("`{}` has no text tower", model.display()),
+                "pass the folder of a CLIP, SigLIP or OpenCLIP model",
+            ));
+        }
+        std::fs::metadata(model).map_err(DataError::io("open", model))?;
+        Ok(())
+    }
+
     fn check_templates(&self) -> Result<()> {
         let bad = self.templates.iter().find(|template| !template.contains(NAME));
         match (bad, self.templates.is_empty()) {
@@ -177,7 +193,7 @@ impl TextReader {
     pub fn open(model: &Path) -> Result<TextReader> {
         let in_folder = || format!("`{}`", model.display());
         let (config, tensors) = open_hub_tensors(model)?;
-        let described = tensors.checked(describe_text(&config, &tensors)).with_context(in_folder)?;
+        let described = describe_text(&config, &tensors).with_context(in_folder)?;
         let tokenizer = TextTokenizer::open(model, &config, &described)?;
         let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &tensors);
         let tower = tensors.checked(tower).with_context(in_folder)?;

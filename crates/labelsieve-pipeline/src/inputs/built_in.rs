@@ -71,8 +71,8 @@ mod tests {
             "did you mean `efficientnet-lite0`? built-in networks: efficientnet-lite0, tiny-resnet10"
         );
         let (message, list) = hint("clip");
-        assert_eq!(message, "`clip` is neither a file nor a built-in network");
-        assert_eq!(list, "built-in networks: efficientnet-lite0, tiny-resnet10");
+        assert_eq!(message, "there is no file, folder or built-in network `clip`");
+        assert!(list.starts_with("built-in networks: efficientnet-lite0, tiny-resnet10; "), "{list}");
         assert!(hint("no/such.safetensors").0.starts_with("cannot read `no/such.safetensors`"));
     }
 }

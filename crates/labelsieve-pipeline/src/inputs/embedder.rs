@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
+use labelsieve_data::DataError;
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Embedder, Pca};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use crate::device::open_learners;
 use crate::error::Result;
 use crate::inputs::built_in::BuiltIn;
 use crate::inputs::hub_folder::{hub_files, open_hub_folder};
-use crate::inputs::network::{Wanted, open_network};
+use crate::inputs::network::{Wanted, no_such_model, open_network};
 use crate::inputs::network_fingerprint::{Fingerprint, network_fingerprint};
 use crate::inputs::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
 use crate::monitor::Monitor;
@@ -64,7 +65,11 @@ pub fn model_files(model: &Path) -> Result<Vec<PathBuf>> {
         Some(_) => Vec::new(),
         None if is_onnx(model) => onnx_files(model),
         None if is_hub_folder(model) => hub_files(model)?,
-        None => vec![model.to_path_buf()],
+        None => {
+            let missing = |error| no_such_model(model, DataError::io("read", model)(error));
+            std::fs::metadata(model).map_err(missing)?;
+            vec![model.to_path_buf()]
+        }
     })
 }
 

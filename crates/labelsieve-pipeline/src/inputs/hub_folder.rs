@@ -1,13 +1,14 @@
 //! Networks as people download them: folders of `transformers`, timm and OpenCLIP.
 
 use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::{ActivationPrecision, Device, FallbackEmbedder, OpenDevice};
-use labelsieve_data::{DataError, TensorShards};
+use labelsieve_data::{DataError, FileKind, TensorShards};
 use labelsieve_vision::Embedder;
 use labelsieve_vision::images::View;
-use labelsieve_vision::transformer::families::{Described, describe};
+use labelsieve_vision::transformer::families::{Described, check_architecture, describe};
 use labelsieve_vision::transformer::{Cpu, Operations, Tensors, VisionTransformer};
 use serde_json::{Value, json};
 
@@ -159,7 +160,11 @@ impl HubFiles {
                     weights,
                 }),
                 (None, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
-                (None, None) => Err(missing("preprocessor_config.json")),
+                (None, None) => {
+                    let architecture = check_architecture(&read_json(&config)?);
+                    architecture.map_err(explained).with_context(|| shown(&config))?;
+                    Err(missing("preprocessor_config.json"))
+                }
             },
             (_, _, Some((config, weights))) => Ok(HubFiles::open_clip(config, weights)),
             (None, _, None) if found("open_clip_config.json").is_some() => {
@@ -213,9 +218,22 @@ fn not_there(folder: &Path, name: &str) -> Error {
 }
 
 fn open_weights(path: &Path) -> Result<TensorShards> {
-    Ok(match path.extension().is_some_and(|extension| extension == "json") {
-        true => TensorShards::open_index(path)?,
-        false => TensorShards::open(path)?,
+    let is_index = path.extension().is_some_and(|extension| extension == "json");
+    let opened = if is_index { TensorShards::open_index(path) } else { TensorShards::open(path) };
+    opened.map_err(|error| match &error {
+        DataError::Io { path: shard, cause, .. } if is_index && cause.kind() == ErrorKind::NotFound => {
+            Error::input(
+                format!("there is no `{}`, which `{}` names", shard.display(), path.display()),
+                "download all files of the folder",
+            )
+        }
+        // What is no file of tensors at all has a better hint of its own.
+        DataError::Malformed { path, .. }
+            if matches!(FileKind::of(path), Some(FileKind::Safetensors) | None) =>
+        {
+            Error::input(error.to_string(), "the file is cut short or damaged; download it again")
+        }
+        _ => error.into(),
     })
 }
 
@@ -227,6 +245,26 @@ pub(super) fn read_json(path: &Path) -> Result<Value> {
         true => Ok(value),
         false => Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into()),
     }
+}
+
+/// What a user can do about a folder that is refused.
+fn explained(error: labelsieve_vision::Error) -> Error {
+    use labelsieve_vision::{Error as Refused, Setting};
+    let hint = match &error {
+        Refused::Setting { name: Setting::Architecture, found, .. }
+            if !found.starts_with("a configuration") =>
+        {
+            "any other network that sees photos can be used as an ONNX file: `--model x.onnx`"
+        }
+        Refused::Shape { expected, .. } if expected == "a finite number" => {
+            "the weights are damaged; download them again"
+        }
+        Refused::Shape { what, .. } if what.starts_with("tensor") => {
+            "configuration and weights must be of the same network; download the whole folder again"
+        }
+        _ => return error.into(),
+    };
+    Error::input(error.to_string(), hint)
 }
 
 fn shown(path: &Path) -> String {
@@ -250,7 +288,7 @@ impl Hashed {
     pub(crate) fn checked<T>(&self, result: labelsieve_vision::Result<T>) -> Result<T> {
         match self.failed.take() {
             Some(error) => Err(error.into()),
-            None => Ok(result?),
+            None => result.map_err(explained),
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Context, Error, Result};
 use crate::inputs::built_in::BuiltIn;
 use crate::near_name::nearest;
+use crate::shell_word::shell_word;
 
 /// A network that is ready for a device.
 pub struct OpenedNetwork {
@@ -51,12 +52,7 @@ pub fn open_network(
     let file = read_network_file(path)?;
     let mut metadata = match file.metadata {
         Some(metadata) => metadata,
-        None => guess(&file.tensors).ok_or_else(|| {
-            Error::input(
-                format!("`{}` does not contain a supported network", path.display()),
-                "use a network from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names",
-            )
-        })?,
+        None => guess(&file.tensors).ok_or_else(|| not_supported(path))?,
     };
     if metadata.architecture.is_empty() {
         return Err(Error::input(
@@ -103,14 +99,37 @@ pub fn read_network_file(path: &Path) -> Result<NetworkFile> {
     if let Some(network) = BuiltIn::named(path) {
         return Ok(NetworkFile::from_bytes(path, network.file)?.0);
     }
+    if path.is_dir() {
+        return Err(Error::input(
+            format!("`{}` is a folder; expected a network in a .safetensors file", path.display()),
+            "folders from the hub make features, with `labelsieve embed`; `labelsieve train` and `predict --features` go on \
+             from there",
+        ));
+    }
     NetworkFile::load(path).map_err(|error| match path.exists() {
         true => error.into(),
         false => no_such_model(path, error),
     })
 }
 
+/// A file with tensors of no network that a single file can be.
+fn not_supported(path: &Path) -> Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_published =
+        ["config.json", "open_clip_config.json"].iter().any(|name| folder.join(name).is_file());
+    let hint = match is_published {
+        true => format!("`labelsieve embed` takes the whole folder: `--model {}`", shell_word(folder)),
+        false => {
+            "use a network from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names; a vision \
+             transformer from the hub is a folder, with the configuration beside its weights"
+                .to_owned()
+        }
+    };
+    Error::input(format!("`{}` does not contain a supported network", path.display()), hint)
+}
+
 /// Says which networks there are, and which one was perhaps meant.
-fn no_such_model(path: &Path, error: DataError) -> Error {
+pub(super) fn no_such_model(path: &Path, error: DataError) -> Error {
     let names = || BuiltIn::all().into_iter().map(|network| network.name);
     let is_name = path.components().count() == 1 && path.extension().is_none();
     let meant = path.to_str().filter(|_| is_name).and_then(|name| nearest(name, names()));
@@ -121,8 +140,8 @@ fn no_such_model(path: &Path, error: DataError) -> Error {
             format!("did you mean `{meant}`? built-in networks: {list}"),
         ),
         None if is_name => Error::input(
-            format!("`{}` is neither a file nor a built-in network", path.display()),
-            format!("built-in networks: {list}"),
+            format!("there is no file, folder or built-in network `{}`", path.display()),
+            format!("built-in networks: {list}; those of the hub have to be downloaded first"),
         ),
         None => error.into(),
     }

@@ -123,17 +123,21 @@ impl LinearName {
 
     /// Reads it.
     pub fn read(&self, tensors: &dyn Tensors, inputs: usize, outputs: usize) -> Result<Linear> {
-        let mut weight = Vec::with_capacity(inputs * outputs);
+        let mut weight = Vec::new(); // what a configuration says is not believed before a tensor has that shape
         let mut left = outputs;
         for (at, name) in self.weights.iter().enumerate() {
             let part = share(tensors, Some(name), left, self.weights.len() - at);
             left -= part;
-            weight.extend(match self.transposed {
+            let values = match self.transposed {
                 false => read(tensors, name, &[part, inputs])?,
                 true => transpose(&read(tensors, name, &[inputs, part])?, part),
-            });
+            };
+            match at {
+                0 => weight = values,
+                _ => weight.extend(values),
+            }
         }
-        let mut bias = Vec::with_capacity(outputs);
+        let mut bias = Vec::new();
         let mut left = outputs;
         for (at, name) in self.biases.iter().enumerate() {
             let part = share(tensors, name.as_deref(), left, self.biases.len() - at);

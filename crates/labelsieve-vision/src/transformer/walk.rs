@@ -4,6 +4,7 @@ use super::config::{BlockShape, Mask, Pooling, Vit};
 use super::operations::{Attention, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
+use crate::architecture::LARGEST_SIDE;
 use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
@@ -11,6 +12,9 @@ use crate::learner::Batch;
 /// Numbers of activations that are kept at once: larger batches are walked in parts, so that memory does not grow with them,
 /// and a GPU works on one part while it is sent the next.
 const MOST_NUMBERS: usize = 64 << 20;
+
+/// Images of more patches are typos: they would take gigabytes each.
+const MOST_PATCHES: usize = 1 << 17;
 
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
@@ -149,13 +153,7 @@ impl<O: Operations> VisionTransformer<O> {
         normalisation: &Normalisation,
     ) -> Result<VisionTransformer<O>> {
         let (width, eps) = (vit.block.width, vit.block.eps);
-        if size.0.min(size.1) < vit.patch {
-            return Err(Error::Setting {
-                name: Setting::ImageSize,
-                expected: format!("at least one patch of {0}×{0}", vit.patch),
-                found: format!("{}×{}", size.0, size.1),
-            });
-        }
+        check_size(size, vit.patch)?;
         let embedding = read_embedding(vit, names, tensors, size, normalisation)?;
         let norm = |name: &Option<String>| -> Result<Option<O::Norm>> {
             let read = |name: &String| operations.norm_weights(read_norm(tensors, name, width, eps)?);
@@ -244,6 +242,17 @@ impl<O: Operations> VisionTransformer<O> {
             }
         }
     }
+}
+
+/// Refuses images that a network with such patches cannot see.
+fn check_size((height, width): (usize, usize), patch: usize) -> Result<()> {
+    let most = LARGEST_SIDE.min(patch * MOST_PATCHES.isqrt());
+    let expected = match () {
+        () if height.min(width) < patch => format!("at least one patch of {patch}×{patch}"),
+        () if height.max(width) > most => format!("at most {most} pixels a side"),
+        () => return Ok(()),
+    };
+    Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
 }
 
 impl<O: Operations> Embedder for VisionTransformer<O> {

@@ -9,7 +9,7 @@ use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
 pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
     let is_whole = config.has("vision_config");
-    let vision = if is_whole { config.part("vision_config") } else { config };
+    let vision = if is_whole { config.part("vision_config")? } else { config };
     let (block, depth) = vision.block(Usual { activation: "quick_gelu", eps: 1e-5, ..BASE })?;
     let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(32)?);
     let projection = LinearName::with_bias("visual_projection", false);

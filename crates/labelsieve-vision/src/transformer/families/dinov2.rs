@@ -12,7 +12,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let architecture = config.word("model_type", "dinov2")?;
     let has_registers = architecture == "dinov2_with_registers";
     let (mut block, depth) = config.block(BASE)?;
-    block.mlp_width = (block.width as f64 * config.number("mlp_ratio", 4.0)?) as usize;
+    block.mlp_width = config.mlp_width(block.width)?;
     if config.flag("use_swiglu_ffn", false)? {
         block.mlp_width = (block.mlp_width * 2 / 3).next_multiple_of(8);
         block.mlp = Mlp::Gated(Activation::Silu);

@@ -14,7 +14,7 @@ mod vit;
 use serde_json::Value;
 
 use self::settings::Settings;
-use super::config::Vit;
+use super::config::{Positions, Vit};
 use super::tensors::Tensors;
 use super::weights::Names;
 use crate::error::{Error, Result, Setting};
@@ -36,25 +36,79 @@ pub struct Described {
 pub const ARCHITECTURES: &str = "clip, siglip, siglip2, dinov2, dinov2_with_registers, dinov3_vit, vit, deit (`model_type`), \
     OpenCLIP's vision transformers (`model_cfg`), or timm's vit_*, deit_* and deit3_* (`architecture`)";
 
+/// Whose way of naming things a configuration follows.
+#[derive(Clone, Copy)]
+enum Family<'a> {
+    Clip,
+    Siglip,
+    Dinov2,
+    Dinov3,
+    Vit,
+    /// With the name of the model, which says more than its configuration.
+    Timm(&'a str),
+    OpenClip,
+}
+
+impl Family<'_> {
+    fn of(config: &Value) -> Result<Family<'_>> {
+        if config.get("model_cfg").is_some() {
+            return Ok(Family::OpenClip);
+        }
+        let model_type = config.get("model_type").and_then(Value::as_str);
+        Ok(match (model_type, config.get("architecture").and_then(Value::as_str)) {
+            (Some("clip" | "clip_vision_model"), _) => Family::Clip,
+            (Some("siglip" | "siglip_vision_model" | "siglip2" | "siglip2_vision_model"), _) => {
+                Family::Siglip
+            }
+            (Some("dinov2" | "dinov2_with_registers"), _) => Family::Dinov2,
+            (Some("dinov3_vit"), _) => Family::Dinov3,
+            (Some("vit" | "deit"), _) => Family::Vit,
+            (None | Some("timm_wrapper"), Some(name)) => Family::Timm(name),
+            (Some(other), _) => return Err(unknown(other)),
+            (None, None) => {
+                return Err(unknown("a configuration without `model_type`, `architecture` or `model_cfg`"));
+            }
+        })
+    }
+}
+
+/// Refuses a configuration of another architecture, by its name and before anything else of it is looked at.
+pub fn check_architecture(config: &Value) -> Result<()> {
+    Family::of(config).map(|_| ())
+}
+
 /// Finds out what a configuration means: `config.json` of `transformers` or timm, or `open_clip_config.json`.
 pub fn describe(config: &Value, tensors: &dyn Tensors) -> Result<Described> {
     let settings = Settings(config);
-    if config.get("model_cfg").is_some() {
-        return open_clip::describe(settings, tensors);
+    let described = match Family::of(config)? {
+        Family::Clip => clip::describe(settings, tensors),
+        Family::Siglip => siglip::describe(settings, tensors),
+        Family::Dinov2 => dinov2::describe(settings, tensors),
+        Family::Dinov3 => dinov3::describe(settings, tensors),
+        Family::Vit => vit::describe(settings, tensors),
+        Family::Timm(name) => timm::describe(name, settings, tensors),
+        Family::OpenClip => open_clip::describe(settings, tensors),
+    }?;
+    check(&described.vit)?;
+    Ok(described)
+}
+
+/// What holds in every family.
+fn check(vit: &Vit) -> Result<()> {
+    let wrong = |what: &str, expected: String, found: String| {
+        Err(Error::Shape { what: format!("{what} in the configuration"), expected, found })
+    };
+    let (height, width) = vit.size;
+    if height.min(width) < vit.patch {
+        let expected = format!("at least one patch of {0}×{0}", vit.patch);
+        return wrong("size of images", expected, format!("{height}×{width}"));
     }
-    let model_type = config.get("model_type").and_then(Value::as_str);
-    match (model_type, config.get("architecture").and_then(Value::as_str)) {
-        (Some("clip" | "clip_vision_model"), _) => clip::describe(settings, tensors),
-        (Some("siglip" | "siglip_vision_model" | "siglip2" | "siglip2_vision_model"), _) => {
-            siglip::describe(settings, tensors)
-        }
-        (Some("dinov2" | "dinov2_with_registers"), _) => dinov2::describe(settings, tensors),
-        (Some("dinov3_vit"), _) => dinov3::describe(settings, tensors),
-        (Some("vit" | "deit"), _) => vit::describe(settings, tensors),
-        (None | Some("timm_wrapper"), Some(name)) => timm::describe(name, settings, tensors),
-        (Some(other), _) => Err(unknown(other)),
-        (None, None) => Err(unknown("a configuration without `model_type`, `architecture` or `model_cfg`")),
+    let head = vit.block.width / vit.block.heads;
+    if matches!(vit.positions, Positions::Rotary { .. }) && !head.is_multiple_of(4) {
+        let expected = "a multiple of 4: pairs for rows and for columns".to_owned();
+        return wrong("numbers per attention head", expected, head.to_string());
     }
+    Ok(())
 }
 
 /// An architecture that is none of ours.

@@ -8,8 +8,8 @@ use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
 pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
-    let model = config.part("model_cfg");
-    let (vision, dim) = (model.part("vision_cfg"), model.count("embed_dim", 512)?);
+    let model = config.part("model_cfg")?;
+    let (vision, dim) = (model.part("vision_cfg")?, model.count("embed_dim", 512)?);
     if vision.has("timm_model_name") {
         return trunk(vision, dim, tensors);
     }
@@ -21,7 +21,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         return Err(wrong("layers", "a number of layers: a vision transformer, no ResNet", layers));
     }
     let width = vision.count("width", 768)?;
-    let activation = match (model.flag("quick_gelu", false)?, vision.part("act_kwargs").has("approximate")) {
+    let activation = match (model.flag("quick_gelu", false)?, vision.part("act_kwargs")?.has("approximate")) {
         (true, _) => Activation::QuickGelu,
         (false, true) => Activation::GeluTanh,
         (false, false) => Activation::Gelu,
@@ -29,9 +29,9 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let block = BlockShape {
         width,
         heads: (width / vision.count("head_width", 64)?).max(1),
-        mlp_width: (width as f64 * vision.number("mlp_ratio", 4.0)?) as usize,
+        mlp_width: vision.mlp_width(width)?,
         mlp: Mlp::Plain(activation),
-        eps: vision.part("norm_kwargs").number("eps", 1e-5)? as f32,
+        eps: vision.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;
     let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(16)?);

@@ -12,10 +12,19 @@ pub(super) struct Settings<'a>(pub &'a Value);
 /// An empty configuration: all is as usual.
 static NOTHING: Value = Value::Null;
 
+/// Widths, layers and tokens of any reasonable network, with much to spare. Larger numbers are typos, and would overflow.
+const LARGEST_COUNT: usize = 1 << 20;
+/// The same for pixels along a side.
+const LARGEST_SIDE: usize = 1 << 14;
+
 impl<'a> Settings<'a> {
     /// A part of it; empty where it has none.
-    pub fn part(self, name: &str) -> Settings<'a> {
-        Settings(self.0.get(name).unwrap_or(&NOTHING))
+    pub fn part(self, name: &str) -> Result<Settings<'a>> {
+        match self.known(name) {
+            None => Ok(Settings(&NOTHING)),
+            Some(part) if part.is_object() => Ok(Settings(part)),
+            Some(other) => Err(wrong(name, "an object", other)),
+        }
     }
 
     fn known(self, name: &str) -> Option<&'a Value> {
@@ -29,8 +38,8 @@ impl<'a> Settings<'a> {
     /// A positive integer that fits any reasonable network.
     pub fn count(self, name: &str, usual: usize) -> Result<usize> {
         let Some(value) = self.known(name) else { return Ok(usual) };
-        let count = value.as_u64().filter(|n| (1..=1 << 20).contains(n));
-        count.map(|n| n as usize).ok_or_else(|| wrong(name, "a positive integer", value))
+        let count = value.as_u64().map(|n| n as usize).filter(|n| (1..=LARGEST_COUNT).contains(n));
+        count.ok_or_else(|| wrong(name, &format!("an integer from 1 to {LARGEST_COUNT}"), value))
     }
 
     pub fn count_or_zero(self, name: &str, usual: usize) -> Result<usize> {
@@ -46,6 +55,18 @@ impl<'a> Settings<'a> {
         number.ok_or_else(|| wrong(name, "a positive number", value))
     }
 
+    /// `mlp_ratio` times a width.
+    pub fn mlp_width(self, width: usize) -> Result<usize> {
+        let mlp_width = width as f64 * self.number("mlp_ratio", 4.0)?;
+        match (1.0..=LARGEST_COUNT as f64).contains(&mlp_width) {
+            true => Ok(mlp_width as usize),
+            false => {
+                let expected = format!("a ratio for 1 to {LARGEST_COUNT} numbers, with a width of {width}");
+                Err(wrong("mlp_ratio", &expected, self.0.get("mlp_ratio").unwrap_or(&NOTHING)))
+            }
+        }
+    }
+
     pub fn flag(self, name: &str, usual: bool) -> Result<bool> {
         let Some(value) = self.known(name) else { return Ok(usual) };
         value.as_bool().ok_or_else(|| wrong(name, "true or false", value))
@@ -58,7 +79,6 @@ impl<'a> Settings<'a> {
 
     /// One side for both, or height and width.
     pub fn sides(self, name: &str, usual: usize) -> Result<(usize, usize)> {
-        let side = |value: &Value| value.as_u64().filter(|n| (1..=1 << 14).contains(n)).map(|n| n as usize);
         match self.known(name) {
             None => Ok((usual, usual)),
             Some(value) => {
@@ -67,7 +87,8 @@ impl<'a> Settings<'a> {
                     Some(_) => None,
                     None => side(value).map(|n| (n, n)),
                 };
-                both.ok_or_else(|| wrong(name, "one side, or height and width", value))
+                let expected = format!("one side, or height and width, from 1 to {LARGEST_SIDE}");
+                both.ok_or_else(|| wrong(name, &expected, value))
             }
         }
     }
@@ -120,6 +141,11 @@ pub(super) struct Usual<'a> {
 /// The values of a base network.
 pub(super) const BASE: Usual<'static> =
     Usual { width: 768, heads: 12, mlp_width: 3072, depth: 12, activation: "gelu", eps: 1e-6 };
+
+/// Pixels along a side.
+pub(super) fn side(value: &Value) -> Option<usize> {
+    value.as_u64().map(|n| n as usize).filter(|n| (1..=LARGEST_SIDE).contains(n))
+}
 
 /// Refuses heads that do not divide the width.
 pub(super) fn check_heads(block: &BlockShape) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{Names, PatchLayout, PoolNames};
 
 pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
-    let vision = if config.has("vision_config") { config.part("vision_config") } else { config };
+    let vision = if config.has("vision_config") { config.part("vision_config")? } else { config };
     if !vision.flag("vision_use_head", true)? {
         let found = vision.0.get("vision_use_head").cloned().unwrap_or_default();
         return Err(wrong("vision_use_head", "true: there is no pooled feature without it", &found));

@@ -50,7 +50,7 @@ fn unknown_text(found: &str) -> Error {
 
 /// `get_text_features` of CLIP.
 fn clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
-    let text = config.part("text_config");
+    let text = config.part("text_config")?;
     let usual =
         Usual { width: 512, heads: 8, mlp_width: 2048, depth: 12, activation: "quick_gelu", eps: 1e-5 };
     let (block, depth) = text.block(usual)?;
@@ -80,7 +80,7 @@ fn clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
 
 /// `get_text_features` of SigLIP and SigLIP 2, which is the pooled output.
 fn siglip(config: Settings) -> Result<DescribedText> {
-    let text = config.part("text_config");
+    let text = config.part("text_config")?;
     let (block, depth) = text.block(Usual { activation: "gelu_pytorch_tanh", ..BASE })?;
     Ok(DescribedText {
         architecture: "siglip",
@@ -113,8 +113,8 @@ fn transformers_names(at: &'static str) -> TextNames {
 
 /// `encode_text` of OpenCLIP's own towers.
 fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
-    let model = config.part("model_cfg");
-    let text = model.part("text_cfg");
+    let model = config.part("model_cfg")?;
+    let text = model.part("text_cfg")?;
     for (name, expected) in [
         ("hf_model_name", "a text tower of OpenCLIP itself"),
         ("embed_cls", "no class token"),
@@ -131,12 +131,12 @@ fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
     let block = BlockShape {
         width,
         heads: text.count("heads", 8)?,
-        mlp_width: (width as f64 * text.number("mlp_ratio", 4.0)?) as usize,
+        mlp_width: text.mlp_width(width)?,
         mlp: Mlp::Plain(match model.flag("quick_gelu", false)? {
             true => Activation::QuickGelu,
             false => Activation::Gelu,
         }),
-        eps: text.part("norm_kwargs").number("eps", 1e-5)? as f32,
+        eps: text.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;
     let at = prefix(tensors, &["", "text."], "token_embedding.weight");

@@ -3,7 +3,7 @@
 //! A configuration of timm only names its model, so that sizes come from the tensors, and what tensors do not show (heads,
 //! activation, the constant of normalisations) from the name.
 
-use super::settings::{Settings, check_heads, wrong};
+use super::settings::{Settings, check_heads, side, wrong};
 use super::{Described, unknown};
 use crate::error::{Error, Result};
 use crate::transformer::config::{Activation, BlockShape, GridResize, Mlp, Pooling, Positions, Vit};
@@ -11,11 +11,17 @@ use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout, PoolNames};
 
 pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> Result<Described> {
-    let pretrained = config.part("pretrained_cfg");
-    let input = pretrained.0.get("input_size").and_then(|size| size.as_array());
-    let side =
-        |at: usize| input.and_then(|size| size.get(at)?.as_u64()).filter(|n| (1..=1 << 14).contains(n));
-    let size = (side(1).unwrap_or(224) as usize, side(2).unwrap_or(224) as usize);
+    let pretrained = config.part("pretrained_cfg")?;
+    let size = match pretrained.0.get("input_size").filter(|size| !size.is_null()) {
+        None => (224, 224),
+        Some(size) => {
+            let sides = match size.as_array().map(Vec::as_slice) {
+                Some([_, height, width]) => side(height).zip(side(width)),
+                _ => None,
+            };
+            sides.ok_or_else(|| wrong("input_size", "channels, height and width", size))?
+        }
+    };
     let pool = Some(config.word("global_pool", "")?).filter(|pool| !pool.is_empty());
     let described = describe_trunk(name, "", (size, pool), tensors)?;
     let (expected, found) = (config.count("num_features", described.vit.dim)?, described.vit.dim);

@@ -226,6 +226,15 @@ impl Config {
         self.check_backbones(path)
     }
 
+    /// The backbone of this name; `path` is the configuration's.
+    pub fn backbone(&self, name: &str, path: &Path) -> Result<&Backbone> {
+        let names = || self.backbones.iter().map(|backbone| backbone.name.as_str()).collect::<Vec<_>>();
+        self.backbones.iter().find(|backbone| backbone.name == name).ok_or_else(|| {
+            let known = if names().is_empty() { "none".to_owned() } else { names().join(", ") };
+            Error::input(format!("`{}` has no backbone `{name}`", path.display()), format!("it has {known}"))
+        })
+    }
+
     fn check_backbones(&self, path: &Path) -> Result<()> {
         let mut seen = std::collections::HashSet::new();
         for Backbone { name, network, features, .. } in &self.backbones {

@@ -312,7 +312,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let one = line("").replace("--batch-size 8", "--batch-size 1");
     refuses(folder, &one, &["batch size: expected at least 2", "hint: "]);
     let bare = "finetune --relevance R.parquet -o F.safetensors";
-    refuses(folder, bare, &["required arguments were not provided", "--network <FILE>", "--images <SOURCE>"]);
+    refuses(
+        folder,
+        bare,
+        &["required arguments were not provided", "--network <NAME|FILE>", "--images <SOURCE>"],
+    );
     refuses(folder, &format!("{FINETUNE} -o N.safetensors"), &["would replace the input", "hint: "]);
     std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors"))
         .expect("disk space");

@@ -27,6 +27,18 @@ pub(crate) trait Lanes {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// `low` where `a` is less, `high` where it is more.
     unsafe fn clamp(a: Self::V, range: (f32, f32)) -> Self::V;
+    /// Asks for what is at `from` to be in the second cache soon; any address will do.
+    #[inline(always)]
+    fn prefetch(from: *const f32) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 machine has it, and it reads nothing that the program could see.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T1>(from.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = from;
+    }
 }
 
 /// AVX-512.

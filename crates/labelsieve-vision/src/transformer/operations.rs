@@ -93,6 +93,70 @@ pub trait Operations: Send {
         rows: &Self::Rows,
         out: &mut Self::Rows,
     ) -> Result<()>;
+
+    /// All blocks, in place. Behind them only those rows of every sequence are left that `attention` says ask: the last block
+    /// spares itself the work for the others, in all blocks before it every row asks.
+    fn blocks(
+        &mut self,
+        blocks: &[BlockLayers<Self::Linear, Self::Norm>],
+        attention: &Attention<Self::Rows>,
+        rows: &mut Self::Rows,
+        between: &mut Between<Self::Rows>,
+    ) -> Result<()>
+    where
+        Self: Sized,
+    {
+        block_by_block(self, blocks, attention, rows, between)
+    }
+}
+
+/// [`Operations::blocks`] by the other operations.
+pub(super) fn block_by_block<O: Operations>(
+    operations: &mut O,
+    blocks: &[BlockLayers<O::Linear, O::Norm>],
+    attention: &Attention<O::Rows>,
+    rows: &mut O::Rows,
+    Between { qkv, attended }: &mut Between<O::Rows>,
+) -> Result<()> {
+    let &Attention { tokens, heads, mask, rotation, .. } = attention;
+    let last = blocks.len().saturating_sub(1);
+    for (at, block) in blocks.iter().enumerate() {
+        let queries = if at == last { attention.queries } else { tokens };
+        operations.linear(Some(&block.attention_norm), &block.qkv, rows, qkv)?;
+        let attention = Attention { tokens, queries, heads, mask, rotation };
+        operations.attention(&attention, qkv, attended)?;
+        if queries < tokens {
+            let mut first = O::Rows::default();
+            operations.first_rows(tokens, queries, rows, &mut first)?;
+            *rows = first;
+        }
+        operations.linear_add(&block.output, attended, rows)?;
+        operations.mlp_add(&block.mlp_norm, &block.mlp, rows)?;
+    }
+    Ok(())
+}
+
+/// A block: `x += output(attention(qkv(norm(x))))`, then its small network.
+pub struct BlockLayers<L, N> {
+    /// In front of the attention.
+    pub attention_norm: N,
+    /// Queries, keys and values.
+    pub qkv: L,
+    /// Behind the attention.
+    pub output: L,
+    /// In front of the small network.
+    pub mlp_norm: N,
+    /// The small network.
+    pub mlp: MlpLayers<L>,
+}
+
+/// What lies between the operations of a block; kept, so that its memory is used again.
+#[derive(Default)]
+pub struct Between<R> {
+    /// Queries, keys and values.
+    pub qkv: R,
+    /// What the attention gave.
+    pub attended: R,
 }
 
 /// The small network of a block.

@@ -1,7 +1,7 @@
 //! The walk through a transformer, on any device that has the operations.
 
 use super::config::{BlockShape, Mask, Pooling, Vit};
-use super::operations::{Attention, MlpLayers, Operations};
+use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
 use crate::architecture::LARGEST_SIDE;
@@ -19,17 +19,8 @@ const MOST_PATCHES: usize = 1 << 17;
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
     shape: BlockShape,
-    blocks: Vec<Block<O>>,
-    qkv: O::Rows,
-    attended: O::Rows,
-}
-
-struct Block<O: Operations> {
-    attention_norm: O::Norm,
-    qkv: O::Linear,
-    output: O::Linear,
-    mlp_norm: O::Norm,
-    mlp: MlpLayers<O::Linear>,
+    blocks: Vec<BlockLayers<O::Linear, O::Norm>>,
+    between: Between<O::Rows>,
 }
 
 /// How the rows that an encoder is given belong together.
@@ -53,7 +44,7 @@ impl<O: Operations> Encoder<O> {
     ) -> Result<Encoder<O>> {
         let read = |at: usize| {
             let weights = read_block(shape, &names(at), tensors)?;
-            Ok(Block {
+            Ok(BlockLayers {
                 attention_norm: operations.norm_weights(weights.attention_norm)?,
                 qkv: operations.linear_weights(weights.qkv)?,
                 output: operations.linear_weights(weights.output)?,
@@ -66,7 +57,7 @@ impl<O: Operations> Encoder<O> {
             })
         };
         let blocks = (0..depth).map(read).collect::<Result<_>>()?;
-        Ok(Encoder { shape: *shape, blocks, qkv: O::Rows::default(), attended: O::Rows::default() })
+        Ok(Encoder { shape: *shape, blocks, between: Between::default() })
     }
 
     /// All blocks, in place.
@@ -79,8 +70,7 @@ impl<O: Operations> Encoder<O> {
         self.run_for_first(operations, sequences, sequences.tokens, rows)
     }
 
-    /// All blocks, in place; behind them, only the first `queries` rows of every sequence are left. The last block spares
-    /// itself the work for the others.
+    /// All blocks, in place; behind them, only the first `queries` rows of every sequence are left.
     pub fn run_for_first(
         &mut self,
         operations: &mut O,
@@ -89,21 +79,8 @@ impl<O: Operations> Encoder<O> {
         rows: &mut O::Rows,
     ) -> Result<()> {
         let &Sequences { tokens, mask, rotation } = sequences;
-        let last = self.blocks.len().saturating_sub(1);
-        for (at, block) in self.blocks.iter().enumerate() {
-            let queries = if at == last { queries } else { tokens };
-            operations.linear(Some(&block.attention_norm), &block.qkv, rows, &mut self.qkv)?;
-            let attention = Attention { tokens, queries, heads: self.shape.heads, mask, rotation };
-            operations.attention(&attention, &mut self.qkv, &mut self.attended)?;
-            if queries < tokens {
-                let mut first = O::Rows::default();
-                operations.first_rows(tokens, queries, rows, &mut first)?;
-                *rows = first;
-            }
-            operations.linear_add(&block.output, &self.attended, rows)?;
-            operations.mlp_add(&block.mlp_norm, &block.mlp, rows)?;
-        }
-        Ok(())
+        let attention = Attention { tokens, queries, heads: self.shape.heads, mask, rotation };
+        operations.blocks(&self.blocks, &attention, rows, &mut self.between)
     }
 }
 

@@ -4,25 +4,27 @@ use labelsieve::level::Level;
 use rayon::prelude::*;
 
 use super::functions::{exponentials, rotate, scale};
-use super::product::{PackedRows, Panels, Part};
+use super::product::{Factors, Panels, Part, Target};
+use super::tile::Store;
+use super::{Scratch, Spares};
 use crate::transformer::config::Mask;
 
 /// Queries that are answered together: their scores for all tokens stay in the second cache for the usual images.
-const QUERIES: usize = 224;
+const QUERIES: usize = 288;
 
 /// What one thread needs for it.
-struct Scratch {
-    rows: PackedRows,
-    panels: Panels,
+pub(super) struct AttentionScratch {
+    keys: Panels,
+    values: Panels,
     scores: Vec<f32>,
     sums: Vec<f32>,
     answers: Vec<f32>,
 }
 
-impl Scratch {
-    fn new(level: Level) -> Scratch {
-        let panels = Panels::empty(level);
-        Scratch { rows: PackedRows::default(), panels, scores: vec![], sums: vec![], answers: vec![] }
+impl AttentionScratch {
+    pub(super) fn new(level: Level) -> AttentionScratch {
+        let panels = || Panels::empty(level);
+        AttentionScratch { keys: panels(), values: panels(), scores: vec![], sums: vec![], answers: vec![] }
     }
 }
 
@@ -63,6 +65,7 @@ pub(super) struct Sources<'a> {
 /// Softmax(Q Kᵀ) V for every sequence and head; `queries` rows of `heads` × `head` numbers out per sequence.
 pub(super) fn attend(
     level: Level,
+    scratch: &Spares<Scratch>,
     (tokens, queries): (usize, usize),
     (heads, head): (usize, usize),
     mask: Mask,
@@ -70,54 +73,59 @@ pub(super) fn attend(
     out: &mut [f32],
 ) {
     let width = heads * head;
-    let tiles = queries.div_ceil(QUERIES).max(1);
-    let tile = queries.div_ceil(tiles).max(1);
+    // Few sequences are cut into more pieces, so that all threads have one.
+    let sequences = (out.len() / (queries * width).max(1)).max(1);
+    let pieces = queries.div_ceil(QUERIES).max((2 * rayon::current_num_threads()).div_ceil(sequences));
+    let piece = queries.div_ceil(pieces).max(1);
+    let pieces = queries.div_ceil(piece);
     let work: Vec<(usize, &mut [f32])> = out
         .chunks_exact_mut(queries * width)
         .enumerate()
         .flat_map(|(sequence, out)| {
-            let pieces = out.chunks_mut(tile * width).enumerate();
-            pieces.map(move |(t, out)| (sequence * tiles + t, out))
+            let all = out.chunks_mut(piece * width).enumerate();
+            all.map(move |(at, out)| (sequence * pieces + at, out))
         })
         .collect();
-    work.into_par_iter().for_each_init(
-        || Scratch::new(level),
-        |scratch, (place, out)| {
-            let (sequence, first) = (place / tiles, place % tiles * tile);
-            let n = out.len() / width;
-            for at in 0..heads {
-                let part = |start: usize, stride| Part { first: start + at * head, width: head, stride };
-                let key_rows = &sources.rows[sequence * tokens * sources.stride..][..tokens * sources.stride];
-                let from = if sources.shared { first } else { sequence * tokens + first };
-                let query_rows = &sources.queries[from * sources.query_stride..];
-                scratch.rows.pack(level, query_rows, (part(0, sources.query_stride), n));
-                scratch.panels.fill_by_output(level, key_rows, (part(sources.keys, sources.stride), tokens));
-                scratch.scores.clear();
-                scratch.scores.resize(n * tokens, 0.0);
-                scratch.panels.add_products(level, &scratch.rows, &mut scratch.scores);
-                scratch.sums.resize(n, 0.0);
-                for (i, row) in scratch.scores.chunks_exact_mut(tokens).enumerate() {
-                    let seen = match mask {
-                        Mask::None => tokens,
-                        Mask::Causal => first + i + 1,
-                    };
-                    let (seen, unseen) = row.split_at_mut(seen);
-                    exponentials(level, seen, &mut scratch.sums[i]);
-                    unseen.fill(0.0);
-                }
-                scratch.rows.pack(level, &scratch.scores, (Part::whole(tokens), n));
-                scratch.panels.fill_by_input(key_rows, (part(sources.values, sources.stride), tokens));
-                scratch.answers.clear();
-                scratch.answers.resize(n * head, 0.0);
-                scratch.panels.add_products(level, &scratch.rows, &mut scratch.answers);
-                let answers = scratch.answers.chunks_exact_mut(head).zip(&scratch.sums);
-                for (row, (answer, sum)) in out.chunks_exact_mut(width).zip(answers) {
-                    scale(level, answer, 1.0 / sum);
-                    row[at * head..][..head].copy_from_slice(answer);
-                }
+    work.into_par_iter().with_max_len(1).for_each(|(place, out)| {
+        let (sequence, first) = (place / pieces, place % pieces * piece);
+        let mut scratch = scratch.take();
+        let AttentionScratch { keys, values, scores, sums, answers } = &mut scratch.attention;
+        let n = out.len() / width;
+        for at in 0..heads {
+            let part = |start: usize, stride| Part { first: start + at * head, width: head, stride };
+            let key_rows = &sources.rows[sequence * tokens * sources.stride..][..tokens * sources.stride];
+            let from = if sources.shared { first } else { sequence * tokens + first };
+            let query_rows = &sources.queries[from * sources.query_stride..];
+            keys.fill_by_output(level, key_rows, (part(sources.keys, sources.stride), tokens));
+            let stride = keys.padded();
+            scores.resize(n * stride, 0.0);
+            let rows = Factors { values: query_rows, part: part(0, sources.query_stride), rows: n };
+            let target = Target { values: &mut scores[..n * stride], stride, store: Store::Replace };
+            keys.multiply(level, (rows, keys.whole()), None, target);
+            values.fill_by_input(key_rows, (part(sources.values, sources.stride), tokens));
+            let answer_stride = values.padded();
+            answers.resize(n * answer_stride, 0.0);
+            sums.resize(n, 0.0);
+            for (i, row) in scores.chunks_exact_mut(stride).take(n).enumerate() {
+                let seen = match mask {
+                    Mask::None => tokens,
+                    Mask::Causal => first + i + 1,
+                };
+                let (seen, unseen) = row[..tokens].split_at_mut(seen);
+                exponentials(level, seen, &mut sums[i]);
+                unseen.fill(0.0);
             }
-        },
-    );
+            let rows = Factors { values: scores, part: Part { first: 0, width: tokens, stride }, rows: n };
+            let target = Target { values: answers, stride: answer_stride, store: Store::Replace };
+            values.multiply(level, (rows, values.whole()), None, target);
+            let rows = out.chunks_exact_mut(width).zip(answers.chunks_exact(answer_stride)).zip(&*sums);
+            for ((row, answer), sum) in rows {
+                let row = &mut row[at * head..][..head];
+                row.copy_from_slice(&answer[..head]);
+                scale(level, row, 1.0 / sum);
+            }
+        }
+    });
 }
 
 #[cfg(test)]
@@ -172,8 +180,9 @@ mod tests {
                         keys: width,
                         values: 2 * width,
                     };
+                    let scratch = Spares::new(move || Scratch::new(level));
                     let mut out = vec![0.0; sequences * queries * width];
-                    attend(level, (tokens, queries), (heads, head), mask, sources, &mut out);
+                    attend(level, &scratch, (tokens, queries), (heads, head), mask, sources, &mut out);
                     for (found, expected) in out.iter().zip(&expected) {
                         assert!(
                             (f64::from(*found) - expected).abs() < 1e-5,

@@ -3,7 +3,7 @@
 
 use labelsieve::for_this_machine;
 
-use crate::transformer::config::{Activation, Mlp};
+use crate::transformer::config::Activation;
 use crate::transformer::tensors::Norm;
 
 const LANES: usize = 16;
@@ -22,6 +22,11 @@ fn sum_of(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     for (sum, &value) in sums.iter_mut().zip(rest) {
         *sum += f(value);
     }
+    sum_of_lanes(sums)
+}
+
+#[inline(always)]
+fn sum_of_lanes(mut sums: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -30,6 +35,14 @@ fn sum_of(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
         half /= 2;
     }
     sums[0]
+}
+
+#[inline(always)]
+fn mean_and_inverse_deviation(row: &[f32], eps: f32) -> (f32, f32) {
+    let n = row.len() as f32;
+    let mean = sum_of(row, |value| value) / n;
+    let variance = sum_of(row, |value| (value - mean) * (value - mean)) / n;
+    (mean, 1.0 / (variance + eps).sqrt())
 }
 
 /// eˣ to about one unit in the last place, for x up to 88; below -87 it is as good as zero.
@@ -86,12 +99,20 @@ fn gelu_tanh(x: f32) -> f32 {
 for_this_machine! {
     /// Normalises a row.
     pub(super) fn normalise(row: &mut [f32], norm: &Norm) {
-        let n = row.len() as f32;
-        let mean = sum_of(row, |value| value) / n;
-        let variance = sum_of(row, |value| (value - mean) * (value - mean)) / n;
-        let inverse = 1.0 / (variance + norm.eps).sqrt();
+        let (mean, inverse) = mean_and_inverse_deviation(row, norm.eps);
         for ((value, weight), bias) in row.iter_mut().zip(&norm.weight).zip(&norm.bias) {
             *value = (*value - mean) * inverse * weight + bias;
+        }
+    }
+}
+
+for_this_machine! {
+    /// A row, normalised.
+    pub(super) fn normalise_into(row: &[f32], norm: &Norm, out: &mut [f32]) {
+        let (mean, inverse) = mean_and_inverse_deviation(row, norm.eps);
+        let affine = norm.weight.iter().zip(&norm.bias);
+        for ((out, value), (weight, bias)) in out.iter_mut().zip(row).zip(affine) {
+            *out = (value - mean) * inverse * weight + bias;
         }
     }
 }
@@ -106,10 +127,14 @@ for_this_machine! {
             }
         }
         let largest = largest.into_iter().fold(f32::NEG_INFINITY, f32::max);
-        for value in row.iter_mut() {
-            *value = exp(*value - largest);
+        let mut sums = [0f32; LANES];
+        for chunk in row.chunks_mut(LANES) {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *value = exp(*value - largest);
+                *sum += *value;
+            }
         }
-        *sum = sum_of(row, |value| value);
+        *sum = sum_of_lanes(sums);
     }
 }
 
@@ -142,7 +167,8 @@ for_this_machine! {
 }
 
 for_this_machine! {
-    fn activate(values: &mut [f32], activation: Activation) {
+    /// An activation of all numbers.
+    pub(super) fn activate(values: &mut [f32], activation: Activation) {
         match activation {
             Activation::Gelu => values.iter_mut().for_each(|x| *x = gelu(*x)),
             Activation::GeluTanh => values.iter_mut().for_each(|x| *x = gelu_tanh(*x)),
@@ -158,20 +184,19 @@ for_this_machine! {
     }
 }
 
-/// What happens between the two layers of a block: rows of `width` numbers, the first `mlp_width` of each row of the result
-/// moved together to the front.
-pub(super) fn between(level: labelsieve::level::Level, kind: Mlp, values: &mut [f32], mlp_width: usize) {
-    match kind {
-        Mlp::Plain(activation) => activate(level, values, activation),
-        Mlp::Gated(activation) => {
-            for row in 0..values.len() / (2 * mlp_width) {
-                let (gates, others) = values[2 * row * mlp_width..][..2 * mlp_width].split_at_mut(mlp_width);
-                activate(level, gates, activation);
-                multiply(level, gates, others);
-                let from = 2 * row * mlp_width;
-                values.copy_within(from..from + mlp_width, row * mlp_width);
-            }
-        }
+/// Gates times what comes behind them: rows of 2 × `width` numbers become rows of `width`, moved together to the front.
+pub(super) fn gate(
+    level: labelsieve::level::Level,
+    activation: Activation,
+    values: &mut [f32],
+    width: usize,
+) {
+    for row in 0..values.len() / (2 * width) {
+        let (gates, others) = values[2 * row * width..][..2 * width].split_at_mut(width);
+        activate(level, gates, activation);
+        multiply(level, gates, others);
+        let from = 2 * row * width;
+        values.copy_within(from..from + width, row * width);
     }
 }
 
@@ -234,7 +259,7 @@ mod tests {
     fn gates_multiply_what_comes_behind_them() {
         for level in Level::available() {
             let mut values = vec![1.0, 0.0, 5.0, 7.0, -1.0, 2.0, 3.0, 4.0];
-            between(level, Mlp::Gated(Activation::Silu), &mut values, 2);
+            gate(level, Activation::Silu, &mut values, 2);
             let silu = |x: f32| x / (1.0 + (-x).exp());
             let expected = [5.0 * silu(1.0), 0.0, 3.0 * silu(-1.0), 4.0 * silu(2.0)];
             for (found, expected) in values.iter().zip(expected) {

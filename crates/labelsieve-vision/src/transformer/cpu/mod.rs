@@ -3,32 +3,50 @@
 mod attention;
 mod functions;
 mod product;
+mod spares;
 mod tile;
+mod transpose;
+
+use std::sync::Arc;
 
 use labelsieve::level::Level;
 use rayon::prelude::*;
 
-use self::attention::{Sources, attend, rotate_rows};
-use self::functions::{add, between, normalise, scale};
+use self::attention::{AttentionScratch, Sources, attend, rotate_rows};
+use self::functions::{activate, add, gate, normalise, normalise_into, scale};
 pub use self::product::PackedLinear;
-use self::product::{PackedRows, Part};
-use super::config::Mask;
-use super::operations::{Attention, MlpLayers, Operations};
+use self::product::{DEPTH, Factors};
+use self::spares::Spares;
+use self::tile::{Store, TileShape};
+use super::config::{Mask, Mlp};
+use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations, block_by_block};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
 
-/// Rows that a task multiplies: packed, they fill half of a usual second cache.
-const BLOCK: usize = 112;
+/// Rows that a task multiplies: with what is made of them they fill half of a usual second cache.
+const BLOCK: usize = 168;
 
 /// Transformers on the CPU.
+#[derive(Clone)]
 pub struct Cpu {
     level: Level,
+    scratch: Arc<Spares<Scratch>>,
+    sequences: Arc<Spares<Sequence>>,
 }
 
 impl Default for Cpu {
     fn default() -> Cpu {
-        Cpu { level: Level::current() }
+        let level = Level::current();
+        let scratch = Arc::new(Spares::new(move || Scratch::new(level)));
+        Cpu { level, scratch, sequences: Arc::new(Spares::new(Sequence::default)) }
     }
+}
+
+/// The rows of one sequence on their way through all blocks.
+#[derive(Default)]
+struct Sequence {
+    rows: Rows,
+    between: Between<Rows>,
 }
 
 /// Rows of numbers, without gaps.
@@ -50,29 +68,31 @@ impl Rows {
     }
 }
 
-/// What one thread needs for linear layers.
-#[derive(Default)]
+/// What one thread needs besides rows; kept, since memory that is new to a process is slow.
 struct Scratch {
-    packed: PackedRows,
     normal: Vec<f32>,
     hidden: Vec<f32>,
+    attention: AttentionScratch,
 }
 
 impl Scratch {
-    /// Packs rows of `inputs` numbers, normalised before where that is wanted.
-    fn pack(&mut self, level: Level, norm: Option<&Norm>, rows: &[f32], inputs: usize) {
-        let part = (Part::whole(inputs), rows.len() / inputs);
-        let Some(norm) = norm else { return self.packed.pack(level, rows, part) };
-        self.normal.clear();
-        self.normal.extend_from_slice(rows);
-        self.normal.chunks_exact_mut(inputs).for_each(|row| normalise(level, row, norm));
-        self.packed.pack(level, &self.normal, part);
+    fn new(level: Level) -> Scratch {
+        Scratch { normal: vec![], hidden: vec![], attention: AttentionScratch::new(level) }
     }
 }
 
-/// Rows per task: about [`BLOCK`], so that all tasks are about as long. It depends on the number of rows alone.
-fn rows_per_task(rows: usize) -> usize {
-    rows.div_ceil(rows.div_ceil(BLOCK).max(1)).next_multiple_of(14).max(14)
+/// Rows of `width` numbers, normalised, in `normal`.
+fn normalise_rows(level: Level, norm: &Norm, rows: &[f32], width: usize, normal: &mut Vec<f32>) {
+    normal.resize(rows.len(), 0.0);
+    for (row, out) in rows.chunks_exact(width).zip(normal.chunks_exact_mut(width)) {
+        normalise_into(level, row, norm, out);
+    }
+}
+
+/// Rows per task: about [`BLOCK`] in whole tiles, as many tasks for each thread. No result depends on it.
+fn rows_per_task(level: Level, rows: usize) -> usize {
+    let tasks = rows.div_ceil(BLOCK).next_multiple_of(rayon::current_num_threads());
+    rows.div_ceil(tasks.max(1)).max(1).next_multiple_of(TileShape::of(level).rows)
 }
 
 impl Operations for Cpu {
@@ -150,43 +170,60 @@ impl Operations for Cpu {
         rows: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
-        let (level, block) = (self.level, rows_per_task(rows.len()));
+        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
         out.resize(rows.len(), linear.outputs());
-        let outs = out.values.par_chunks_mut(block * linear.outputs());
-        outs.zip(rows.values.par_chunks(block * rows.columns)).for_each_init(
-            Scratch::default,
-            |scratch, (out, rows)| {
-                scratch.pack(level, norm, rows, linear.inputs());
-                linear.apply(level, &scratch.packed, out);
-            },
-        );
+        let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
+        outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
+            let (mut scratch, inputs) = (scratch.take(), linear.inputs());
+            let rows = match norm {
+                None => rows,
+                Some(norm) => {
+                    normalise_rows(level, norm, rows, inputs, &mut scratch.normal);
+                    &scratch.normal
+                }
+            };
+            linear.apply(level, Factors::whole(rows, inputs), out, Store::Replace);
+        });
         Ok(())
     }
 
     fn linear_add(&mut self, linear: &PackedLinear, rows: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, block) = (self.level, rows_per_task(rows.len()));
-        let outs = out.values.par_chunks_mut(block * linear.outputs());
-        outs.zip(rows.values.par_chunks(block * rows.columns)).for_each_init(
-            Scratch::default,
-            |scratch, (out, rows)| {
-                scratch.pack(level, None, rows, linear.inputs());
-                linear.apply_add(level, &scratch.packed, out);
-            },
-        );
+        let (level, block) = (self.level, rows_per_task(self.level, rows.len()));
+        let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
+        outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
+            linear.apply(level, Factors::whole(rows, linear.inputs()), out, Store::Add);
+        });
         Ok(())
     }
 
     fn mlp_add(&mut self, norm: &Norm, mlp: &MlpLayers<PackedLinear>, rows: &mut Rows) -> Result<()> {
-        let (level, block) = (self.level, rows_per_task(rows.len()));
+        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
         let (inputs, width) = (mlp.first.inputs(), mlp.second.inputs());
-        rows.values.par_chunks_mut(block * inputs).for_each_init(Scratch::default, |scratch, rows| {
+        rows.values.par_chunks_mut(block * inputs).with_max_len(1).for_each(|rows| {
             let n = rows.len() / inputs;
-            scratch.pack(level, Some(norm), rows, inputs);
-            scratch.hidden.resize(n * mlp.first.outputs(), 0.0);
-            mlp.first.apply(level, &scratch.packed, &mut scratch.hidden);
-            between(level, mlp.kind, &mut scratch.hidden, width);
-            scratch.packed.pack(level, &scratch.hidden, (Part::whole(width), n));
-            mlp.second.apply_add(level, &scratch.packed, rows);
+            let mut scratch = scratch.take();
+            let Scratch { normal, hidden, .. } = &mut *scratch;
+            normalise_rows(level, norm, rows, inputs, normal);
+            let normal = Factors::whole(normal, inputs);
+            match mlp.kind {
+                // As many of the numbers in between as one step of the second layer sums, while they are in the cache.
+                Mlp::Plain(activation) => {
+                    for from in (0..width).step_by(DEPTH) {
+                        let some = from..(from + DEPTH).min(width);
+                        hidden.resize(n * DEPTH, 0.0);
+                        let hidden = &mut hidden[..n * some.len()];
+                        mlp.first.apply_some(level, normal, some.clone(), hidden);
+                        activate(level, hidden, activation);
+                        mlp.second.add_from(level, Factors::whole(hidden, some.len()), some, rows);
+                    }
+                }
+                Mlp::Gated(activation) => {
+                    hidden.resize(n * mlp.first.outputs(), 0.0);
+                    mlp.first.apply(level, normal, hidden, Store::Replace);
+                    gate(level, activation, hidden, width);
+                    mlp.second.apply(level, Factors::whole(&hidden[..n * width], width), rows, Store::Add);
+                }
+            }
         });
         Ok(())
     }
@@ -203,7 +240,7 @@ impl Operations for Cpu {
         let (keys, values) = (width, 2 * width);
         let sources =
             Sources { queries: rows, query_stride: stride, shared: false, rows, stride, keys, values };
-        attend(self.level, (tokens, queries), (heads, head), mask, sources, &mut out.values);
+        attend(self.level, &self.scratch, (tokens, queries), (heads, head), mask, sources, &mut out.values);
         Ok(())
     }
 
@@ -225,7 +262,15 @@ impl Operations for Cpu {
             keys: 0,
             values: width,
         };
-        attend(self.level, (tokens, 1), (heads, width / heads), Mask::None, sources, &mut out.values);
+        attend(
+            self.level,
+            &self.scratch,
+            (tokens, 1),
+            (heads, width / heads),
+            Mask::None,
+            sources,
+            &mut out.values,
+        );
         Ok(())
     }
 
@@ -247,6 +292,36 @@ impl Operations for Cpu {
             rows.chunks_exact(columns).skip(skipped).for_each(|row| add(level, out, row));
             scale(level, out, 1.0 / (tokens - skipped) as f32);
         });
+        Ok(())
+    }
+
+    /// Every thread takes sequences of its own through all blocks: rows stay in its caches, and no thread waits for another.
+    fn blocks(
+        &mut self,
+        blocks: &[BlockLayers<PackedLinear, Norm>],
+        attention: &Attention<Rows>,
+        rows: &mut Rows,
+        between: &mut Between<Rows>,
+    ) -> Result<()> {
+        let (columns, sequences) = (rows.columns, rows.len() / attention.tokens);
+        if sequences < rayon::current_num_threads() {
+            return block_by_block(self, blocks, attention, rows, between);
+        }
+        let mut left = Rows::default();
+        left.resize(sequences * attention.queries, columns);
+        let from = rows.values.par_chunks(attention.tokens * columns);
+        let to = left.values.par_chunks_mut(attention.queries * columns).with_max_len(1);
+        to.zip(from).try_for_each(|(to, from)| -> Result<()> {
+            let mut sequence = self.sequences.take();
+            let Sequence { rows, between } = &mut *sequence;
+            rows.columns = columns;
+            rows.values.clear();
+            rows.values.extend_from_slice(from);
+            block_by_block(&mut self.clone(), blocks, attention, rows, between)?;
+            to.copy_from_slice(&rows.values);
+            Ok(())
+        })?;
+        *rows = left;
         Ok(())
     }
 }

@@ -1,23 +1,36 @@
-//! Images per second of vision transformers on the CPU: one line of JSON per network.
-//!
-//! `benches/vision/run-transformers` compares them with PyTorch.
+//! Vision transformers of the usual sizes with random weights.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use labelsieve::random::Stream;
+use labelsieve_vision::Result;
 use labelsieve_vision::transformer::families::describe;
 use labelsieve_vision::transformer::{Cpu, Normalisation, Tensors, VisionTransformer};
-use labelsieve_vision::{Batch, Embedder, Result};
 use serde_json::json;
 
-const SIZE: usize = 224;
+/// The one of this name; none if it is not a transformer's.
+pub fn named(network: &str, size: usize) -> Option<VisionTransformer<Cpu>> {
+    let (width, patch) = match network {
+        "ViT-S/14" => (384, 14),
+        "ViT-B/16" => (768, 16),
+        _ => return None,
+    };
+    let config = json!({
+        "model_type": "vit", "hidden_size": width, "num_attention_heads": width / 64,
+        "intermediate_size": 4 * width, "image_size": size, "patch_size": patch,
+    });
+    let tensors = Random::new(width, patch, size);
+    let described = describe(&config, &tensors).expect("a usual network");
+    let (parts, normalisation) = ((&described.vit, &described.names), Normalisation::default());
+    let transformer = VisionTransformer::read(Cpu::default(), parts, &tensors, (size, size), &normalisation);
+    Some(transformer.expect("all of its tensors"))
+}
 
-/// Random weights of a ViT.
+/// Random weights of a ViT: their names and shapes.
 struct Random(HashMap<String, Vec<usize>>);
 
 impl Random {
-    fn new(width: usize, patch: usize) -> Random {
+    fn new(width: usize, patch: usize, size: usize) -> Random {
         let mut shapes = HashMap::new();
         let mut add = |name: &str, shape: &[usize]| drop(shapes.insert(name.to_owned(), shape.to_vec()));
         let mut layer = |name: &str, inputs: usize, outputs: usize| {
@@ -37,7 +50,7 @@ impl Random {
             add(&format!("{name}.weight"), &[width]);
             add(&format!("{name}.bias"), &[width]);
         }
-        let patches = (SIZE / patch) * (SIZE / patch);
+        let patches = (size / patch) * (size / patch);
         add("embeddings.cls_token", &[1, 1, width]);
         add("embeddings.position_embeddings", &[1, patches + 1, width]);
         add("embeddings.patch_embeddings.projection.weight", &[width, 3, patch, patch]);
@@ -56,37 +69,4 @@ impl Tensors for Random {
         let n = self.0[name].iter().product::<usize>() as u64;
         Ok((0..n).map(|i| 0.02 * (stream.bits(i) as f32 / u64::MAX as f32 - 0.5)).collect())
     }
-}
-
-fn main() {
-    for (network, width, patch, images) in [("ViT-S/14", 384, 14, 8), ("ViT-B/16", 768, 16, 8)] {
-        let config = json!({
-            "model_type": "vit", "hidden_size": width, "num_attention_heads": width / 64,
-            "intermediate_size": 4 * width, "image_size": SIZE, "patch_size": patch,
-        });
-        let tensors = Random::new(width, patch);
-        let described = describe(&config, &tensors).expect("a usual network");
-        let parts = (&described.vit, &described.names);
-        let (size, normalisation) = ((SIZE, SIZE), Normalisation::default());
-        let transformer = VisionTransformer::read(Cpu::default(), parts, &tensors, size, &normalisation);
-        let mut transformer = transformer.expect("all of its tensors");
-        let pixels = (0..images * SIZE * SIZE * 3).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
-        let batch = Batch::new(SIZE, SIZE, pixels).expect("whole images");
-        let embed = per_second(images, || drop(transformer.features(&batch).expect("features")));
-        println!(r#"{{"network": "{network}", "size": {SIZE}, "batch": {images}, "embed": {embed:.2}}}"#);
-    }
-}
-
-/// Images per second of the best of five stretches of two seconds, after one call to warm up.
-fn per_second(images: usize, mut work: impl FnMut()) -> f64 {
-    work();
-    let stretch = |work: &mut dyn FnMut()| {
-        let (start, mut calls) = (Instant::now(), 0);
-        while start.elapsed() < Duration::from_secs(2) {
-            work();
-            calls += 1;
-        }
-        (calls * images) as f64 / start.elapsed().as_secs_f64()
-    };
-    (0..5).map(|_| stretch(&mut work)).fold(0.0, f64::max)
 }

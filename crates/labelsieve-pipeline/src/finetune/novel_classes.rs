@@ -109,6 +109,11 @@ impl NovelClasses {
         }
         let sets = sets
             .into_iter()
+            .map(
+                |(clean, noisy, r)| {
+                    if clean.is_empty() { most_relevant_first(&noisy, &r) } else { (clean, noisy, r) }
+                },
+            )
             .map(|(clean, noisy, r)| Ok((Features::new(clean, dim)?, Features::new(noisy, dim)?, r)))
             .collect::<Result<Vec<_>>>()?;
         let weighted = sets
@@ -128,6 +133,19 @@ impl NovelClasses {
         let n_classes = n_base + self.names.len();
         Examples::weighted(self.images, n_classes, base.into_iter().chain(novel))
     }
+}
+
+/// A class that has a text and no clean image: its most relevant candidate as one of weight 1, the others in proportion. Their mean
+/// points where it would.
+fn most_relevant_first(noisy: &[f32], relevance: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
+    let Some(most) = (0..relevance.len()).max_by(|&a, &b| relevance[a].total_cmp(&relevance[b])) else {
+        return Default::default();
+    };
+    let dim = noisy.len() / relevance.len();
+    let (before, from) = noisy.split_at(most * dim);
+    let (clean, after) = from.split_at(dim);
+    let others = relevance.iter().enumerate().filter(|(i, _)| *i != most);
+    (clean.to_vec(), [before, after].concat(), others.map(|(_, r)| r / relevance[most]).collect())
 }
 
 fn decode(
@@ -306,5 +324,13 @@ mod tests {
         assert_eq!((kept.len(), kept[0].relevance, kept[0].is_clean), (1, 0.8, false));
         let error = found(&table(["owl", "cat", "owl"]), &["cat", "owl"]).err().unwrap().to_string();
         assert_eq!(error, "class `cat` has no image to learn from");
+    }
+
+    #[test]
+    fn without_a_clean_image_the_mean_points_where_the_candidates_do() {
+        let (clean, noisy, relevance) =
+            most_relevant_first(&[1.0, 0.0, 0.0, 1.0, 0.6, 0.8], &[0.25, 0.5, 0.125]);
+        assert_eq!((clean, noisy), (vec![0.0, 1.0], vec![1.0, 0.0, 0.6, 0.8]));
+        assert_eq!(relevance, [0.5, 0.25], "half and a quarter of the most relevant one");
     }
 }

@@ -102,11 +102,14 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Shows all finished work to `visit`, in its order and with one record in memory at a time, until it breaks.
+    /// Shows all finished work to `visit`, in its order and with one record in memory at a time, until it breaks. `visit` must
+    /// not append.
     pub fn for_each_record(&self, mut visit: impl FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<()> {
-        let file = File::open(&self.path).map_err(DataError::io("read", &self.path))?;
+        // Through the handle that holds the lock: Windows lets no other one read.
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.file.seek(SeekFrom::Start(0)).map_err(DataError::io("read", &self.path))?;
         let mut is_first = true;
-        read_records(&self.path, &file, |(key, payload)| {
+        read_records(&self.path, &tail.file, |(key, payload)| {
             match std::mem::replace(&mut is_first, false) {
                 true => ControlFlow::Continue(()), // the fingerprint
                 false => visit(&key, &payload),

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use safetensors::tensor::{Metadata, TensorInfo};
 use serde::Deserialize;
 
 use crate::network_file::decode;
@@ -153,11 +153,6 @@ impl TensorShards {
         self.tensors.get(name).map(|place| place.info.shape.as_slice())
     }
 
-    /// The type of a tensor's numbers, as the file calls it: `F32`, `BF16`, …
-    pub fn dtype(&self, name: &str) -> Option<Dtype> {
-        self.tensors.get(name).map(|place| place.info.dtype)
-    }
-
     /// The numbers of a tensor.
     pub fn values(&self, name: &str) -> Result<Vec<f32>> {
         let Some(place) = self.tensors.get(name) else {
@@ -187,6 +182,8 @@ impl TensorShards {
 mod tests {
     use half::{bf16, f16};
     use safetensors::tensor::TensorView;
+
+    use safetensors::tensor::Dtype;
 
     use super::*;
 

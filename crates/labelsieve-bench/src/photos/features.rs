@@ -133,7 +133,8 @@ pub fn classifier_of(network: &Path, dim: usize) -> Result<Option<BaseClassifier
     else {
         return Ok(None);
     };
-    if *shape != [metadata.classes.len(), dim] || scale.len() != 1 {
+    let is_centred = tensor("centre.mean").is_some();
+    if *shape != [metadata.classes.len(), dim] || scale.len() != 1 || is_centred {
         return Ok(None); // features that a PCA has reduced, say
     }
     let (path, classes, weight) = (network.to_path_buf(), metadata.classes.clone(), weight.clone());

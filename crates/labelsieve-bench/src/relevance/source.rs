@@ -49,7 +49,14 @@ impl Relevance {
         if self.wants(ICONS) {
             let network = match self.backbone.as_deref() {
                 Some(BUILT_IN) => icons::Network::BuiltIn,
-                _ => icons::Network::Own,
+                None => icons::Network::Own,
+                Some(_) if !self.configs.is_empty() => icons::Network::Own, // it is one of theirs
+                Some(other) => {
+                    return Err(Error::input(
+                        format!("backbone `{other}`: expected {BUILT_IN}, or one of a configuration"),
+                        "leave --backbone out for the icons' own network",
+                    ));
+                }
             };
             let (folder, features) = (self.output.join(ICONS), self.features_of(ICONS));
             sets.push(icons::read(&folder, network, features, self.device, monitor)?);

@@ -99,6 +99,12 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
                     "embed photos of the base classes and give their features as --base",
                 ));
             }
+            if opened.centre.is_some() {
+                return Err(Error::input(
+                    format!("the class weights in `{}` are for features before they are centred", path.display()),
+                    "embed photos of the base classes and give their features as --base",
+                ));
+            }
             let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
             let directions =
                 Features::new(weights, opened.network.dim()).with_context(|| cannot_use(path))?;

@@ -35,7 +35,7 @@ pub struct OpenedEmbedder {
     pub name: String,
     /// What decides its features, as far as it is not in a file: part of the resume key and kept with the features.
     pub description: Value,
-    /// The kind of device it is on: `cpu` or `cuda`.
+    /// The kind of device it is on, as [`OpenDevice::kind`](labelsieve_cuda::OpenDevice::kind) says it.
     pub device: &'static str,
 }
 

@@ -46,6 +46,7 @@ pub fn open_hub_folder(
     let tower = Tower::open(folder, image_size)?;
     let opened = crate::device::open(device, monitor)?;
     let precision = ActivationPrecision::default();
+    let mut device = opened.kind();
     let (tower, embedder) = match &opened {
         OpenDevice::Cpu { .. } => tower.read(Cpu::default())?,
         OpenDevice::Cuda(cuda) => tower.read(cuda.transformer_operations(precision)?)?,
@@ -63,6 +64,7 @@ pub fn open_hub_folder(
                 Err(reason) => {
                     let read = on_cpu()?; // says what is wrong with the folder, if that is the reason
                     found.moved(&reason.to_string(), "running the network");
+                    device = "cpu";
                     read
                 }
             }
@@ -79,7 +81,7 @@ pub fn open_hub_folder(
         fingerprint: tensors.fingerprint.into_inner(),
         description: json!({ "architecture": &architecture }),
         name: architecture,
-        device: opened.kind(),
+        device,
     })
 }
 

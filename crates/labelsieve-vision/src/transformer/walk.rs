@@ -16,6 +16,9 @@ const MOST_NUMBERS: usize = 64 << 20;
 /// Images of more patches are typos: they would take gigabytes each.
 const MOST_PATCHES: usize = 1 << 17;
 
+/// Most numbers that the tokens of one image may have.
+const MOST_POSITIONS: usize = 1 << 28;
+
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
     shape: BlockShape,
@@ -130,7 +133,7 @@ impl<O: Operations> VisionTransformer<O> {
         normalisation: &Normalisation,
     ) -> Result<VisionTransformer<O>> {
         let (width, eps) = (vit.block.width, vit.block.eps);
-        check_size(size, vit.patch)?;
+        check_size(size, vit)?;
         let embedding = read_embedding(vit, names, tensors, size, normalisation)?;
         let norm = |name: &Option<String>| -> Result<Option<O::Norm>> {
             let read = |name: &String| operations.norm_weights(read_norm(tensors, name, width, eps)?);
@@ -221,9 +224,11 @@ impl<O: Operations> VisionTransformer<O> {
     }
 }
 
-/// Refuses images that a network with such patches cannot see.
-fn check_size((height, width): (usize, usize), patch: usize) -> Result<()> {
-    let most = LARGEST_SIDE.min(patch * MOST_PATCHES.isqrt());
+/// Refuses images that such a network cannot see, and those whose tokens nobody has the memory for.
+fn check_size((height, width): (usize, usize), vit: &Vit) -> Result<()> {
+    let patch = vit.patch;
+    let most_patches = MOST_PATCHES.min(MOST_POSITIONS / vit.block.width.max(1)).max(1);
+    let most = LARGEST_SIDE.min(patch * most_patches.isqrt());
     let expected = match () {
         () if height.min(width) < patch => format!("at least one patch of {patch}×{patch}"),
         () if height.max(width) > most => format!("at most {most} pixels a side"),

@@ -3,7 +3,7 @@
 use super::config::{BlockShape, Mlp, Positions, Vit};
 use super::positions::{resize_grid, rotations};
 use super::tensors::{Linear, LinearName, Norm, Tensors, read, read_norm, read_rows};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What a file calls the parts of a vision transformer.
 pub struct Names {
@@ -227,7 +227,14 @@ pub(super) struct PoolWeights {
 }
 
 pub(super) fn read_pool(shape: &BlockShape, names: &PoolNames, tensors: &dyn Tensors) -> Result<PoolWeights> {
-    let &BlockShape { width, heads, mlp_width, eps, .. } = shape;
+    let &BlockShape { width, heads, mlp_width, eps, mlp } = shape;
+    if let Mlp::Gated(_) = mlp {
+        return Err(Error::Shape {
+            what: "attention pooling".to_owned(),
+            expected: "blocks without gates".to_owned(),
+            found: "gated ones".to_owned(),
+        });
+    }
     let qkv = with_scaled_queries(names.qkv.read(tensors, width, 3 * width)?, width, heads);
     let learned = read_rows(tensors, &names.query, 1, width)?;
     let query = qkv.weight.chunks_exact(width).zip(&qkv.bias).take(width).map(|(row, &bias)| {

@@ -38,7 +38,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
 }
 
 /// The names of a layer of CLIP and SigLIP, of image and text towers alike.
-pub fn encoder_layer(layer: &str) -> BlockNames {
+pub(super) fn encoder_layer(layer: &str) -> BlockNames {
     let linear = |name: &str| LinearName::new(format!("{layer}.{name}"));
     let projections = ["q_proj", "k_proj", "v_proj"].map(|name| linear(&format!("self_attn.{name}")));
     BlockNames {

@@ -19,7 +19,6 @@ use super::tensors::Tensors;
 use super::weights::Names;
 use crate::error::{Error, Result, Setting};
 
-pub use self::clip::encoder_layer;
 pub use self::text::{DescribedText, TEXT_ARCHITECTURES, describe_text};
 
 /// A vision transformer as a folder describes it.

@@ -21,16 +21,11 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         return Err(wrong("layers", "a number of layers: a vision transformer, no ResNet", layers));
     }
     let width = vision.count("width", 768)?;
-    let activation = match (model.flag("quick_gelu", false)?, vision.part("act_kwargs")?.has("approximate")) {
-        (true, _) => Activation::QuickGelu,
-        (false, true) => Activation::GeluTanh,
-        (false, false) => Activation::Gelu,
-    };
     let block = BlockShape {
         width,
         heads: (width / vision.count("head_width", 64)?).max(1),
         mlp_width: vision.mlp_width(width)?,
-        mlp: Mlp::Plain(activation),
+        mlp: Mlp::Plain(activation(model, vision)?),
         eps: vision.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;
@@ -68,6 +63,19 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     Ok(Described { architecture: "open_clip".to_owned(), vit, names })
 }
 
+/// The activation of a tower, `part` of the model.
+pub(super) fn activation(model: Settings, part: Settings) -> Result<Activation> {
+    if model.flag("quick_gelu", false)? {
+        return Ok(Activation::QuickGelu);
+    }
+    let options = part.part("act_kwargs")?;
+    match options.word("approximate", "none")? {
+        "none" => Ok(Activation::Gelu),
+        "tanh" => Ok(Activation::GeluTanh),
+        _ => Err(wrong("approximate", "none or tanh", &options.0["approximate"])),
+    }
+}
+
 /// The names of a block, of image and text towers alike.
 pub(super) fn block_names(block: &str, has_scale: bool) -> BlockNames {
     let linear = |name: &str| LinearName::new(format!("{block}.{name}"));
@@ -88,13 +96,14 @@ pub(super) fn block_names(block: &str, has_scale: bool) -> BlockNames {
     }
 }
 
-/// A network of timm inside OpenCLIP: its own head, a linear layer behind it, or nothing is the projection.
+/// A network of timm inside OpenCLIP: its own head, a linear layer behind it, or nothing is the projection. What is not said is
+/// OpenCLIP's default.
 fn trunk(vision: Settings, dim: usize, tensors: &dyn Tensors) -> Result<Described> {
     let name = vision.word("timm_model_name", "")?;
-    let pool = Some(vision.word("timm_pool", "")?).filter(|pool| !pool.is_empty());
+    let pool = Some(vision.word("timm_pool", "avg")?).filter(|pool| !pool.is_empty());
     let size = vision.sides("image_size", 224)?;
     let mut described = timm::describe_trunk(name, "visual.trunk.", (size, pool), tensors)?;
-    described.names.projection = match vision.word("timm_proj", "")? {
+    described.names.projection = match vision.word("timm_proj", "linear")? {
         "none" => None,
         "" => Some(LinearName::new("visual.trunk.head")),
         "linear" => {

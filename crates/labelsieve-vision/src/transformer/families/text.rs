@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::clip::encoder_layer;
-use super::open_clip::block_names;
+use super::open_clip::{activation, block_names};
 use super::prefix;
 use super::settings::{BASE, Settings, Usual, check_heads, wrong};
 use crate::error::{Error, Result, Setting};
@@ -132,10 +132,7 @@ fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
         width,
         heads: text.count("heads", 8)?,
         mlp_width: text.mlp_width(width)?,
-        mlp: Mlp::Plain(match model.flag("quick_gelu", false)? {
-            true => Activation::QuickGelu,
-            false => Activation::Gelu,
-        }),
+        mlp: Mlp::Plain(activation(model, text)?),
         eps: text.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;

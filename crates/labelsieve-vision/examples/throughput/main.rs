@@ -103,7 +103,8 @@ fn decode_only(photos: &[Vec<u8>], size: usize, batch: usize) -> Box<dyn FnMut()
 
 fn decoded(photos: &[Vec<u8>], size: usize, batch: usize) -> impl Iterator<Item = Batch> {
     let encoded = |(i, bytes): (usize, Vec<u8>)| Encoded { id: i.to_string(), label: None, bytes: Ok(bytes) };
-    let source = photos.to_vec().into_iter().enumerate().map(encoded);
+    let photos = photos.to_vec();
+    let source = photos.into_iter().enumerate().map(encoded);
     let limits = DecodeLimits::default();
     let preparation = Preparation { size: (size, size), view: View::Centre, limits, batch };
     prepare(source, preparation).expect("a thread").filter_map(|prepared| prepared.expect("photos").batch)

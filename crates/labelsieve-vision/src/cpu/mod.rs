@@ -6,6 +6,7 @@ mod depthwise_row;
 mod filter;
 pub(crate) mod lanes;
 mod normalise;
+pub(crate) mod numbers;
 mod pool;
 mod tensor;
 mod tile;
@@ -76,9 +77,9 @@ impl CpuLearner {
         }
     }
 
-    /// Images whose features are computed together: as many as fill the last level of cache, and enough for all threads.
+    /// Images whose features are computed together: as many as fit a usual last level of cache, and enough for all threads.
     fn images_at_once(&self) -> usize {
-        const CACHE: usize = 32 << 20;
+        const CACHE: usize = 16 << 20;
         let largest = self.network.nodes().iter().map(|node| node.shape.len()).max().unwrap_or(1);
         (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }

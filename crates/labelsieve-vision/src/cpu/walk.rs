@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use labelsieve::for_this_machine;
 use labelsieve::level::Level;
 
 use super::convolution::Convolution;
 use super::depthwise::Depthwise;
 use super::filter::{Accumulate, Filter, Finish};
 use super::normalise::{self, Affine, Saved, Statistics};
+use super::numbers::Numbers;
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
 use crate::learner::Batch;
@@ -41,27 +43,39 @@ struct Memory {
 }
 
 struct Folded {
-    weights: Vec<f32>,
+    weights: Numbers,
     bias: Vec<f32>,
 }
 
 /// Tensors that are not in use, to be used again: allocating is expensive.
 #[derive(Default)]
-struct TensorPool(HashMap<(usize, Shape), Vec<Tensor>>);
+struct TensorPool {
+    free: HashMap<(usize, Shape), Vec<Tensor>>,
+    /// The last two sizes of batches: a last batch is often smaller than the others.
+    sizes: [usize; 2],
+}
 
 impl TensorPool {
     fn take(&mut self, images: usize, shape: Shape) -> Tensor {
-        let free = self.0.get_mut(&(images, shape)).and_then(Vec::pop);
-        free.unwrap_or_else(|| Tensor::zeros(images, shape, BORDER))
+        self.take_with(images, shape, BORDER)
+    }
+
+    /// One with another border; all tensors of a shape have the same.
+    fn take_with(&mut self, images: usize, shape: Shape, border: usize) -> Tensor {
+        let free = self.free.get_mut(&(images, shape)).and_then(Vec::pop);
+        free.unwrap_or_else(|| Tensor::zeros(images, shape, border))
     }
 
     fn give(&mut self, tensor: Tensor) {
-        self.0.entry((tensor.images, tensor.shape)).or_default().push(tensor);
+        self.free.entry((tensor.images, tensor.shape)).or_default().push(tensor);
     }
 
-    /// Drops what was kept for batches of another size.
+    /// Drops what was kept for batches of other sizes than this and the last one.
     fn keep_only(&mut self, images: usize) {
-        self.0.retain(|(n, _), _| *n == images);
+        if !self.sizes.contains(&images) {
+            self.sizes = [images, self.sizes[0]];
+            self.free.retain(|(n, _), _| self.sizes.contains(n));
+        }
     }
 }
 
@@ -239,7 +253,7 @@ impl Walker {
                 self.pool.give(tensor);
             }
         }
-        for tensor in memory.outputs.into_iter().flatten() {
+        for tensor in memory.outputs.into_iter().chain([memory.image]).flatten() {
             self.pool.give(tensor);
         }
         gradient
@@ -313,6 +327,9 @@ impl Walker {
                 }
             }
         }
+        if let Some(image) = memory.image.take() {
+            self.pool.give(image);
+        }
         features
     }
 
@@ -342,7 +359,7 @@ impl Walker {
                     .collect();
                 let bias =
                     shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
-                let mut weights = values[self.ranges[convolution][0].clone()].to_vec();
+                let mut weights = Numbers::from(&values[self.ranges[convolution][0].clone()]);
                 self.convolutions[&convolution].scale_outputs(&mut weights, &a);
                 self.folded.insert(convolution, Folded { weights, bias });
             }
@@ -355,22 +372,33 @@ impl Walker {
     }
 
     /// Bytes to numbers of mean 0 and deviation 1.
-    fn image(&self, images: &Batch) -> Tensor {
+    fn image(&mut self, images: &Batch) -> Tensor {
         let shape = self.network.input();
-        let mut tensor = Tensor::zeros(images.len(), shape, self.image_border);
-        let row_len = shape.width * 3;
+        let mut tensor = self.pool.take_with(images.len(), shape, self.image_border);
+        let (level, row_len) = (self.level, shape.width * 3);
         let (mean, deviation) = (self.network.mean, self.network.deviation);
         let factor = deviation.map(|deviation| 1.0 / (255.0 * deviation));
         let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
         for_each_row(&mut tensor, |image, y, row| {
             let bytes = &images.pixels()[(image * shape.height + y) * row_len..][..row_len];
-            for (pixel, bytes) in row.chunks_exact_mut(3).zip(bytes.chunks_exact(3)) {
-                for c in 0..3 {
-                    pixel[c] = f32::from(bytes[c]) * factor[c] + offset[c];
-                }
-            }
+            scale_bytes(level, bytes, factor, offset, row);
         });
         tensor
+    }
+}
+
+for_this_machine! {
+    /// Pixels of three bytes, each times its factor plus its offset.
+    fn scale_bytes(bytes: &[u8], factor: [f32; 3], offset: [f32; 3], out: &mut [f32]) {
+        const SOME: usize = 48; // whole pixels and whole registers
+        let (factors, offsets): ([f32; SOME], [f32; SOME]) =
+            (std::array::from_fn(|i| factor[i % 3]), std::array::from_fn(|i| offset[i % 3]));
+        for (out, bytes) in out.chunks_mut(SOME).zip(bytes.chunks(SOME)) {
+            let numbers = out.iter_mut().zip(bytes);
+            for ((out, byte), (factor, offset)) in numbers.zip(factors.iter().zip(&offsets)) {
+                *out = f32::from(*byte) * factor + offset;
+            }
+        }
     }
 }
 

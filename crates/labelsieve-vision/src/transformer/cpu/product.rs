@@ -11,6 +11,7 @@ use labelsieve::level::Level;
 
 use super::tile::{MOST, Store, Tile, TileShape, compute};
 use super::transpose::transpose;
+use crate::cpu::numbers::Numbers;
 use crate::transformer::tensors::Linear;
 
 /// Inputs that are summed before a tile leaves its registers: a panel and the rows of a tile stay in the caches meanwhile.
@@ -22,7 +23,7 @@ pub(super) struct Panels {
     inputs: usize,
     outputs: usize,
     shape: TileShape,
-    values: Vec<f32>,
+    values: Numbers,
 }
 
 /// A linear layer, packed.
@@ -86,7 +87,7 @@ pub(super) struct Target<'a> {
 impl Panels {
     /// None yet, for this level.
     pub fn empty(level: Level) -> Panels {
-        Panels { inputs: 0, outputs: 0, shape: TileShape::of(level), values: vec![] }
+        Panels { inputs: 0, outputs: 0, shape: TileShape::of(level), values: Numbers::default() }
     }
 
     /// How many outputs there are with the zeros behind the last.
@@ -102,7 +103,7 @@ impl Panels {
 
     fn resize(&mut self, inputs: usize, outputs: usize) {
         (self.inputs, self.outputs) = (inputs, outputs);
-        self.values.resize(self.padded() * inputs, 0.0);
+        self.values.resize(self.padded() * inputs);
     }
 
     /// The panels with the first output and the width of each.

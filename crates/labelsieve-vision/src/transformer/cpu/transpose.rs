@@ -92,10 +92,10 @@ mod tests {
             for level in Level::available() {
                 let mut out = vec![-1.0; depth * width];
                 transpose(level, (&rows, stride), (n, depth), (&mut out, width));
-                for at in 0..depth * width {
+                for (at, &found) in out.iter().enumerate() {
                     let (k, row) = (at / width, at % width);
                     let expected = if row < n { rows[row * stride + k] } else { 0.0 };
-                    assert_eq!(out[at], expected, "{level}: {n}×{depth} at {row}, {k}");
+                    assert_eq!(found, expected, "{level}: {n}×{depth} at {row}, {k}");
                 }
             }
         }

@@ -93,7 +93,7 @@ fn open(path: &Path) -> Result<Library> {
     let refused = |reason: String| Error::Library { path: path.to_path_buf(), reason };
     let builder = ort::init_from(path).map_err(|error| match error {
         ort::LoadDynamicError::Dlopen { error, .. } => refused(error.to_string()),
-        ort::LoadDynamicError::MissingApi { .. } => refused("it is another library".to_owned()),
+        ort::LoadDynamicError::MissingApi { .. } => refused("not an ONNX Runtime library".to_owned()),
         ort::LoadDynamicError::BadVersion { version_str, .. } => {
             refused(format!("expected version 1.{} or later, found {version_str}", ort::MINOR_VERSION))
         }

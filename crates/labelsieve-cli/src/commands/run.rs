@@ -52,7 +52,7 @@ pub struct Run {
     rule: MatchRule,
 
     /// Network for features, as `labelsieve embed` takes it [default: efficientnet-lite0, which is built in]
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE|FOLDER")]
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
 

@@ -199,7 +199,6 @@ fn files_that_are_cut_short_or_missing_are_named() {
 fn a_folder_is_no_network_to_train_on_or_to_predict_with() {
     let published = Published::new("vit");
     let folder = published.path();
-    refuses(folder, &EMBED.replace("cpu", "cuda"), &["do not run on a GPU yet", "hint: use --device cpu"]);
     for line in ["predict --model net --images photos", "evaluate --model net --images photos"] {
         refuses(folder, line, &["`net`", "hint: ", "labelsieve embed"]);
     }

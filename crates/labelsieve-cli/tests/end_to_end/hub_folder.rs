@@ -112,6 +112,27 @@ fn folders_give_the_features_of_their_library() {
     }
 }
 
+/// `transformers` 5 saves no `preprocessor_config.json`.
+#[test]
+fn the_preparation_of_images_may_be_part_of_another_file() {
+    let published = Published::new("clip, quick_gelu");
+    let own = published.net("preprocessor_config.json");
+    let images: Value = serde_json::from_slice(&std::fs::read(&own).expect("a file")).expect("JSON");
+    std::fs::remove_file(own).expect("removed");
+    let shared = |config: Value| {
+        write(published.path(), "net/processor_config.json", config.to_string().as_bytes());
+    };
+    shared(json!({ "processor_class": "CLIPProcessor" }));
+    let missing = "`net` has no file `preprocessor_config.json`";
+    run(published.path(), EMBED).fails_with(&[missing, "hint: "]);
+    shared(json!({ "image_processor": { "resample": 9 } }));
+    run(published.path(), EMBED).fails_with(&["`net/processor_config.json`: `resample`", "hint: "]);
+    shared(json!({ "image_processor": images, "processor_class": "CLIPProcessor" }));
+    run(published.path(), EMBED).ok();
+    let difference = published.difference("F.parquet");
+    assert!(difference < 1e-5, "{difference}");
+}
+
 /// Splits the tensors into two shards and writes their index, instead of the one file.
 pub fn write_shards(published: &Published) {
     let (first, second) = published.tensors.split_at(published.tensors.len() / 2);

@@ -20,7 +20,7 @@ fn options_of_onnx_files_are_refused_for_other_models() {
     let folder = folder_of(1);
     for option in ["--image-mean 0.5", "--image-std 0.2,0.2,0.2", "--onnx-output y"] {
         let line = format!("embed --model M.safetensors --images photos --device cpu -o F.parquet {option}");
-        refuses(folder.path(), &line, &["are for .onnx files, and `M.safetensors` is none"]);
+        refuses(folder.path(), &line, &["are for .onnx files, but `M.safetensors` is not one"]);
     }
     let line = "embed --model x.onnx --images photos -o F.parquet";
     refuses(folder.path(), &format!("{line} --image-mean 1,2"), &["expected one number or three"]);
@@ -115,6 +115,11 @@ mod with_onnx {
         run(folder, "embed --model x.onnx --image-size 24 --images photos -o X.parquet").ok();
         run(folder, "embed --model y.onnx --images photos -o Y.parquet").ok();
         assert_near(&table(folder, "Y.parquet").2, &expected("cnn"));
+        for option in ["--image-mean 0.5", "--image-std 0.5"] {
+            let line = format!("embed --model y.onnx --images photos -o N.parquet {option}");
+            let itself = "`y.onnx` takes pixels as bytes and normalises them itself";
+            refuses(folder, &line, &[itself, "hint: leave out --image-mean and --image-std"]);
+        }
         let network = |name: &str| {
             let table = ExampleTable::open(folder.join(name), &TableColumns::default()).expect("a table");
             table.network.expect("a network")

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Context, Result};
 
 /// What is known of the images so far, in the order of the source. Their features are in the journal and nowhere else, so
-/// that a million images take no more memory than a thousand, but for 16 bytes each.
+/// that a million images take no more memory than a thousand, but for some 40 bytes each.
 #[derive(Default)]
 pub struct Embedded {
     /// Images of the source that are behind us, readable or not.

@@ -30,7 +30,8 @@ use crate::resume;
 /// Turns images into features of unit length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Embed {
-    /// The network: the name of a built-in one, a file of ours, or a ResNet with torchvision's names.
+    /// The network: the name of a built-in one, a file of ours, a ResNet with torchvision's names, a folder of `transformers`, timm
+    /// or OpenCLIP, or an ONNX file.
     #[serde(serialize_with = "resume::debug")]
     pub model: PathBuf,
     /// The images.

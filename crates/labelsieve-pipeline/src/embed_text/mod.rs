@@ -93,7 +93,8 @@ impl EmbedText {
             monitor.watch().check()?;
             let texts = self.texts_of(class);
             let (features, is_cut) = reader.features(&texts)?;
-            values.extend(average(features, reader.dim()));
+            let of_class = || format!("class `{}`", class.id);
+            values.extend(average(features, reader.dim()).with_context(of_class)?);
             n_texts += texts.len();
             cut.extend(texts.into_iter().zip(is_cut).filter(|(_, is_cut)| *is_cut).map(|(text, _)| text));
             progress.inc(1);
@@ -218,7 +219,14 @@ impl TextReader {
 }
 
 /// The direction that rows of `dim` numbers share: each of unit length, then their sum.
-fn average(mut rows: Vec<f32>, dim: usize) -> Vec<f32> {
+fn average(mut rows: Vec<f32>, dim: usize) -> labelsieve_vision::Result<Vec<f32>> {
+    if let Some(value) = rows.iter().find(|value| !value.is_finite()) {
+        return Err(labelsieve_vision::Error::Shape {
+            what: "features".to_owned(),
+            expected: "finite numbers".to_owned(),
+            found: format!("{value}: the network's weights are not those of a trained one"),
+        });
+    }
     let mut sum = vec![0f64; dim];
     for row in rows.chunks_exact_mut(dim) {
         to_unit_length(row);
@@ -226,5 +234,18 @@ fn average(mut rows: Vec<f32>, dim: usize) -> Vec<f32> {
     }
     let mut mean: Vec<f32> = sum.into_iter().map(|sum| sum as f32).collect();
     to_unit_length(&mut mean);
-    mean
+    Ok(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_class_count_alike_and_must_be_numbers() {
+        let mean = average(vec![2.0, 0.0, 0.0, 0.5], 2).unwrap();
+        assert!(mean.iter().all(|value| (value - 0.5f32.sqrt()).abs() < 1e-6), "{mean:?}");
+        let error = average(vec![1.0, f32::NAN], 2).context("class `owl`").unwrap_err().to_string();
+        assert!(error.starts_with("class `owl`: features: expected finite numbers, found NaN"), "{error}");
+    }
 }

@@ -9,7 +9,7 @@ use labelsieve::{Decision, Features};
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{RelevanceTable, counted, is_text_id, read_relevance};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
-use labelsieve_vision::training::Examples;
+use labelsieve_vision::training::{Examples, LEAST_RELEVANCE};
 use labelsieve_vision::{Learner, dataset_features};
 
 use crate::error::{Context, Error, Result};
@@ -242,11 +242,14 @@ fn examples(
     if missing > 0 {
         monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
     }
-    let seen: HashSet<u32> = examples.iter().filter(|e| e.relevance > 0.0).map(|e| e.class).collect();
+    let counting = examples.iter().filter(|example| example.relevance >= LEAST_RELEVANCE);
+    let seen: HashSet<u32> = counting.map(|example| example.class).collect();
     if let Some(unseen) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
         return Err(Error::input(
             format!("class `{}` has no image to learn from", unseen.1),
-            "a network learns from images alone: give the class a clean one, or candidates",
+            format!(
+                "a network learns from images alone: give the class a clean one, or candidates with relevance >= {LEAST_RELEVANCE}"
+            ),
         ));
     }
     Ok((examples, by_id))
@@ -324,6 +327,9 @@ mod tests {
         assert_eq!((kept.len(), kept[0].relevance, kept[0].is_clean), (1, 0.8, false));
         let error = found(&table(["owl", "cat", "owl"]), &["cat", "owl"]).err().unwrap().to_string();
         assert_eq!(error, "class `cat` has no image to learn from");
+        let doubtful = RelevanceTable { relevance: vec![1.0, 1.0, 0.09], ..table(["owl", "owl", "owl"]) };
+        let error = found(&doubtful, &["owl"]).err().unwrap().to_string();
+        assert_eq!(error, "class `owl` has no image to learn from");
     }
 
     #[test]

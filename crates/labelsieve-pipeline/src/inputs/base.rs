@@ -101,7 +101,10 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
             }
             if opened.centre.is_some() {
                 return Err(Error::input(
-                    format!("the class weights in `{}` are for features before they are centred", path.display()),
+                    format!(
+                        "the class weights in `{}` are for features before they are centred",
+                        path.display()
+                    ),
                     "embed photos of the base classes and give their features as --base",
                 ));
             }

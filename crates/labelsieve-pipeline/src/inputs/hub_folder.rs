@@ -154,7 +154,7 @@ impl HubFiles {
             (Some(config), Some(weights), _) if is_timm => {
                 Ok(HubFiles { kind: Kind::Timm, config, preprocessor: None, weights })
             }
-            (Some(config), Some(weights), other) => match (found("preprocessor_config.json"), other) {
+            (Some(config), Some(weights), other) => match (preprocessor_in(folder)?, other) {
                 (Some(preprocessor), _) => Ok(HubFiles {
                     kind: Kind::Transformers,
                     config,
@@ -191,13 +191,28 @@ impl HubFiles {
                 Images::of_open_clip(&config["preprocess_cfg"], size).with_context(|| shown(&self.config))
             }
             (Kind::Transformers, Some(path)) => {
-                Images::of_transformers(&read_json(path)?, size).with_context(|| shown(path))
+                let settings = read_json(path)?;
+                let nested = settings.get("image_processor").filter(|_| path.ends_with(PROCESSOR));
+                Images::of_transformers(nested.unwrap_or(&settings), size).with_context(|| shown(path))
             }
             (Kind::Transformers, None) => {
                 Err(Error::Internal("a folder without preprocessor_config.json".to_owned()))
             }
         }
     }
+}
+
+/// Where `transformers` 5 says how images are made ready, beside other things: under `image_processor`.
+const PROCESSOR: &str = "processor_config.json";
+
+/// The file that says how images are made ready, if there is one.
+fn preprocessor_in(folder: &Path) -> Result<Option<PathBuf>> {
+    let (own, shared) = (folder.join("preprocessor_config.json"), folder.join(PROCESSOR));
+    if own.is_file() {
+        return Ok(Some(own));
+    }
+    let has_images = shared.is_file() && read_json(&shared)?["image_processor"].is_object();
+    Ok(has_images.then_some(shared))
 }
 
 /// A file that a folder should have.

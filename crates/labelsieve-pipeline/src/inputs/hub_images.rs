@@ -92,8 +92,8 @@ impl Images {
         let before = |side: usize| (side as f64 / share).floor() as usize;
         let scaled = match config["crop_mode"].as_str().unwrap_or("center") {
             "center" if size.0 == size.1 => Scaled::ShorterSide(before(size.0)),
-            "center" | "squash" => Scaled::To(before(size.0), before(size.1)),
-            _ => return Err(wrong("crop_mode", "center or squash", &config["crop_mode"])),
+            "squash" => Scaled::To(before(size.0), before(size.1)),
+            mode => return Err(wrong("crop_mode", "center (of squares) or squash", &Value::from(mode))),
         };
         let normalisation = Normalisation {
             mean: settings.channels("mean", IMAGENET.0)?,
@@ -292,6 +292,13 @@ mod tests {
         let timm = timm.unwrap();
         assert_eq!(timm.processing.scaled, Scaled::ShorterSide(248));
         assert_eq!(timm.processing.margins, Margins::HalfToEven);
+        let wide = |config: Value| Images::of_timm(&config, (224, 448));
+        let squash = wide(json!({ "crop_mode": "squash", "crop_pct": 1.0 })).unwrap();
+        assert_eq!(squash.processing.scaled, Scaled::To(224, 448));
+        assert_eq!(
+            wide(json!({})).unwrap_err().to_string(),
+            "`crop_mode`: expected center (of squares) or squash, found \"center\""
+        );
         let squash = Images::of_open_clip(&json!({ "resize_mode": "squash" }), (384, 384)).unwrap();
         assert_eq!((squash.processing.scaled, squash.normalisation.mean), (Scaled::To(384, 384), OPENAI.0));
     }

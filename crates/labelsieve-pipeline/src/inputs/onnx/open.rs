@@ -45,7 +45,7 @@ pub fn open(
         Some(Sidecar { images, has_size: true, .. }) => View::Processing(images.at(size).processing),
         _ => View::for_images(size.0, size.1),
     };
-    let normalisation = normalisation(&input, sidecar.as_ref(), options);
+    let normalisation = normalisation(path, &input, sidecar.as_ref(), options)?;
     tell(path, &input, sidecar.as_ref(), options, monitor);
     let embedder = model.embedder(size, normalisation, options.output.as_deref()).map_err(explained)?;
     let looks = json!({
@@ -139,17 +139,41 @@ fn image_size_of(
     }
 }
 
-fn normalisation(input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOptions) -> Normalisation {
-    if input.element == Element::U8 {
-        return Normalisation { scale: 1.0, ..Normalisation::default() }; // pixels as they are
+fn normalisation(
+    path: &Path,
+    input: &Input,
+    sidecar: Option<&Sidecar>,
+    options: &OnnxOptions,
+) -> Result<Normalisation> {
+    let is_given = options.mean.is_some() || options.deviation.is_some();
+    match (input.element, is_given) {
+        (Element::U8, true) => {
+            return Err(Error::input(
+                format!("`{}` takes pixels as bytes and normalises them itself", path.display()),
+                "leave out --image-mean and --image-std",
+            ));
+        }
+        (Element::U8, false) => return Ok(Normalisation { scale: 1.0, ..Normalisation::default() }),
+        (Element::F32 | Element::F16, _) => (),
     }
-    let said = sidecar.map_or(Normalisation::default(), |sidecar| sidecar.images.normalisation);
-    let said = match sidecar {
-        Some(Sidecar { has_statistics: true, .. }) => said,
-        _ => Normalisation { mean: MEAN, deviation: DEVIATION, ..said },
-    };
-    let (mean, deviation) = (options.mean.unwrap_or(said.mean), options.deviation.unwrap_or(said.deviation));
-    Normalisation { mean, deviation, ..said }
+    let said = sidecar.filter(|sidecar| sidecar.has_statistics).map(|sidecar| sidecar.images.normalisation);
+    let scale = sidecar.map_or(Normalisation::default().scale, |sidecar| sidecar.images.normalisation.scale);
+    let assumed = Normalisation { scale, mean: MEAN, deviation: DEVIATION };
+    Ok(if is_given { overridden(said, options) } else { said.unwrap_or(assumed) })
+}
+
+/// Options are about pixels from 0 to 1, whatever those of the file beside the model are; so is what it says then.
+fn overridden(said: Option<Normalisation>, options: &OnnxOptions) -> Normalisation {
+    let usual = Normalisation { mean: MEAN, deviation: DEVIATION, ..Normalisation::default() };
+    let said = said.map_or(usual, |said| {
+        let to_unit = |values: [f64; 3]| values.map(|value| value / (said.scale * 255.0));
+        Normalisation { mean: to_unit(said.mean), deviation: to_unit(said.deviation), ..usual }
+    });
+    Normalisation {
+        mean: options.mean.unwrap_or(said.mean),
+        deviation: options.deviation.unwrap_or(said.deviation),
+        ..usual
+    }
 }
 
 /// What was assumed, so that a wrong assumption is noticed.
@@ -190,7 +214,7 @@ fn explained(error: OnnxError) -> Error {
         OnnxError::Library { .. } => {
             "install another with `pip install --upgrade onnxruntime`, or name one in ORT_DYLIB_PATH"
         }
-        OnnxError::Model { .. } => "is it a whole ONNX file, for images of this size?",
+        OnnxError::Model { .. } => "check that the file is complete and takes images of this size",
         OnnxError::Shape { what, .. } if what.starts_with("output") => {
             "export the network with its pooling, so that an output has one row per image; --onnx-output chooses among several"
         }
@@ -200,4 +224,23 @@ fn explained(error: OnnxError) -> Error {
         }
     };
     Error::input(error.to_string(), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_about_pixels_from_0_to_1() {
+        let given = OnnxOptions { mean: Some([0.5; 3]), ..OnnxOptions::default() };
+        let usual = overridden(None, &given);
+        assert_eq!((usual.scale, usual.mean, usual.deviation), (1.0 / 255.0, [0.5; 3], DEVIATION));
+        // `do_rescale: false`, with statistics of pixels from 0 to 255.
+        let bytes = Normalisation { scale: 1.0, mean: [102.0; 3], deviation: [51.0; 3] };
+        let changed = overridden(Some(bytes), &given);
+        assert_eq!((changed.scale, changed.mean, changed.deviation), (1.0 / 255.0, [0.5; 3], [0.2; 3]));
+        let given = OnnxOptions { deviation: Some([0.5; 3]), ..OnnxOptions::default() };
+        let changed = overridden(Some(bytes), &given);
+        assert_eq!((changed.scale, changed.mean, changed.deviation), (1.0 / 255.0, [0.4; 3], [0.5; 3]));
+    }
 }

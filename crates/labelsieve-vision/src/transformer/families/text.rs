@@ -7,7 +7,7 @@ use super::open_clip::{activation, block_names};
 use super::prefix;
 use super::settings::{BASE, Settings, Usual, check_heads, wrong};
 use crate::error::{Error, Result, Setting};
-use crate::transformer::config::{Activation, BlockShape, Mask, Mlp};
+use crate::transformer::config::{BlockShape, Mask, Mlp};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::text::{Text, TextNames, TextPooling};
 

@@ -14,7 +14,7 @@ use labelsieve_vision::{
     Architecture, Batch, Embedder, Learner, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
 };
 
-#[path = "../../labelsieve-vision/tests/golden/vit.rs"]
+#[path = "../tests/golden/vit.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
 mod vit;
 

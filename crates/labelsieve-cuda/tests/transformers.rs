@@ -9,7 +9,7 @@ use labelsieve_vision::transformer::families::describe;
 use labelsieve_vision::transformer::{Attention, Cpu, Mask, Operations, VisionTransformer};
 use labelsieve_vision::{Batch, Embedder};
 
-#[path = "../../labelsieve-vision/tests/golden/vit.rs"]
+#[path = "golden/vit.rs"]
 mod vit;
 
 use vit::{Case, Formula, Golden, images};

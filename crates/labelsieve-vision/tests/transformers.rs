@@ -105,6 +105,13 @@ fn unknown_architectures_and_wrong_settings_are_named() {
     let timm = message(serde_json::json!({ "architecture": "convnext_tiny" }));
     assert!(timm.ends_with("found convnext_tiny"), "{timm}");
     assert_eq!(
+        message(
+            serde_json::json!({ "architecture": "vit_tiny_patch16_224", "model_args": { "qk_norm": true } })
+        ),
+        "`model_args` in the configuration: expected nothing but img_size, num_classes, dynamic_img_size, drop_rate, \
+         drop_path_rate, found {\"qk_norm\":true}"
+    );
+    assert_eq!(
         message(serde_json::json!({ "model_type": "vit", "hidden_size": -3 })),
         "`hidden_size` in the configuration: expected an integer from 1 to 1048576, found -3"
     );

@@ -154,6 +154,13 @@ fn weights_that_do_not_fit_are_refused_by_their_tensor() {
     save(&published.tensors, &published.net("model.safetensors"), Precision::F32);
     refuses(published.path(), EMBED, &["tensor `layernorm.bias`: expected 24 numbers, found none", same]);
 
+    let mut more = Published::new("vit");
+    more.tensors.push(("encoder.layer.1.attention.q_norm.weight".to_owned(), vec![12], vec![1.0; 12]));
+    save(&more.tensors, &more.net("model.safetensors"), Precision::F32);
+    let left =
+        "tensor `encoder.layer.1.attention.q_norm.weight`: expected none of this name in vit, found one";
+    refuses(more.path(), EMBED, &["`net/model.safetensors`: ", left, same]);
+
     for (value, found) in [(f32::NAN, "found NaN"), (f32::NEG_INFINITY, "found -inf")] {
         let (name, shape, mut values) = bias.clone();
         values[7] = value;

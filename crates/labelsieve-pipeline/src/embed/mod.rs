@@ -281,7 +281,7 @@ impl Embed {
         progress.set_message(&opened.name);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
-        let (began, n_before) = (Instant::now(), embedded.n_read);
+        let (began, n_before, mut n_zero) = (Instant::now(), embedded.n_read, 0);
         let preparation = Preparation {
             size: opened.size,
             view: opened.view,
@@ -300,6 +300,8 @@ impl Embed {
             if let Some(centre) = &opened.centre {
                 centre_features(&mut features, centre);
             }
+            let rows = features.chunks_exact(opened.embedder.dim().max(1));
+            n_zero += rows.filter(|row| row.iter().all(|value| *value == 0.0)).count();
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
@@ -310,6 +312,11 @@ impl Embed {
             }
             journal.append(&first, &bytes)?;
             progress.set_position(embedded.n_read as u64);
+        }
+        if n_zero > 0 {
+            monitor.warning(&format!(
+                "{n_zero} of these images have all-zero features, which are similar to nothing: the network gives nothing for them"
+            ));
         }
         Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
     }

@@ -1,6 +1,7 @@
 //! Networks as people download them: folders of `transformers`, timm and OpenCLIP.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -112,6 +113,7 @@ impl Tower {
         let Images { size, normalisation, .. } = &self.images;
         let network = VisionTransformer::read(operations, (vit, names), &self.tensors, *size, normalisation);
         let network = self.tensors.checked(network).with_context(|| shown(&self.weights))?;
+        self.tensors.check_all_read(&self.described.architecture).with_context(|| shown(&self.weights))?;
         Ok((self, Box::new(network)))
     }
 }
@@ -288,17 +290,53 @@ fn shown(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
+/// The stack of blocks that a tensor is in: `encoder.layer.` for `encoder.layer.3.mlp.fc1.weight`.
+fn stack_of(name: &str) -> Option<&str> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut start = 0;
+    for part in name.split('.') {
+        if is_number(part) {
+            return Some(&name[..start]);
+        }
+        start += part.len() + 1;
+    }
+    None
+}
+
 /// Tensors of files; all that are read count for the fingerprint.
 pub(crate) struct Hashed {
     shards: TensorShards,
     /// What went wrong with a file, in its own words.
     failed: RefCell<Option<DataError>>,
     fingerprint: RefCell<Fingerprint>,
+    /// The names of those that were read.
+    read: RefCell<BTreeSet<String>>,
 }
 
 impl Hashed {
     fn new(shards: TensorShards) -> Hashed {
-        Hashed { shards, failed: RefCell::default(), fingerprint: RefCell::new(Fingerprint::new("")) }
+        Hashed {
+            shards,
+            failed: RefCell::default(),
+            fingerprint: RefCell::new(Fingerprint::new("")),
+            read: RefCell::default(),
+        }
+    }
+
+    /// Refuses tensors that belong to the blocks of a network and were not read: its blocks do more than ours.
+    fn check_all_read(&self, architecture: &str) -> Result<()> {
+        let read = self.read.borrow();
+        let blocks: BTreeSet<&str> = read.iter().filter_map(|name| stack_of(name)).collect();
+        let left =
+            |name: &&str| !read.contains(*name) && stack_of(name).is_some_and(|of| blocks.contains(of));
+        match self.shards.names().find(left) {
+            None => Ok(()),
+            Some(name) => Err(explained(labelsieve_vision::Error::Shape {
+                what: format!("tensor `{name}`"),
+                expected: format!("none of this name in {architecture}"),
+                found: "one".to_owned(),
+            })),
+        }
     }
 
     /// A file's own error, where that is the reason.
@@ -323,6 +361,7 @@ impl Tensors for Hashed {
         })?;
         let shape = self.shards.shape(name).unwrap_or_default();
         self.fingerprint.borrow_mut().add_tensor(name, shape, &values);
+        self.read.borrow_mut().insert(name.to_owned());
         Ok(values)
     }
 }

@@ -143,6 +143,16 @@ pub(super) fn no_such_model(path: &Path, error: DataError) -> Error {
             format!("there is no file, folder or built-in network `{}`", path.display()),
             format!("built-in networks: {list}; those of the hub have to be downloaded first"),
         ),
+        None if path.is_relative() && path.components().count() == 2 && path.extension().is_none() => {
+            let folder = path.file_name().unwrap_or_default().display();
+            Error::input(
+                format!("there is no file or folder `{0}`", path.display()),
+                format!(
+                    "a network of the hub has to be downloaded first: `hf download {0} --local-dir {folder}`",
+                    path.display()
+                ),
+            )
+        }
         None => error.into(),
     }
 }

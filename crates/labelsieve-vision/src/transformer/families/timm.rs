@@ -22,6 +22,7 @@ pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> R
             sides.ok_or_else(|| wrong("input_size", "channels, height and width", size))?
         }
     };
+    check_arguments(config)?;
     let pool = Some(config.word("global_pool", "")?).filter(|pool| !pool.is_empty());
     let described = describe_trunk(name, "", (size, pool), tensors)?;
     let (expected, found) = (config.count("num_features", described.vit.dim)?, described.vit.dim);
@@ -33,6 +34,20 @@ pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> R
         });
     }
     Ok(described)
+}
+
+/// Refuses arguments that make another network of the one that is named.
+fn check_arguments(config: Settings) -> Result<()> {
+    const HARMLESS: [&str; 5] =
+        ["img_size", "num_classes", "dynamic_img_size", "drop_rate", "drop_path_rate"];
+    let arguments = config.0.get("model_args").and_then(|arguments| arguments.as_object());
+    match arguments.into_iter().flatten().find(|(name, _)| !HARMLESS.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, value)) => {
+            let expected = format!("nothing but {}", HARMLESS.join(", "));
+            Err(wrong("model_args", &expected, &serde_json::json!({ name: value })))
+        }
+    }
 }
 
 /// What the name of a model says: none for those that are built differently.

@@ -80,7 +80,7 @@ export const bareReview = (folder, decisions) => {
   for (let i = 0; i < 6; i += 1) writeFileSync(join(pictures, `thing-${i}.png`), png(60, 60, [40 * i, 120, 90]));
   const relevance = join(folder, "bare.csv");
   const things = Array.from({ length: 8 }, (_, i) => `thing-${i}.png,things,0.${9 - i},false\n`); // two of them without a picture
-  writeFileSync(relevance, `id,class,relevance,is_clean\n${things.join("")}lost.png,things,1,true\nthing-0.png,empty,1,true\n`);
+  writeFileSync(relevance, `id,class,relevance,is_clean\n${things.join("")}lost.png,things,1,true\nthing-0.png,empty,1,true\ntext:empty,empty,1,true\n`);
   writeFileSync(decisions, "id,class,decision\nthing-0.png,things,accept\n");
   return { relevance, pictures };
 };

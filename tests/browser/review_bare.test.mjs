@@ -77,3 +77,16 @@ test("a missing picture says so each time it is shown, and nothing leads to it",
   await page.locator("#detail .full .blank", { hasText: "no picture" }).waitFor();
   assert.equal(await original.count(), 0);
 });
+
+test("the text of a class is a clean example that no picture is asked for", async () => {
+  const page = await openBare();
+  const asked = [];
+  const isLost = (url) => /\/thumbnails\/[678]$/.test(url); // pictures that the class before lacks, whose answers may come late
+  page.on("response", (answer) => { if (answer.status() === 404 && !isLost(answer.url())) asked.push(answer.url()); });
+  await openClass(page, "empty");
+  await page.locator("#clean .blank", { hasText: "text" }).waitFor();
+  assert.deepEqual(await page.locator("#clean li").evaluateAll((items) => items.map((item) => item.title)),
+    ["clean example: thing-0.png", "clean example: the text of the name"]);
+  await page.locator("#clean img[src]").waitFor();
+  assert.deepEqual(asked, []);
+});

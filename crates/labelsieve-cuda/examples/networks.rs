@@ -1,14 +1,22 @@
 //! Images per second of training steps and of embedding: `cargo run --release -p labelsieve-cuda --example networks`.
 //!
 //! Batches start as bytes in the host's memory and features end there, as in `pretrain` and `embed`; decoding is not
-//! included. `-- f32` measures with images of `f32` instead of bf16. Prints one line per measurement: network, what, images
-//! per second.
+//! included. `-- f32` measures with images of `f32` instead of bf16, `-- bf16 vit` only networks with `vit` in their names. Prints
+//! one line per measurement: network, what, images per second.
 
 use std::time::Instant;
 
 use labelsieve::random::Stream;
 use labelsieve_cuda::{ActivationPrecision, Cuda};
-use labelsieve_vision::{Architecture, Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_vision::transformer::VisionTransformer;
+use labelsieve_vision::transformer::families::describe;
+use labelsieve_vision::{
+    Architecture, Batch, Embedder, Learner, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
+};
+
+#[path = "../tests/golden/vit.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
+mod vit;
 
 const N_CLASSES: usize = 100;
 
@@ -18,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("f32") => ActivationPrecision::F32,
         Some(other) => return Err(format!("precision `{other}`: expected bf16 or f32").into()),
     };
+    let only = std::env::args().nth(2).unwrap_or_default();
     let start = Instant::now();
     let cuda = Cuda::open(0)?;
     eprintln!("{}, opened in {:.2} s", cuda.name(), start.elapsed().as_secs_f64());
@@ -28,7 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("convnet128-84", Architecture::ConvNet128, 84, Stem::Small, 256),
         ("resnet10-64", Architecture::ResNet10, 64, Stem::Small, 256),
         ("resnet50-224", Architecture::ResNet50, 224, Stem::Photo, 128),
+        ("efficientnet-lite0-224", Architecture::EfficientNetLite0, 224, Stem::Photo, 128),
     ] {
+        if !name.contains(&only) {
+            continue;
+        }
         let network = architecture.network(size, size, stem)?;
         let mut learner = learners.learner(&network, &Snapshot::initial(&network, N_CLASSES, 2))?;
         let first = Instant::now();
@@ -39,7 +52,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("{name}: first step {first:.2} s, {since_start:.2} s after the start");
         println!("{name} train {:.0}", rate(|| train(learner.as_mut(), &batch, 20), 20 * n)?);
         learner.features(&batch)?;
-        println!("{name} embed {:.0}", rate(|| embed(learner.as_mut(), &batch, 20), 20 * n)?);
+        println!("{name} embed {:.0}", rate(|| embed(&mut *learner, &batch, 20), 20 * n)?);
+    }
+    let golden = vit::published(); // their sizes; weights are made up
+    for (name, case, n) in
+        [("vit-s14-224", "dinov2-small", 256), ("vit-b16-224", "vit-base-patch16-224", 256)]
+    {
+        if !name.contains(&only) {
+            continue;
+        }
+        let case = golden.cases.iter().find(|found| found.name == case).ok_or("no such network")?;
+        let tensors = vit::Formula(case.tensors.clone());
+        let described = describe(&case.config, &tensors)?;
+        let (parts, normalisation) = ((&described.vit, &described.names), golden.normalisation());
+        let operations = cuda.transformer_operations(precision)?;
+        let mut network = VisionTransformer::read(operations, parts, &tensors, case.size, &normalisation)?;
+        let batch = noise(n, case.size.0)?;
+        embed(&mut network, &batch, 3)?;
+        println!("{name} embed {:.0}", rate(|| embed(&mut network, &batch, 20), 20 * n)?);
     }
     Ok(())
 }
@@ -70,9 +100,9 @@ fn train(learner: &mut dyn Learner, batch: &Batch, steps: usize) -> labelsieve_v
     learner.tally().map(|_| ()) // waits for the device
 }
 
-fn embed(learner: &mut dyn Learner, batch: &Batch, times: usize) -> labelsieve_vision::Result<()> {
+fn embed(network: &mut dyn Embedder, batch: &Batch, times: usize) -> labelsieve_vision::Result<()> {
     for _ in 0..times {
-        learner.features(batch)?;
+        network.features(batch)?;
     }
     Ok(())
 }

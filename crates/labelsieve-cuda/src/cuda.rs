@@ -16,6 +16,7 @@ use crate::rows::Staging;
 use crate::search::{self, MOST_NEIGHBOURS};
 use crate::similarity;
 use crate::training::NetworkModel;
+use crate::transformers::CudaOperations;
 
 /// One GPU. It does one call at a time; calls from other threads wait.
 pub struct Cuda {
@@ -96,6 +97,11 @@ impl Cuda {
     /// Makes learners on this GPU. Needs cuDNN, which nothing else does.
     pub fn learners(&self, precision: ActivationPrecision) -> Result<CudaLearners> {
         CudaLearners::new(&self.gpu.context, precision)
+    }
+
+    /// Walks through transformers on this GPU. Needs cuDNN and cuBLASLt.
+    pub fn transformer_operations(&self, precision: ActivationPrecision) -> Result<CudaOperations> {
+        CudaOperations::new(&self.gpu.context, precision)
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {

@@ -8,7 +8,7 @@ use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Error, Features, Method, Relevance, Result};
 use labelsieve_vision::{
-    Batch, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
+    Batch, Embedder, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
 };
 
 use crate::cuda::Cuda;
@@ -52,6 +52,11 @@ impl<E: Engine> Fallback<E> {
 
     pub(crate) fn notices(&self) -> &Notices {
         &self.notices
+    }
+
+    /// Tells why work moves to the CPU, each reason once. `what`: what the CPU does instead.
+    pub fn moved(&self, reason: &str, what: &str) {
+        self.notices.moved(reason, what);
     }
 
     /// Does it on the CPU if the engine itself has failed; what the method refuses stays refused.
@@ -205,11 +210,17 @@ impl FallbackLearner {
     }
 }
 
-impl Learner for FallbackLearner {
+impl Embedder for FallbackLearner {
+    fn dim(&self) -> usize {
+        self.current.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
         self.either(|learner| learner.features(images))
     }
+}
 
+impl Learner for FallbackLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
         self.either(|learner| learner.step(images, targets, sgd))?;
         if let Place::Device { start } = &mut self.place {
@@ -230,6 +241,47 @@ impl Learner for FallbackLearner {
 
     fn snapshot(&mut self) -> labelsieve_vision::Result<Snapshot> {
         self.current.snapshot()
+    }
+}
+
+/// A network that only makes features: on a device, and read once more for the CPU when the device fails.
+pub struct FallbackEmbedder<R> {
+    current: Box<dyn Embedder>,
+    /// Reads it for the CPU; none once that has happened.
+    on_cpu: Option<R>,
+    notices: Notices,
+}
+
+impl<R> FallbackEmbedder<R>
+where
+    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+{
+    /// A network on the device that `found` is, and how to read it for the CPU.
+    pub fn new<E>(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<E>) -> FallbackEmbedder<R> {
+        FallbackEmbedder { current, on_cpu: Some(on_cpu), notices: found.notices.clone() }
+    }
+}
+
+impl<R> Embedder for FallbackEmbedder<R>
+where
+    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+{
+    fn dim(&self) -> usize {
+        self.current.dim()
+    }
+
+    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+        match (self.current.features(images), self.on_cpu.take()) {
+            (Err(VisionError::Device(reason)), Some(on_cpu)) => {
+                self.notices.moved(&reason, "running the network");
+                self.current = on_cpu()?;
+                self.current.features(images)
+            }
+            (result, on_cpu) => {
+                self.on_cpu = on_cpu;
+                result
+            }
+        }
     }
 }
 

@@ -17,12 +17,14 @@
 //! Neighbours, edges and X = Ã V equal the CPU's bit for bit; trained relevances agree to 10⁻³ or better, because sums are
 //! made in another order, and repeat themselves exactly.
 //!
-//! `networks/` learns and embeds images ([`OpenDevice::learners`]); only that needs cuDNN. With
-//! [`ActivationPrecision::F32`] features differ from the CPU's by 10⁻⁶ of their length, and training repeats itself exactly in either precision.
+//! `networks/` learns and embeds images ([`OpenDevice::learners`]), `transformers/` walks through vision transformers
+//! ([`Cuda::transformer_operations`]); only these need cuDNN. With [`ActivationPrecision::F32`] features differ from the CPU's by
+//! 10⁻⁶ of their length, and both repeat themselves exactly in either precision.
 
 mod batch;
 mod cosine;
 mod cuda;
+mod cudnn;
 mod device;
 mod error;
 mod fallback;
@@ -38,10 +40,12 @@ mod rows;
 mod search;
 mod similarity;
 mod training;
+mod transformers;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
 pub use device::{Device, OpenDevice, OpenLearners, open};
 pub use error::{Error, Result};
-pub use fallback::Fallback;
+pub use fallback::{Fallback, FallbackEmbedder};
 pub use networks::{ActivationPrecision, CudaLearners};
+pub use transformers::{CudaOperations, DeviceLinear, DeviceNorm, DeviceRows};

@@ -7,6 +7,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -53,6 +54,19 @@ impl Journal {
     ///
     /// A file that is not a journal is refused, not overwritten.
     pub fn open(path: impl AsRef<Path>, fingerprint: &str) -> Result<(Journal, Vec<JournalRecord>)> {
+        let mut records = Vec::new();
+        let journal = Journal::open_by_record(path, fingerprint, |key, payload| {
+            records.push((key.to_owned(), payload.to_vec()));
+        })?;
+        Ok((journal, records))
+    }
+
+    /// The same, with one record in memory at a time: each is shown to `visit`.
+    pub fn open_by_record(
+        path: impl AsRef<Path>,
+        fingerprint: &str,
+        mut visit: impl FnMut(&str, &[u8]),
+    ) -> Result<Journal> {
         let path = path.as_ref().to_path_buf();
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(DataError::io("open", &path))?;
@@ -60,27 +74,48 @@ impl Journal {
             TryLockError::WouldBlock => DataError::InUse { path: path.clone() },
             TryLockError::Error(error) => DataError::io("lock", &path)(error),
         })?;
-        let (mut records, end) = read_records(&path, &file)?;
-        let same =
-            |(key, payload): &JournalRecord| key == FINGERPRINT_KEY && payload == fingerprint.as_bytes();
-        let start = match records.first() {
-            None => JournalStart::New,
-            Some(first) if same(first) => JournalStart::Resumed,
-            Some(_) => JournalStart::Replaced,
-        };
+        let (mut start, mut n_records) = (JournalStart::New, 0);
+        let end = read_records(&path, &file, |(key, payload)| {
+            match start {
+                JournalStart::New if key == FINGERPRINT_KEY && payload == fingerprint.as_bytes() => {
+                    start = JournalStart::Resumed;
+                }
+                JournalStart::New => start = JournalStart::Replaced,
+                JournalStart::Resumed => {
+                    n_records += 1;
+                    visit(&key, &payload);
+                }
+                JournalStart::Replaced => return ControlFlow::Break(()),
+            }
+            ControlFlow::Continue(())
+        })?;
         let resumed = start == JournalStart::Resumed;
         let tail = Mutex::new(Tail { file, end: if resumed { end } else { 0 } });
-        let holds_work = AtomicBool::new(resumed && records.len() > 1);
+        let holds_work = AtomicBool::new(n_records > 0);
         let journal = Journal { path, start, tail, holds_work };
         if resumed {
             journal.write(&[])?; // truncates an incomplete record
-            records.remove(0);
         } else {
-            records.clear();
             journal.write(OPENING)?;
             journal.write_record(FINGERPRINT_KEY, fingerprint.as_bytes())?;
         }
-        Ok((journal, records))
+        Ok(journal)
+    }
+
+    /// Shows all finished work to `visit`, in its order and with one record in memory at a time, until it breaks. `visit` must
+    /// not append.
+    pub fn for_each_record(&self, mut visit: impl FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<()> {
+        // Through the handle that holds the lock: Windows lets no other one read.
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.file.seek(SeekFrom::Start(0)).map_err(DataError::io("read", &self.path))?;
+        let mut is_first = true;
+        read_records(&self.path, &tail.file, |(key, payload)| {
+            match std::mem::replace(&mut is_first, false) {
+                true => ControlFlow::Continue(()), // the fingerprint
+                false => visit(&key, &payload),
+            }
+        })?;
+        Ok(())
     }
 
     /// How this journal began.
@@ -162,8 +197,12 @@ impl Drop for Journal {
     }
 }
 
-/// All whole records from the start, and where the last of them ends.
-fn read_records(path: &Path, file: &File) -> Result<(Vec<JournalRecord>, u64)> {
+/// Shows all whole records from the start to `visit`, until it breaks. Returns where the last of them ends.
+fn read_records(
+    path: &Path,
+    file: &File,
+    mut visit: impl FnMut(JournalRecord) -> ControlFlow<()>,
+) -> Result<u64> {
     let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut opening = Vec::new();
@@ -172,12 +211,14 @@ fn read_records(path: &Path, file: &File) -> Result<(Vec<JournalRecord>, u64)> {
     if !OPENING.starts_with(&opening) {
         return Err(DataError::NotAJournal { path: path.to_path_buf() });
     }
-    let (mut records, mut end) = (Vec::new(), opening.len() as u64);
+    let mut end = opening.len() as u64;
     while let Some(record) = read_record(&mut reader, file_len - end).map_err(DataError::io("read", path))? {
         end += (PREFIX_LEN + record.0.len() + record.1.len()) as u64;
-        records.push(record);
+        if visit(record).is_break() {
+            break;
+        }
     }
-    Ok((records, end))
+    Ok(end)
 }
 
 /// The next record, or `None` when the `remaining` bytes do not hold a whole, undamaged one.
@@ -322,6 +363,27 @@ mod tests {
         let (_held, _) = Journal::open(&path, "run 1").unwrap();
         let error = Journal::open(&path, "run 1").unwrap_err().to_string();
         assert_eq!(error, format!("another process is using `{}`", path.display()));
+    }
+
+    #[test]
+    fn finished_work_can_be_read_again_record_by_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        two_records(&path);
+        let mut seen = Vec::new();
+        let journal =
+            Journal::open_by_record(&path, "run 1", |key, payload| seen.push(record(key, payload))).unwrap();
+        assert_eq!(seen, [record("owl", b"0.5"), record("cat", b"")]);
+        journal.append("dog", b"1").unwrap();
+        seen.clear();
+        journal
+            .for_each_record(|key, payload| {
+                seen.push(record(key, payload));
+                if key == "dog" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        assert_eq!(seen.last(), Some(&record("dog", b"1")));
+        assert_eq!(seen.len(), 3);
     }
 
     #[test]

@@ -135,6 +135,13 @@ pub enum Ids {
     RowNumbers(usize),
     /// The file names each row.
     Given(Vec<String>),
+    /// Rows called by their numbers, and behind them texts of classes with names.
+    WithTexts {
+        /// Rows without names.
+        numbers: usize,
+        /// Names of the rest.
+        texts: Vec<String>,
+    },
 }
 
 impl Ids {
@@ -146,6 +153,8 @@ impl Ids {
         match self {
             Ids::RowNumbers(_) => Cow::Owned(row.to_string()),
             Ids::Given(ids) => Cow::Borrowed(&ids[row]),
+            Ids::WithTexts { numbers, .. } if row < *numbers => Cow::Owned(row.to_string()),
+            Ids::WithTexts { numbers, texts } => Cow::Borrowed(&texts[row - numbers]),
         }
     }
 
@@ -154,6 +163,7 @@ impl Ids {
         match self {
             Ids::RowNumbers(rows) => *rows,
             Ids::Given(ids) => ids.len(),
+            Ids::WithTexts { numbers, texts } => numbers + texts.len(),
         }
     }
 

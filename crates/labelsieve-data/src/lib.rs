@@ -8,6 +8,7 @@ mod atomic;
 mod attention_file;
 mod byte_source;
 mod candidates_file;
+mod class_texts;
 mod classifier_file;
 mod clip_retrieval;
 mod column_values;
@@ -40,6 +41,7 @@ mod table;
 mod table_read;
 mod table_write;
 mod tensor_file;
+mod tensor_shards;
 pub mod text;
 mod texts;
 mod thumbnail_file;
@@ -51,6 +53,7 @@ pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
 pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
+pub use class_texts::{is_text_id, text_id};
 pub use classifier_file::SavedClassifier;
 pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{
@@ -59,7 +62,7 @@ pub use decisions::{
     read_decisions,
 };
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
-pub use feature_file::{FeatureFile, FeatureFormat};
+pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
 pub use file_kind::{FileKind, Wanted};
 pub use ids_table::ids_table_of;
 pub use input::is_stream;
@@ -84,6 +87,7 @@ pub use run_directory::{
 };
 pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
 pub use table_write::TableFormat;
+pub use tensor_shards::TensorShards;
 pub use texts::Texts;
 pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 pub use truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};

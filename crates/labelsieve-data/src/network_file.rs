@@ -131,7 +131,13 @@ impl NetworkFile {
     pub fn load_verified(path: impl AsRef<Path>) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
-        let Tensors { tensors: file, json, is_checked } = read_tensors(path, &bytes)?;
+        NetworkFile::from_bytes(path, &bytes)
+    }
+
+    /// The same from the bytes of a file, which errors call `path`.
+    pub fn from_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(NetworkFile, Verified)> {
+        let path = path.as_ref();
+        let Tensors { tensors: file, json, is_checked } = read_tensors(path, bytes)?;
         let parsed = |json: String| {
             let metadata = serde_json::from_str(&json).map_err(|error| {
                 let place = format!("metadata `{METADATA_KEY}`");
@@ -163,7 +169,7 @@ fn encode(values: &[f32], half: bool) -> Vec<u8> {
 }
 
 /// `None` for numbers that are not floating-point. The library has compared the length with the shape.
-fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
+pub(crate) fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     let (pairs, quads, octets) =
         (bytes.as_chunks::<2>().0, bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
     Some(match dtype {

@@ -36,6 +36,18 @@ pub(crate) fn write_npy_u8(writer: impl Write, shape: &[usize], values: &[u8]) -
     write_npy(writer, Dtype::U8, shape, values, |value| [value])
 }
 
+/// All that stands before the elements.
+pub(crate) fn npy_head(dtype: Dtype, shape: &[usize]) -> Vec<u8> {
+    let axes: String = shape.iter().map(|axis| format!("{axis}, ")).collect();
+    let axes = if shape.len() == 1 { axes.trim_end() } else { axes.trim_end_matches(", ") };
+    let mut dictionary = format!("{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({axes}), }}");
+    let unpadded = MAGIC.len() + 4 + dictionary.len() + 1;
+    dictionary.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
+    dictionary.push('\n');
+    let length = (dictionary.len() as u16).to_le_bytes();
+    [MAGIC, &[1, 0], &length, dictionary.as_bytes()].concat()
+}
+
 fn write_npy<T: Copy, const SIZE: usize>(
     mut writer: impl Write,
     dtype: Dtype,
@@ -44,16 +56,7 @@ fn write_npy<T: Copy, const SIZE: usize>(
     encode: impl Fn(T) -> [u8; SIZE],
 ) -> std::io::Result<()> {
     assert_eq!(shape.iter().product::<usize>(), values.len(), "shape {shape:?} and number of values differ");
-    let axes: String = shape.iter().map(|axis| format!("{axis}, ")).collect();
-    let axes = if shape.len() == 1 { axes.trim_end() } else { axes.trim_end_matches(", ") };
-    let mut dictionary = format!("{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({axes}), }}");
-    let unpadded = MAGIC.len() + 4 + dictionary.len() + 1;
-    dictionary.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
-    dictionary.push('\n');
-    writer.write_all(MAGIC)?;
-    writer.write_all(&[1, 0])?;
-    writer.write_all(&(dictionary.len() as u16).to_le_bytes())?;
-    writer.write_all(dictionary.as_bytes())?;
+    writer.write_all(&npy_head(dtype, shape))?;
     for chunk in values.chunks(16 << 10) {
         let bytes: Vec<u8> = chunk.iter().flat_map(|&value| encode(value)).collect();
         writer.write_all(&bytes)?;

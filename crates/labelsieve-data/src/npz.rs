@@ -10,8 +10,8 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use crate::array_file::ArrayFile;
 use crate::byte_source::ByteSource;
 use crate::input::open_seekable;
-use crate::npy::{NPY_HEAD_LIMIT, NpyHeader};
-use crate::npy_write::{write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
+use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
+use crate::npy_write::{npy_head, write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
 use crate::{Action, AtomicFile, DataError, Result};
 
 /// The largest ratio that deflate can reach; a member that claims more has a wrong size.
@@ -210,6 +210,17 @@ impl NpzWriter {
         self.start(name, values.len())?;
         write_npy_u8(&mut self.archive, shape, values).map_err(DataError::io("write", &self.path))?;
         Ok(self)
+    }
+
+    /// Starts an array whose elements follow by [`NpzWriter::write_bytes`].
+    pub(crate) fn start_array(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<()> {
+        self.start(name, shape.iter().product::<usize>() * dtype.size())?;
+        self.write_bytes(&npy_head(dtype, shape))
+    }
+
+    /// Adds to the array that was started last.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.archive.write_all(bytes).map_err(DataError::io("write", &self.path))
     }
 
     /// Completes the archive and gives it its name.

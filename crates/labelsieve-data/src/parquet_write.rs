@@ -46,6 +46,11 @@ impl ParquetWriter {
         self.writer.write(&batch).map_err(|error| failed(&self.path, error))
     }
 
+    /// Writes what was added so far as a group of rows, so that it need not stay in memory.
+    pub(crate) fn end_group(&mut self) -> Result<()> {
+        self.writer.flush().map_err(|error| failed(&self.path, error))
+    }
+
     pub(crate) fn finish(self) -> Result<()> {
         self.writer.into_inner().map_err(|error| failed(&self.path, error))?.commit()
     }

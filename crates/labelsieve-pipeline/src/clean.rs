@@ -21,6 +21,7 @@ use self::doubts::Doubts;
 use crate::device;
 use crate::error::Result;
 use crate::estimate::{Estimate, Work};
+use crate::inputs::class_text::TextCounts;
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{PoolFiles, Pools};
@@ -80,6 +81,9 @@ pub struct Cleaned {
     /// Candidates that people decided about, where decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
+    /// Classes whose name is a clean example, where texts were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_texts: Option<TextCounts>,
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
@@ -150,6 +154,10 @@ impl Clean {
         if let (Some(path), Some(base)) = (&self.files.base, &pools.base) {
             settings["base"] = json!({ "file": path.display().to_string(), "n_classes": base.names.len() });
         }
+        let class_texts = self.files.class_text.as_ref().map(|_| TextCounts::of(&pools));
+        if let Some(counts) = &class_texts {
+            settings["class_texts"] = json!(counts);
+        }
         let (journal, mut scored) = match target {
             Target::File(output) => {
                 let mut key =
@@ -180,7 +188,7 @@ impl Clean {
         if let Some(journal) = journal {
             journal.remove()?;
         }
-        Ok(cleaned)
+        Ok(Cleaned { class_texts, ..cleaned })
     }
 
     /// Classes whose relevance says little. What people decided is not the method's doing.

@@ -8,6 +8,7 @@ pub mod clean;
 mod curve;
 pub mod device;
 pub mod embed;
+pub mod embed_text;
 mod error;
 pub mod estimate;
 pub mod evaluate;

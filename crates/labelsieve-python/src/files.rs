@@ -197,7 +197,7 @@ fn read_features(
     let (table, values) = py.detach(read).map_err(data_error)?;
     let ids = match table.ids {
         Ids::Given(ids) => Some(ids),
-        Ids::RowNumbers(_) => None,
+        Ids::RowNumbers(_) | Ids::WithTexts { .. } => None,
     };
     let rows = matrix(py, values, table.features.cols())?;
     Ok((rows, table.labels.as_ref().map(texts), ids, table.network))

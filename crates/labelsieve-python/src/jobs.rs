@@ -14,9 +14,12 @@ use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, TableColumns};
 use labelsieve_pipeline::clean::{Clean, estimate};
 use labelsieve_pipeline::embed::{Embed, Reduction};
+use labelsieve_pipeline::embed_text::EmbedText;
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_pipeline::inputs::onnx::OnnxOptions;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
@@ -37,6 +40,7 @@ use crate::relevance::parse_method;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(match_files, module)?)?;
     module.add_function(wrap_pyfunction!(embed_files, module)?)?;
+    module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
@@ -96,7 +100,11 @@ impl<'py> Options<'py> {
 
     fn pools(&self, candidates: Option<PathBuf>) -> PyResult<PoolFiles> {
         Ok(PoolFiles {
-            clean: self.table(self.get("clean")?, Some("clean_labels"))?,
+            clean: match self.get::<Option<PathBuf>>("clean")? {
+                Some(path) => Some(self.table(path, Some("clean_labels"))?),
+                None => None,
+            },
+            class_text: self.get("class_text")?,
             noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
             candidates,
             base: None,
@@ -203,14 +211,37 @@ fn embed_files<'py>(
         (None, (Some(width), Some(output))) => Reduction::Fit { width, output },
         (None, _) => Reduction::OfNetwork,
     };
-    let (model, output): (PathBuf, PathBuf) = (options.get("model")?, options.get("output")?);
+    let (model, output): (Option<PathBuf>, PathBuf) = (options.get("model")?, options.get("output")?);
+    let model = model.unwrap_or_else(|| BuiltIn::usual().name.into());
     let images = options.image_choice(options.get("images")?, Some("label_column"))?;
     let job = Embed {
         image_size: options.get("image_size")?,
+        onnx: OnnxOptions {
+            mean: options.get("image_mean")?,
+            deviation: options.get("image_std")?,
+            output: options.get("onnx_output")?,
+        },
         reduction,
         precision: options.choice("dtype", precision)?,
         batch: options.get("batch")?,
         ..Embed::new(&model, images, options.device()?, &output)
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+#[pyfunction]
+fn embed_text_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = EmbedText {
+        model: options.get("model")?,
+        classes: options.get("classes")?,
+        templates: options.get("templates")?,
+        precision: options.choice("dtype", precision)?,
+        output: options.get("output")?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }

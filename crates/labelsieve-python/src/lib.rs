@@ -29,9 +29,19 @@ fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| labelsieve_cli::run(arguments))
 }
 
+/// Where the interpreter that runs us has its packages. Places that depend on the working directory do not count.
+#[cfg(feature = "onnx")]
+fn packages(py: Python<'_>) -> PyResult<Vec<std::path::PathBuf>> {
+    let path = py.import("sys")?.getattr("path")?;
+    let folders = path.try_iter()?.filter_map(|folder| folder.ok()?.extract::<std::path::PathBuf>().ok());
+    Ok(folders.filter(|folder| folder.is_absolute()).collect())
+}
+
 #[pymodule]
 fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     labelsieve_cli::panics::install();
+    #[cfg(feature = "onnx")]
+    labelsieve_pipeline::inputs::onnx::look_in(packages(module.py())?);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NEIGHBOURS", labelsieve::graph::NEIGHBOURS)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 /// Commands that are functions here, with `_files` behind their names.
-const FUNCTIONS: [&str; 7] = ["match", "embed", "clean", "train", "finetune", "predict", "evaluate"];
+const FUNCTIONS: [&str; 8] =
+    ["match", "embed", "embed-text", "clean", "train", "finetune", "predict", "evaluate"];
 
 /// Options whose values follow them in messages.
 const CHOICES: [&str; 2] = ["rule", "method"];
@@ -22,7 +23,7 @@ pub fn in_python(text: &str) -> String {
 /// The function that does what a command does.
 fn function(command: &str) -> Option<String> {
     let name = command.strip_prefix("labelsieve ")?;
-    FUNCTIONS.contains(&name).then(|| format!("{name}_files"))
+    FUNCTIONS.contains(&name).then(|| format!("{}_files", name.replace('-', "_")))
 }
 
 /// A text without backticks, its options between some.

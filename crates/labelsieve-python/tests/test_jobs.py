@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import REPOSITORY
 from test_files import command
 
 import labelsieve
@@ -329,6 +330,30 @@ def test_images_are_embedded_learned_and_named(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="broken.png"):
         named = labelsieve.predict_files("own.safetensors", "p.csv", images="photos", device="cpu")
     assert named == {"n_examples": 12, "n_classes": 2}
+
+
+def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for i, photo in enumerate(np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)):
+        image.fromarray(photo).save(tmp_path / "photos" / f"{i}.png")
+    clip = REPOSITORY / "crates/labelsieve-pipeline/tests/golden/towers/clip"
+    models = {None: ("efficientnet-lite0 ", 1280), "tiny-resnet10": ("resnet10 ", 512), clip: ("clip ", 12)}
+    for model, (name, dim) in models.items():
+        summary = labelsieve.embed_files(model, "photos", "f.parquet", device="cpu")
+        features = labelsieve.read_features("f.parquet")
+        assert summary["dim"] == features.X.shape[1] == dim and features.network.startswith(name)
+        words = () if model is None else ("--model", str(model))
+        command("embed", *words, "--images", "photos", "--device", "cpu", "-o", "cli.parquet", cwd=tmp_path)
+        assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
+    with pytest.raises(ValueError, match="there is no network `tiny_resnet_10`\nhint: did you mean `tiny-resnet10`"):
+        labelsieve.embed_files("tiny_resnet_10", "photos", "g.parquet")
+    with pytest.raises(ValueError, match="has no file `config.json`"):
+        labelsieve.embed_files("photos", "photos", "g.parquet")
+    with pytest.raises(ValueError, match="`tiny-resnet10` has no text tower"):
+        labelsieve.embed_text_files("tiny-resnet10", clip.parent / "classes.toml", "g.parquet")
+    assert not (tmp_path / "g.parquet").exists()
 
 
 def test_a_bar_of_ours_is_new_for_every_stretch(monkeypatch, capsys):

@@ -8,7 +8,7 @@ use labelsieve::evaluation::{Advice, Doubts};
 use labelsieve::{Decision, Method};
 use labelsieve_data::{
     ClassRelevance, DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result,
-    TruthTable, read_relevance_reasons,
+    TruthTable, is_text_id, read_relevance_reasons,
 };
 
 use crate::decided::Decided;
@@ -41,6 +41,8 @@ pub(crate) struct Classes {
 /// Numbers about a class.
 pub(crate) struct ClassNumbers {
     pub(crate) n_clean: usize,
+    /// Those that are the text of the class name.
+    pub(crate) n_texts: usize,
     pub(crate) n_candidates: usize,
     pub(crate) mean: Option<f64>,
     /// The sum of all relevance: the weight of the candidates in training.
@@ -148,6 +150,7 @@ impl Classes {
         let probability: Vec<f32> = self.probabilities(class).into_iter().map(|(value, _)| value).collect();
         ClassNumbers {
             n_clean: class.clean.len(),
+            n_texts: class.clean.iter().filter(|&&row| is_text_id(&self.table.ids[row])).count(),
             n_candidates: candidates.len(),
             mean: mean(values()),
             weight: values().map(f64::from).sum(),

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::{
-    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, read_decisions,
+    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, is_text_id, read_decisions,
     read_relevance, read_truth,
 };
 
@@ -281,7 +281,8 @@ impl Report {
         let mut seen = HashSet::new();
         for row in self.pictured(classes) {
             let id = &ids[row];
-            let is_missing = !found.by_id.contains_key(id) && !unreadable.contains(id);
+            let is_text = classes.table.is_clean[row] && is_text_id(id);
+            let is_missing = !found.by_id.contains_key(id) && !unreadable.contains(id) && !is_text;
             if is_missing && !self.pictures.images.is_empty() && seen.insert(id) {
                 summary.missing.push(id.to_owned());
                 summary.n_missing_clean += usize::from(classes.table.is_clean[row]);

@@ -6,7 +6,7 @@ import { button, count, make, plural, setText, $ } from "./dom.js";
 import { grid } from "./grid.js";
 import { isFiltered } from "./order.js";
 import { showKept } from "./panel.js";
-import { smallPicture } from "./pictures.js";
+import { cleanName, cleanPicture } from "./pictures.js";
 import { active, place } from "./place.js";
 import { store } from "./store.js";
 import { strips } from "./strips.js";
@@ -56,7 +56,7 @@ export const showAround = () => {
 /** A few clean examples beside the name of the class: they say what it means. */
 export const showClean = (data) => {
   const shown = (data?.clean ?? []).slice(0, MAX_CLEAN);
-  $("clean").replaceChildren(...shown.map(({ example, id, caption }) => make("li", { title: `clean example: ${caption ?? id}` }, smallPicture(example, caption ?? id))));
+  $("clean").replaceChildren(...shown.map((clean) => make("li", { title: `clean example: ${cleanName(clean)}` }, cleanPicture(clean, cleanName(clean)))));
   $("clean").dataset.n = count(data?.clean.length ?? 0);
   $("clean").hidden = shown.length === 0;
 };

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { MARKS } from "./card.js";
 import { button, count, make, plural, $ } from "./dom.js";
-import { fullPicture, smallPicture } from "./pictures.js";
+import { cleanName, cleanPicture, fullPicture, smallPicture } from "./pictures.js";
 import { DECIDED, REJECT, UNSURE, store } from "./store.js";
 
 const dialog = $("detail");
@@ -140,18 +140,18 @@ class Detail {
     return make("section", {}, make("h3", {}, "Reasons"), make("ul", {}, ...reasons.map((text) => make("li", {}, text))));
   }
 
-  #closest({ example, id, caption, similarity }) {
+  #closest(clean) {
     return make("section", {}, make("h3", {}, "Nearest clean example"),
-      make("p", { class: "beside" }, smallPicture(example), make("span", {}, `${caption ?? id}, similarity ${similarity.toFixed(2)}`)));
+      make("p", { class: "beside" }, cleanPicture(clean), make("span", {}, `${cleanName(clean)}, similarity ${clean.similarity.toFixed(2)}`)));
   }
 
   #neighbours(neighbours) {
     const items = neighbours.map((other) => {
       const state = other.is_clean ? "clean example" : `relevance ${other.relevance.toFixed(2)}${other.decision ? `, ${DECIDED[other.decision]}` : ""}`;
-      const label = `${other.id}: similarity ${other.similarity.toFixed(2)}, ${state}`;
+      const label = `${other.is_clean ? cleanName(other) : other.id}: similarity ${other.similarity.toFixed(2)}, ${state}`;
       const text = make("span", {}, `${other.is_clean ? "clean" : `${other.relevance.toFixed(2)} ${MARKS[other.decision]}`}`);
       const plain = other.row === null || other.row === undefined;
-      const item = plain ? make("span", { class: "near", title: label, role: "img", "aria-label": label }, smallPicture(other.example), text)
+      const item = plain ? make("span", { class: "near", title: label, role: "img", "aria-label": label }, other.is_clean ? cleanPicture(other) : smallPicture(other.example), text)
         : button(smallPicture(other.example), () => this.on.go(other.row), { class: "near", title: label, "aria-label": label });
       if (!plain) item.append(text);
       return make("li", {}, item);

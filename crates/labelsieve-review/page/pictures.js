@@ -3,6 +3,7 @@
 import { make } from "./dom.js";
 import { NOT_LOADED, REASONS, UNDECODABLE, want } from "./thumbnails.js";
 
+const TEXT = "text:"; // ids of class texts: `labelsieve embed-text`
 const blank = (text, name) => make("span", { class: `blank ${name}` }, text);
 
 /** The original of an example; `alt` is what it shows. `missing()` is told when the server has no such picture. */
@@ -34,3 +35,7 @@ export const smallPicture = (example, alt = "") => {
   });
   return shown;
 };
+
+/** A clean example, small; the text of a class has no picture to ask for. */
+export const cleanPicture = ({ example, id }, alt) => id.startsWith(TEXT) ? blank("text", "small") : smallPicture(example, alt);
+export const cleanName = ({ id, caption }) => id.startsWith(TEXT) ? "the text of the name" : caption ?? id;

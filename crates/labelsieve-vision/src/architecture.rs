@@ -1,4 +1,4 @@
-//! The networks of the paper, each on a few lines.
+//! The networks of the paper and EfficientNet-Lite0, each on a few lines.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, Setting};
+use crate::network::Activation::{self, Linear, Relu, Relu6};
 use crate::network::{Network, Value};
 
 /// A network by name.
@@ -20,6 +21,9 @@ pub enum Architecture {
     ResNet50,
     /// Four convolutions with 2×2 max-pools, no ReLU in the last; d = 3200 for images of 84×84.
     ConvNet128,
+    /// Sixteen blocks of depthwise convolutions, as published for mobile devices in 2020; d = 1280.
+    #[serde(rename = "efficientnet-lite0")]
+    EfficientNetLite0,
 }
 
 /// How a residual network begins.
@@ -66,8 +70,13 @@ impl FromStr for Stem {
 
 impl Architecture {
     /// All of them.
-    pub const ALL: [Architecture; 4] =
-        [Architecture::ResNet10, Architecture::ResNet18, Architecture::ResNet50, Architecture::ConvNet128];
+    pub const ALL: [Architecture; 5] = [
+        Architecture::ResNet10,
+        Architecture::ResNet18,
+        Architecture::ResNet50,
+        Architecture::ConvNet128,
+        Architecture::EfficientNetLite0,
+    ];
 
     /// The network for images of `height` × `width`; `stem` matters to residual networks only.
     pub fn network(self, height: usize, width: usize, stem: Stem) -> Result<Network> {
@@ -79,10 +88,11 @@ impl Architecture {
         }
         let mut network = Network::for_images(height, width);
         match self {
-            Architecture::ResNet10 => resnet(&mut network, stem, basic_block, [1, 1, 1, 1], Last::Linear),
-            Architecture::ResNet18 => resnet(&mut network, stem, basic_block, [2, 2, 2, 2], Last::Relu),
-            Architecture::ResNet50 => resnet(&mut network, stem, bottleneck, [3, 4, 6, 3], Last::Relu),
+            Architecture::ResNet10 => resnet(&mut network, stem, basic_block, [1, 1, 1, 1], Linear),
+            Architecture::ResNet18 => resnet(&mut network, stem, basic_block, [2, 2, 2, 2], Relu),
+            Architecture::ResNet50 => resnet(&mut network, stem, bottleneck, [3, 4, 6, 3], Relu),
             Architecture::ConvNet128 => convnet(&mut network),
+            Architecture::EfficientNetLite0 => efficientnet_lite0(&mut network),
         }
         if network.nodes().iter().any(|node| node.shape.is_empty()) {
             return wrong(format!("larger images for {self}"));
@@ -90,7 +100,7 @@ impl Architecture {
         Ok(network)
     }
 
-    /// The size of the images that the paper trains it on.
+    /// The size of the images that it is usually trained on.
     pub fn usual_size(self) -> usize {
         match self {
             Architecture::ConvNet128 => 84,
@@ -106,6 +116,7 @@ impl fmt::Display for Architecture {
             Architecture::ResNet18 => "resnet18",
             Architecture::ResNet50 => "resnet50",
             Architecture::ConvNet128 => "convnet128",
+            Architecture::EfficientNetLite0 => "efficientnet-lite0",
         })
     }
 }
@@ -116,40 +127,33 @@ impl FromStr for Architecture {
     fn from_str(text: &str) -> Result<Architecture> {
         Architecture::ALL.into_iter().find(|a| a.to_string() == text).ok_or_else(|| Error::Setting {
             name: Setting::Architecture,
-            expected: "resnet10, resnet18, resnet50 or convnet128".to_owned(),
+            expected: "resnet10, resnet18, resnet50, convnet128 or efficientnet-lite0".to_owned(),
             found: text.to_owned(),
         })
     }
 }
 
-/// Far above what these networks are designed for; larger sizes are typos, and would overflow.
-const LARGEST_SIDE: usize = 4096;
+/// Far above what networks are designed for; larger sizes are typos, and would overflow.
+pub(crate) const LARGEST_SIDE: usize = 4096;
 
-/// How the last block ends.
-#[derive(Clone, Copy, PartialEq)]
-enum Last {
-    Relu,
-    Linear,
-}
-
-/// A block: network, name, input, width, stride, whether it ends in ReLU.
-type Block = fn(&mut Network, &str, Value, usize, usize, bool) -> Value;
+/// A block: network, name, input, width, stride, how it ends.
+type Block = fn(&mut Network, &str, Value, usize, usize, Activation) -> Value;
 
 /// Stem, four stages, mean over all pixels.
-fn resnet(network: &mut Network, stem: Stem, block: Block, blocks: [usize; 4], last: Last) {
+fn resnet(network: &mut Network, stem: Stem, block: Block, blocks: [usize; 4], last: Activation) {
     let stem = match stem {
         Stem::Photo => (7, 2, 3),
         Stem::Small => (3, 1, 1),
     };
     let x = network.convolution("conv1", Value::Image, 64, stem);
-    let x = network.normalise("bn1", x, None, true);
+    let x = network.normalise("bn1", x, None, Relu);
     let mut x = network.max_pool(x, (3, 2, 1));
     for (stage, (width, count)) in [64, 128, 256, 512].into_iter().zip(blocks).enumerate() {
         for i in 0..count {
             let name = format!("layer{}.{i}", stage + 1);
             let stride = if stage > 0 && i == 0 { 2 } else { 1 };
-            let relu = last == Last::Relu || stage < 3 || i + 1 < count;
-            x = block(network, &name, x, width, stride, relu);
+            let end = if stage < 3 || i + 1 < count { Relu } else { last };
+            x = block(network, &name, x, width, stride, end);
         }
     }
     network.mean_pool(x);
@@ -162,24 +166,31 @@ fn basic_block(
     x: Value,
     width: usize,
     stride: usize,
-    relu: bool,
+    end: Activation,
 ) -> Value {
     let y = network.convolution(&format!("{name}.conv1"), x, width, (3, stride, 1));
-    let y = network.normalise(&format!("{name}.bn1"), y, None, true);
+    let y = network.normalise(&format!("{name}.bn1"), y, None, Relu);
     let y = network.convolution(&format!("{name}.conv2"), y, width, (3, 1, 1));
     let shortcut = shortcut(network, name, x, width, stride);
-    network.normalise(&format!("{name}.bn2"), y, Some(shortcut), relu)
+    network.normalise(&format!("{name}.bn2"), y, Some(shortcut), end)
 }
 
 /// 1×1, 3×3 and 1×1 to four times the width, and a shortcut.
-fn bottleneck(network: &mut Network, name: &str, x: Value, width: usize, stride: usize, relu: bool) -> Value {
+fn bottleneck(
+    network: &mut Network,
+    name: &str,
+    x: Value,
+    width: usize,
+    stride: usize,
+    end: Activation,
+) -> Value {
     let y = network.convolution(&format!("{name}.conv1"), x, width, (1, 1, 0));
-    let y = network.normalise(&format!("{name}.bn1"), y, None, true);
+    let y = network.normalise(&format!("{name}.bn1"), y, None, Relu);
     let y = network.convolution(&format!("{name}.conv2"), y, width, (3, stride, 1));
-    let y = network.normalise(&format!("{name}.bn2"), y, None, true);
+    let y = network.normalise(&format!("{name}.bn2"), y, None, Relu);
     let y = network.convolution(&format!("{name}.conv3"), y, 4 * width, (1, 1, 0));
     let shortcut = shortcut(network, name, x, 4 * width, stride);
-    network.normalise(&format!("{name}.bn3"), y, Some(shortcut), relu)
+    network.normalise(&format!("{name}.bn3"), y, Some(shortcut), end)
 }
 
 /// The block's input itself, or a 1×1 convolution of it where the width or the size changes.
@@ -188,7 +199,7 @@ fn shortcut(network: &mut Network, name: &str, x: Value, width: usize, stride: u
         return x;
     }
     let y = network.convolution(&format!("{name}.downsample.0"), x, width, (1, stride, 0));
-    network.normalise(&format!("{name}.downsample.1"), y, None, false)
+    network.normalise(&format!("{name}.downsample.1"), y, None, Linear)
 }
 
 /// Four times convolution, normalisation, ReLU, 2×2 max-pool; no ReLU in the last block.
@@ -196,8 +207,60 @@ fn convnet(network: &mut Network) {
     let mut x = Value::Image;
     for (i, width) in [64, 64, 128, 128].into_iter().enumerate() {
         x = network.convolution(&format!("block{i}.conv"), x, width, (3, 1, 1));
-        x = network.normalise(&format!("block{i}.bn"), x, None, i < 3);
+        x = network.normalise(&format!("block{i}.bn"), x, None, if i < 3 { Relu } else { Linear });
         x = network.max_pool(x, (2, 2, 0));
     }
     network.flatten(x);
+}
+
+/// EfficientNet-Lite0: a stem, seven stages of blocks that widen, convolve each channel by itself and narrow again, and a
+/// last widening to 1280 channels. The names and the ε are those of the PyPI package `efficientnet_lite_pytorch`.
+fn efficientnet_lite0(network: &mut Network) {
+    /// Blocks, kernel, stride of the first block, how much wider it is inside, channels.
+    const STAGES: [(usize, usize, usize, usize, usize); 7] = [
+        (1, 3, 1, 1, 16),
+        (2, 3, 2, 6, 24),
+        (2, 5, 2, 6, 40),
+        (3, 3, 2, 6, 80),
+        (3, 5, 1, 6, 112),
+        (4, 5, 2, 6, 192),
+        (1, 3, 1, 6, 320),
+    ];
+    network.epsilon = 1e-3;
+    let x = network.same_convolution("_conv_stem", Value::Image, 32, (3, 2));
+    let mut x = network.normalise("_bn0", x, None, Relu6);
+    let mut block = 0;
+    for (count, kernel, stride, widening, channels) in STAGES {
+        for i in 0..count {
+            let stride = if i == 0 { stride } else { 1 };
+            x = inverted_block(network, &format!("_blocks.{block}"), x, channels, widening, (kernel, stride));
+            block += 1;
+        }
+    }
+    let x = network.same_convolution("_conv_head", x, 1280, (1, 1));
+    let x = network.normalise("_bn1", x, None, Relu6);
+    network.mean_pool(x);
+}
+
+/// 1×1 to `widening` times the channels, a convolution of each channel by itself, 1×1 to `channels`; the input is added
+/// where it has the shape of the output.
+fn inverted_block(
+    network: &mut Network,
+    name: &str,
+    x: Value,
+    channels: usize,
+    widening: usize,
+    (kernel, stride): (usize, usize),
+) -> Value {
+    let before = network.shape(x).channels;
+    let mut y = x;
+    if widening > 1 {
+        y = network.same_convolution(&format!("{name}._expand_conv"), x, widening * before, (1, 1));
+        y = network.normalise(&format!("{name}._bn0"), y, None, Relu6);
+    }
+    y = network.depthwise(&format!("{name}._depthwise_conv"), y, (kernel, stride));
+    y = network.normalise(&format!("{name}._bn1"), y, None, Relu6);
+    y = network.same_convolution(&format!("{name}._project_conv"), y, channels, (1, 1));
+    let shortcut = (stride == 1 && before == channels).then_some(x);
+    network.normalise(&format!("{name}._bn2"), y, shortcut, Linear)
 }

@@ -22,6 +22,9 @@ pub struct Covariance {
 const BLOCK: usize = 64;
 
 impl Covariance {
+    /// Rows that are multiplied at a time: rows that come in multiples of it give the same bits as all at once.
+    pub const PORTION: usize = 1024;
+
     /// No rows yet, of `dim` numbers each.
     pub fn new(dim: usize) -> Covariance {
         Covariance { dim, n_rows: 0, origin: Vec::new(), sum: vec![0.0; dim], products: vec![0.0; dim * dim] }
@@ -46,7 +49,7 @@ impl Covariance {
         if self.origin.is_empty() {
             self.origin = rows[..self.dim].iter().map(|&value| f64::from(value)).collect();
         }
-        for portion in rows.chunks(1024 * self.dim) {
+        for portion in rows.chunks(Covariance::PORTION * self.dim) {
             self.add_portion(portion);
         }
         Ok(())

@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 
+use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::images::{
     Cause, Dataset, DecodeLimits, Encoded, Prefetch, Scaler, Skipped, Unreadable, View, decode_for,
     next_chunk,
 };
-use crate::learner::{Batch, Learner};
+use crate::learner::Batch;
 use crate::pca::to_unit_length;
 
 /// How images are made ready for a network.
@@ -98,8 +99,8 @@ fn prepare_image(
 }
 
 /// The features of a batch, rows of unit length one after the other.
-pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32>> {
-    let mut features = learner.features(batch)?;
+pub fn unit_features(embedder: &mut dyn Embedder, batch: &Batch) -> Result<Vec<f32>> {
+    let mut features = embedder.features(batch)?;
     if let Some(value) = features.iter().find(|value| !value.is_finite()) {
         return Err(Error::Shape {
             what: "features".to_owned(),
@@ -112,9 +113,18 @@ pub fn unit_features(learner: &mut dyn Learner, batch: &Batch) -> Result<Vec<f32
     Ok(features)
 }
 
+/// Subtracts `centre` from rows of unit length, which are scaled to unit length again: photos that have nothing in common
+/// then have a similarity of about zero, instead of what all photos have in common.
+pub fn centre_features(features: &mut [f32], centre: &[f32]) {
+    features.par_chunks_mut(centre.len().max(1)).for_each(|row| {
+        row.iter_mut().zip(centre).for_each(|(value, centre)| *value -= centre);
+        to_unit_length(row);
+    });
+}
+
 /// The features of these rows of a dataset, as [`unit_features`] gives them. `done` is called after every batch.
 pub fn dataset_features(
-    learner: &mut dyn Learner,
+    embedder: &mut dyn Embedder,
     images: &Dataset,
     rows: &[usize],
     (size, view): ((usize, usize), View),
@@ -123,7 +133,7 @@ pub fn dataset_features(
     const BATCH: usize = 64;
     let mut features = Vec::new();
     for rows in rows.chunks(BATCH) {
-        features.extend(unit_features(learner, &images.evaluation_batch(rows, size, view)?)?);
+        features.extend(unit_features(embedder, &images.evaluation_batch(rows, size, view)?)?);
         done(rows.len());
     }
     Ok(features)

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use labelsieve::random::Stream;
 
+use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::network::{Network, Parameter, Role};
 
@@ -18,11 +19,9 @@ pub trait Learners: Send + Sync {
 
 /// A network with its weights on a device, and the cosine classifier on top.
 ///
-/// The same calls give the same numbers on the same kind of device, at any number of threads.
-pub trait Learner: Send {
-    /// N×d features of a batch, not yet of unit length, with the running statistics of the normalisations.
-    fn features(&mut self, images: &Batch) -> Result<Vec<f32>>;
-
+/// As an [`Embedder`] it uses the running statistics of its normalisations. The same calls give the same numbers on the same
+/// kind of device, at any number of threads.
+pub trait Learner: Embedder {
     /// One step of gradient descent on the weighted loss of the cosine classifier (eq. 6 to 8):
     ///
     /// ```text
@@ -201,6 +200,7 @@ impl Snapshot {
             let shape = &parameter.shape;
             match parameter.role {
                 Role::Convolution => values.extend(normal(2.0 / (shape[0] * shape[2] * shape[3]) as f32)),
+                Role::Depthwise => values.extend(normal(2.0 / (shape[2] * shape[3]) as f32)),
                 Role::ClassWeights => values.extend(normal(2.0 / network.dim() as f32)),
                 Role::Scale | Role::RunningVariance => values.extend(vec![1.0; parameter.len()]),
                 Role::Shift | Role::RunningMean => values.extend(vec![0.0; parameter.len()]),

@@ -2,6 +2,7 @@
 //! fine-tuned on weighted examples (eq. 6 and 8).
 //!
 //! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
+//! Features may come from anything that is an [`Embedder`], which every learner is.
 //! This crate holds the learner for the CPU; the one for NVIDIA GPUs is in `labelsieve-cuda`.
 
 #![warn(missing_docs)]
@@ -12,20 +13,23 @@ mod covariance;
 mod cpu;
 mod eigen;
 mod embed;
+mod embedder;
 mod error;
 pub mod images;
 mod learner;
 mod network;
 mod pca;
 pub mod training;
+pub mod transformer;
 pub mod weights;
 
 pub use architecture::{Architecture, Stem};
 pub use cosine::{CosineLoss, cosine_loss};
 pub use covariance::Covariance;
 pub use cpu::CpuLearners;
-pub use embed::{Preparation, Prepared, dataset_features, prepare, unit_features};
+pub use embed::{Preparation, Prepared, centre_features, dataset_features, prepare, unit_features};
+pub use embedder::Embedder;
 pub use error::{Error, Result, Setting};
 pub use learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
-pub use network::{Layer, Network, Node, Parameter, Role, Shape, Value};
+pub use network::{Activation, Layer, Network, Node, Padding, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};

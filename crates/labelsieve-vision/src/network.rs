@@ -34,6 +34,44 @@ pub enum Value {
     Node(usize),
 }
 
+/// Zeros before the first row and before the first column. Behind the last ones there are as many as the output needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Padding {
+    /// Rows above.
+    pub top: usize,
+    /// Columns to the left.
+    pub left: usize,
+}
+
+impl Padding {
+    /// As many rows as columns.
+    pub fn of(both: usize) -> Padding {
+        Padding { top: both, left: both }
+    }
+}
+
+/// What becomes of a normalised value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// It stays as it is.
+    Linear,
+    /// Negative ones become zero.
+    Relu,
+    /// Negative ones become zero, and those above six become six.
+    Relu6,
+}
+
+impl Activation {
+    /// The least and the greatest value there is behind it.
+    pub fn range(self) -> (f32, f32) {
+        match self {
+            Activation::Linear => (f32::NEG_INFINITY, f32::INFINITY),
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Relu6 => (0.0, 6.0),
+        }
+    }
+}
+
 /// One kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
@@ -43,15 +81,24 @@ pub enum Layer {
         kernel: usize,
         /// Step between two places of the kernel.
         stride: usize,
-        /// Zeros on each side.
-        padding: usize,
+        /// Zeros around the image.
+        padding: Padding,
     },
-    /// Batch normalisation, then the addition of another value, then ReLU: the last two where asked for.
+    /// A convolution of each channel by itself, without bias. Weights: channels × 1 × kernel × kernel.
+    Depthwise {
+        /// Side of the square kernel.
+        kernel: usize,
+        /// Step between two places of the kernel.
+        stride: usize,
+        /// Zeros around the image.
+        padding: Padding,
+    },
+    /// Batch normalisation, then the addition of another value where asked for, then an activation.
     Normalise {
         /// The shortcut that is added, if any.
         add: Option<Value>,
-        /// Whether negative results become zero.
-        relu: bool,
+        /// What follows.
+        activation: Activation,
     },
     /// The largest value of each window.
     MaxPool {
@@ -71,7 +118,7 @@ pub enum Layer {
 /// A layer in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its name, as torchvision names it; empty when it has no parameters.
+    /// Its name, as torchvision (or whoever trained it first) names it; empty when it has no parameters.
     pub name: String,
     /// What it does.
     pub layer: Layer,
@@ -88,6 +135,8 @@ pub struct Node {
 pub enum Role {
     /// Weights of a convolution: out × in × kernel × kernel.
     Convolution,
+    /// Weights of a convolution of each channel by itself: channels × 1 × kernel × kernel.
+    Depthwise,
     /// Scale of a normalisation.
     Scale,
     /// Shift of a normalisation.
@@ -143,13 +192,16 @@ pub struct Network {
     pub mean: [f32; 3],
     /// Each channel is divided by it afterwards.
     pub deviation: [f32; 3],
+    /// Added to the variances of all normalisations.
+    pub epsilon: f32,
 }
 
 impl Network {
     /// An empty network for images of `height` × `width`. Normalises with the usual ImageNet figures.
     pub fn for_images(height: usize, width: usize) -> Network {
         let input = Shape { channels: 3, height, width };
-        Network { nodes: Vec::new(), input, mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
+        let (mean, deviation) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+        Network { nodes: Vec::new(), input, mean, deviation, epsilon: 1e-5 }
     }
 
     /// The nodes, each after those it reads.
@@ -197,6 +249,9 @@ impl Network {
                         Role::Convolution,
                     );
                 }
+                Layer::Depthwise { kernel, .. } => {
+                    push("weight", vec![channels, 1, kernel, kernel], Role::Depthwise);
+                }
                 Layer::Normalise { .. } => {
                     push("weight", vec![channels], Role::Scale);
                     push("bias", vec![channels], Role::Shift);
@@ -226,13 +281,39 @@ impl Network {
     ) -> Value {
         let from = self.shape(input);
         let shape = Shape { channels, ..windows(from, kernel, stride, padding) };
+        let padding = Padding::of(padding);
         self.push(name, Layer::Convolution { kernel, stride, padding }, input, shape)
     }
 
-    /// Appends a normalisation, an addition if `add`, and a ReLU if `relu`.
-    pub(crate) fn normalise(&mut self, name: &str, input: Value, add: Option<Value>, relu: bool) -> Value {
+    /// Appends a convolution to `channels` channels, with an output for every `stride`-th pixel.
+    pub(crate) fn same_convolution(
+        &mut self,
+        name: &str,
+        input: Value,
+        channels: usize,
+        (kernel, stride): (usize, usize),
+    ) -> Value {
+        let (shape, padding) = same_windows(self.shape(input), kernel, stride);
+        let shape = Shape { channels, ..shape };
+        self.push(name, Layer::Convolution { kernel, stride, padding }, input, shape)
+    }
+
+    /// Appends a convolution of each channel by itself, with an output for every `stride`-th pixel.
+    pub(crate) fn depthwise(&mut self, name: &str, input: Value, (kernel, stride): (usize, usize)) -> Value {
+        let (shape, padding) = same_windows(self.shape(input), kernel, stride);
+        self.push(name, Layer::Depthwise { kernel, stride, padding }, input, shape)
+    }
+
+    /// Appends a normalisation, an addition if `add`, and an activation.
+    pub(crate) fn normalise(
+        &mut self,
+        name: &str,
+        input: Value,
+        add: Option<Value>,
+        activation: Activation,
+    ) -> Value {
         let shape = self.shape(input);
-        self.push(name, Layer::Normalise { add, relu }, input, shape)
+        self.push(name, Layer::Normalise { add, activation }, input, shape)
     }
 
     /// Appends a max-pool.
@@ -268,4 +349,31 @@ impl Network {
 fn windows(from: Shape, kernel: usize, stride: usize, padding: usize) -> Shape {
     let count = |size: usize| (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1);
     Shape { height: count(from.height), width: count(from.width), ..from }
+}
+
+/// One window for every `stride`-th pixel, as TensorFlow places them ("same"): as many zeros as that needs, one more behind
+/// the image than before it where their number is odd.
+fn same_windows(from: Shape, kernel: usize, stride: usize) -> (Shape, Padding) {
+    let count = |size: usize| size.div_ceil(stride);
+    let before = |size: usize| ((count(size).max(1) - 1) * stride + kernel).saturating_sub(size) / 2;
+    let shape = Shape { height: count(from.height), width: count(from.width), ..from };
+    (shape, Padding { top: before(from.height), left: before(from.width) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_windows_are_centred_with_the_odd_zero_behind() {
+        let of = |height, width, kernel, stride| {
+            let (shape, padding) = same_windows(Shape { channels: 8, height, width }, kernel, stride);
+            ((shape.height, shape.width), (padding.top, padding.left))
+        };
+        assert_eq!(of(224, 225, 3, 2), ((112, 113), (0, 1)));
+        assert_eq!(of(56, 57, 5, 2), ((28, 29), (1, 2)));
+        assert_eq!(of(7, 1, 5, 1), ((7, 1), (2, 2)));
+        assert_eq!(of(7, 7, 1, 1), ((7, 7), (0, 0)));
+        assert_eq!(of(8, 8, 1, 2), ((4, 4), (0, 0)));
+    }
 }

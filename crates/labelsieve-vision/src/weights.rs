@@ -18,8 +18,8 @@ pub fn to_tensors(network: &Network, snapshot: &Snapshot) -> Result<Vec<NamedTen
 }
 
 /// The snapshot that `tensors` describe, for a classifier of `n_classes` classes (0: the network alone). Every tensor of
-/// the network must be there with its shape, and no other; left out are torchvision's own classifier (`fc.*`), its
-/// counters (`*.num_batches_tracked`), a PCA (`pca.*`) and, for 0 classes, our classifier.
+/// the network must be there with its shape, and no other; left out are classifiers of others (`fc.*`, `_fc.*`), its
+/// counters (`*.num_batches_tracked`), a PCA (`pca.*`), what is subtracted from features (`centre.*`) and, for 0 classes, our classifier.
 pub fn from_tensors(network: &Network, n_classes: usize, tensors: Vec<NamedTensor>) -> Result<Snapshot> {
     let mut by_name: BTreeMap<String, (Vec<usize>, Vec<f32>)> = tensors
         .into_iter()
@@ -59,10 +59,11 @@ pub fn from_tensors(network: &Network, n_classes: usize, tensors: Vec<NamedTenso
 }
 
 fn is_foreign(name: &str) -> bool {
-    name.starts_with("fc.") || name.starts_with("pca.") || name.ends_with("num_batches_tracked")
+    ["fc.", "_fc.", "pca.", "centre."].iter().any(|prefix| name.starts_with(prefix))
+        || name.ends_with("num_batches_tracked")
 }
 
-fn sizes(shape: &[usize]) -> String {
+pub(crate) fn sizes(shape: &[usize]) -> String {
     match shape {
         [] => "a single number".to_owned(),
         [only] => format!("{only} numbers"),

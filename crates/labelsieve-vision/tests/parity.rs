@@ -26,7 +26,7 @@ struct Case {
 #[test]
 fn networks_give_the_features_and_learn_the_weights_that_pytorch_does() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("golden/networks.json")).unwrap();
-    assert_eq!(cases.len(), 5);
+    assert_eq!(cases.len(), 6);
     let best = Level::current();
     for level in Level::available().into_iter().filter(|&level| level <= best) {
         level.make_current(); // this program has no other test that it could disturb

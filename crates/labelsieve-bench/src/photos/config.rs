@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::matching::MatchRule;
 use labelsieve_data::DataError;
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -181,7 +182,10 @@ impl Config {
         let folder = path.parent().unwrap_or(Path::new(""));
         for backbone in &mut config.backbones {
             for file in [&mut backbone.network, &mut backbone.features, &mut backbone.base_classifier] {
-                *file = file.take().map(|file| folder.join(file));
+                *file = file.take().map(|file| match BuiltIn::named(&file) {
+                    Some(_) => file,
+                    None => folder.join(file),
+                });
             }
         }
         Ok(config)
@@ -220,6 +224,15 @@ impl Config {
             }
         }
         self.check_backbones(path)
+    }
+
+    /// The backbone of this name; `path` is the configuration's.
+    pub fn backbone(&self, name: &str, path: &Path) -> Result<&Backbone> {
+        let names = || self.backbones.iter().map(|backbone| backbone.name.as_str()).collect::<Vec<_>>();
+        self.backbones.iter().find(|backbone| backbone.name == name).ok_or_else(|| {
+            let known = if names().is_empty() { "none".to_owned() } else { names().join(", ") };
+            Error::input(format!("`{}` has no backbone `{name}`", path.display()), format!("it has {known}"))
+        })
     }
 
     fn check_backbones(&self, path: &Path) -> Result<()> {

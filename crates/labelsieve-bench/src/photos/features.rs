@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve_data::{ExampleTable, Ids, NetworkFile, SavedClassifier, TableColumns};
+use labelsieve_pipeline::inputs::network::read_network_file;
 use labelsieve_pipeline::inputs::tables::rows_by_id;
 use labelsieve_pipeline::{Context, Error, Result};
 
@@ -39,7 +40,7 @@ impl FeatureTable {
                     "pass features with ids, e.g. from `labelsieve embed`",
                 ));
             }
-            Ids::Given(_) => {
+            Ids::Given(_) | Ids::WithTexts { .. } => {
                 let by_id = rows_by_id(&table)?;
                 photos.ids.iter().map(|id| by_id.get(id)).collect()
             }
@@ -125,14 +126,15 @@ impl BaseClassifier {
 
 /// The classifier in a network's file, where there is one for features of this width.
 pub fn classifier_of(network: &Path, dim: usize) -> Result<Option<BaseClassifier>> {
-    let NetworkFile { tensors, metadata } = NetworkFile::load(network)?;
+    let NetworkFile { tensors, metadata } = read_network_file(network)?;
     let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
     let (Some((_, shape, weight)), Some((_, _, scale)), Some(metadata)) =
         (tensor("classifier.weight"), tensor("classifier.scale"), &metadata)
     else {
         return Ok(None);
     };
-    if *shape != [metadata.classes.len(), dim] || scale.len() != 1 {
+    let is_centred = tensor("centre.mean").is_some();
+    if *shape != [metadata.classes.len(), dim] || scale.len() != 1 || is_centred {
         return Ok(None); // features that a PCA has reduced, say
     }
     let (path, classes, weight) = (network.to_path_buf(), metadata.classes.clone(), weight.clone());

@@ -29,6 +29,7 @@ use clap::{Args, ValueEnum};
 use config::{Backbone, Config};
 use labelsieve_cuda::{Device, OpenDevice};
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
+use labelsieve_pipeline::inputs::embedder::model_files;
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::table::{layout, seconds};
@@ -322,8 +323,10 @@ impl Photos {
         let data = self.data_folder();
         let mut files: Vec<PathBuf> = prepared.photos.files.clone();
         files.extend(candidates.pool.as_ref().map(|pool| data.join(pool)));
-        let made_by = [&backbone.features, &backbone.network, &backbone.base_classifier];
-        files.extend(made_by.into_iter().flatten().cloned());
+        files.extend([&backbone.features, &backbone.base_classifier].into_iter().flatten().cloned());
+        if let Some(network) = &backbone.network {
+            files.extend(model_files(network)?);
+        }
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         // Further shots, rules or trials add cells; they change none.
         let found = json!({ "photos": photos, "clean": clean, "left_out": prepared.n_without });

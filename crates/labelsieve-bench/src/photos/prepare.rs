@@ -106,12 +106,8 @@ impl Photos {
                 note: String::new(),
             }];
         }
-        let names: Vec<&str> = config.backbones.iter().map(|backbone| backbone.name.as_str()).collect();
-        if let Some(unknown) = self.backbones.iter().find(|name| !names.contains(&name.as_str())) {
-            return Err(Error::input(
-                format!("`{}` has no backbone `{unknown}`", self.config.display()),
-                format!("it has {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }),
-            ));
+        for name in &self.backbones {
+            config.backbone(name, &self.config)?;
         }
         if !self.backbones.is_empty() {
             config.backbones.retain(|backbone| self.backbones.contains(&backbone.name));

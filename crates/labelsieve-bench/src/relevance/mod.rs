@@ -48,8 +48,12 @@ pub struct Relevance {
     #[serde(skip)]
     data: Option<PathBuf>,
 
-    /// Features of all photos by a configuration's first backbone, made earlier, e.g. tiny=features.parquet
-    #[arg(long, value_name = "CONFIG=FILE", requires = "configs")]
+    /// Backbone of the configurations [default: the first of each]; built-in embeds the icons too
+    #[arg(long, value_name = "NAME")]
+    backbone: Option<String>,
+
+    /// Features of a set by its backbone, made earlier, e.g. tiny=features.parquet or icons=features.parquet
+    #[arg(long, value_name = "CONFIG=FILE")]
     #[serde(skip)]
     features: Vec<NamedFile>,
 

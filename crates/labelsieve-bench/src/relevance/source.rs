@@ -26,6 +26,8 @@ impl FromStr for NamedFile {
 }
 
 const ICONS: &str = "icons";
+/// What configurations call the network that comes with the program.
+const BUILT_IN: &str = "built-in";
 
 impl Relevance {
     /// The sets asked for: those of the configurations, the icons, and generated ones.
@@ -34,24 +36,41 @@ impl Relevance {
         let mut sets = Vec::new();
         for (config, stem) in self.configs.iter().zip(&stems).filter(|(_, stem)| self.wants_some_of(stem)) {
             let data = data_folder(config, self.data.as_deref());
-            let features = self.features.iter().find(|features| features.name == *stem);
             let source = photos::Source {
                 config,
                 data: &data,
-                features: features.map(|features| features.path.as_path()),
+                backbone: self.backbone.as_deref(),
+                features: self.features_of(stem),
                 folder: &self.output.join(stem),
                 device: self.device,
             };
             sets.extend(photos::read(&source, monitor)?.into_iter().filter(|set| self.wants(&set.name)));
         }
         if self.wants(ICONS) {
-            sets.push(icons::read(&self.output.join(ICONS), self.device, monitor)?);
+            let network = match self.backbone.as_deref() {
+                Some(BUILT_IN) => icons::Network::BuiltIn,
+                None => icons::Network::Own,
+                Some(_) if !self.configs.is_empty() => icons::Network::Own, // it is one of theirs
+                Some(other) => {
+                    return Err(Error::input(
+                        format!("backbone `{other}`: expected {BUILT_IN}, or one of a configuration"),
+                        "leave --backbone out for the icons' own network",
+                    ));
+                }
+            };
+            let (folder, features) = (self.output.join(ICONS), self.features_of(ICONS));
+            sets.push(icons::read(&folder, network, features, self.device, monitor)?);
         }
         for name in generated::names().filter(|name| self.wants(name)) {
             sets.extend(generated::generate(&name, self.seed).transpose()?);
         }
         let unknown = self.sets.iter().find(|asked| !sets.iter().any(|set| is_of(&set.name, asked)));
         unknown.map_or(Ok(sets), |name| Err(no_set(name, &stems)))
+    }
+
+    /// Features of a set that were made earlier.
+    fn features_of(&self, set: &str) -> Option<&Path> {
+        self.features.iter().find(|features| features.name == set).map(|features| features.path.as_path())
     }
 
     fn stems(&self) -> Vec<String> {
@@ -79,10 +98,11 @@ impl Relevance {
                 ));
             }
         }
-        if let Some(features) = self.features.iter().find(|features| !stems.contains(&features.name)) {
+        let has_features = |name: &String| stems.contains(name) || name == ICONS;
+        if let Some(features) = self.features.iter().find(|features| !has_features(&features.name)) {
             return Err(Error::input(
                 format!("--features: there is no configuration `{}`", features.name),
-                format!("there is {}", stems.join(", ")),
+                format!("there is {}", [stems, vec![ICONS.to_owned()]].concat().join(", ")),
             ));
         }
         let built_in = || generated::names().chain([ICONS.to_owned()]);

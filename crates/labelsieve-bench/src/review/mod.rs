@@ -167,12 +167,19 @@ impl Review {
 
     fn read(&self, monitor: &dyn Monitor) -> Result<KnownSet> {
         match &self.config {
-            None => icons::read(&self.output, self.device, monitor),
+            None => icons::read(&self.output, icons::Network::Own, None, self.device, monitor),
             Some(config) => {
                 let data = data_folder(config, self.data.as_deref());
                 let features = self.features.as_deref();
                 let folder = &self.output;
-                let source = photos::Source { config, data: &data, features, folder, device: self.device };
+                let source = photos::Source {
+                    config,
+                    data: &data,
+                    backbone: None,
+                    features,
+                    folder,
+                    device: self.device,
+                };
                 let sets = photos::read(&source, monitor)?;
                 let broadest = sets.into_iter().next_back();
                 broadest.context("a configuration has candidates")

@@ -1,7 +1,7 @@
 //! The icons that come with the program, as a set whose truth is known.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use labelsieve::Features;
@@ -10,6 +10,7 @@ use labelsieve_data::images::ImageColumns;
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{AtomicFile, DataError, ExampleTable, TableColumns, ThumbnailRow, ThumbnailWriter};
 use labelsieve_icons::{CLASSES, Icon, IconError, NETWORK, Part, draw, icons};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::inputs::tables::{load, rows_by_id};
 use labelsieve_pipeline::{Context, Error, Monitor, Result};
@@ -20,45 +21,76 @@ use super::{KnownClass, KnownSet};
 use crate::photos::embedding;
 use crate::photos::features::classifier_of;
 
-/// Height and width that the network was trained on.
-const SIZE: u32 = 48;
+/// Which network embeds the icons.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// The demo's, which was trained on other icons.
+    Own,
+    /// The one that users have when they choose none. Which classes it was trained on is not in its file.
+    BuiltIn,
+}
 
-/// Draws and embeds the icons in `folder`, or reads what an earlier run of this version left there.
-pub fn read(folder: &Path, device: Device, monitor: &dyn Monitor) -> Result<KnownSet> {
+impl Network {
+    /// Height and width that it was trained on.
+    fn size(self) -> u32 {
+        match self {
+            Network::Own => 48,
+            Network::BuiltIn => 224,
+        }
+    }
+
+    /// Of its files in the folder.
+    fn name(self) -> &'static str {
+        match self {
+            Network::Own => "icons",
+            Network::BuiltIn => "icons-built-in",
+        }
+    }
+}
+
+/// Draws and embeds the icons in `folder`, or reads what an earlier run of this version left there; `features` by id are not made again.
+pub fn read(
+    folder: &Path,
+    network: Network,
+    features: Option<&Path>,
+    device: Device,
+    monitor: &dyn Monitor,
+) -> Result<KnownSet> {
     std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
     let icons = icons().map_err(|error| broken("the built-in icons", &error))?;
-    let pictures = folder.join(format!("icons-{}.parquet", env!("CARGO_PKG_VERSION")));
-    if !pictures.is_file() {
-        write_pictures(&icons, &pictures, monitor)?;
-    }
-    let network = folder.join(format!("icons-{}.safetensors", env!("CARGO_PKG_VERSION")));
-    if !network.is_file() {
-        write(&network, NETWORK)?;
-    }
-    let columns = ImageColumns {
-        image: Some("image".to_owned()),
-        id: Some("id".to_owned()),
-        label: None,
-        filters: Vec::new(),
+    let file = match network {
+        Network::Own => write_network(folder)?,
+        Network::BuiltIn => PathBuf::from(BuiltIn::usual().name),
     };
-    let images = ImageFiles { sources: vec![pictures], columns, on_damage: OnDamage::Stop };
-    let table = embedding::features(&network, "icons", images, device, folder, monitor)?;
-    let table = ExampleTable::open(table, &TableColumns::default())?;
+    let path = match features {
+        Some(features) => features.to_path_buf(),
+        None => embedding::features(
+            &file,
+            network.name(),
+            pictures(&icons, network, folder, monitor)?,
+            device,
+            folder,
+            monitor,
+        )?,
+    };
+    let table = ExampleTable::open(&path, &TableColumns::default())?;
     let by_id = rows_by_id(&table)?;
     let rows: Vec<usize> = icons
         .iter()
         .map(|icon| by_id.get(&icon.id).with_context(|| format!("`{}` has no features", icon.id)))
         .collect::<Result<_>>()?;
-    let features = load(&table, &rows)?;
-    let base = classifier_of(&network, features.dim())?;
-    let base =
-        base.map_or(Ok(Features::empty(features.dim())), |base| Features::new(base.weight, base.dim))?;
+    let rows = load(&table, &rows)?;
+    let base = classifier_of(&file, rows.dim())?;
+    let base = base.map_or(Ok(Features::empty(rows.dim())), |base| Features::new(base.weight, base.dim))?;
     Ok(KnownSet {
         name: "icons".to_owned(),
-        features: Arc::new(features),
+        features: Arc::new(rows),
         base: Arc::new(base),
         classes: classes(&icons, folder)?,
-        made_from: Vec::new(), // they come with the program, whose version is known
+        made_from: match (network, features) {
+            (Network::Own, None) => Vec::new(), // they come with the program, whose version is known
+            _ => vec![path],
+        },
     })
 }
 
@@ -73,11 +105,34 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(file.commit()?)
 }
 
-fn write_pictures(icons: &[Icon], path: &Path, monitor: &dyn Monitor) -> Result<()> {
+fn write_network(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(format!("icons-{}.safetensors", env!("CARGO_PKG_VERSION")));
+    if !path.is_file() {
+        write(&path, NETWORK)?;
+    }
+    Ok(path)
+}
+
+/// The icons as the network wants to see them.
+fn pictures(icons: &[Icon], network: Network, folder: &Path, monitor: &dyn Monitor) -> Result<ImageFiles> {
+    let path = folder.join(format!("{}-{}.parquet", network.name(), env!("CARGO_PKG_VERSION")));
+    if !path.is_file() {
+        write_pictures(icons, network.size(), &path, monitor)?;
+    }
+    let columns = ImageColumns {
+        image: Some("image".to_owned()),
+        id: Some("id".to_owned()),
+        label: None,
+        filters: Vec::new(),
+    };
+    Ok(ImageFiles { sources: vec![path], columns, on_damage: OnDamage::Stop })
+}
+
+fn write_pictures(icons: &[Icon], size: u32, path: &Path, monitor: &dyn Monitor) -> Result<()> {
     let progress = monitor.progress(icons.len() as u64, "icons");
     progress.set_message("drawing");
     let picture = |icon: &Icon| {
-        let image = draw(&icon.svg, SIZE).map_err(|error| broken(&icon.id, &error))?.to_png();
+        let image = draw(&icon.svg, size).map_err(|error| broken(&icon.id, &error))?.to_png();
         progress.inc(1);
         Ok(ThumbnailRow { id: icon.id.clone(), image, title: Some(icon.title.clone()) })
     };

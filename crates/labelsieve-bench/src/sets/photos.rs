@@ -19,7 +19,9 @@ pub struct Source<'a> {
     pub config: &'a Path,
     /// Folder of the photo files.
     pub data: &'a Path,
-    /// Features of all photos; without, the first backbone of the configuration makes them in `folder`.
+    /// The name of a backbone of the configuration; without, the first.
+    pub backbone: Option<&'a str>,
+    /// Features of all photos; without, the backbone makes them in `folder`.
     pub features: Option<&'a Path>,
     pub folder: &'a Path,
     pub device: Device,
@@ -66,12 +68,16 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     Ok(rules.into_iter().map(set).collect())
 }
 
-/// The first backbone, with features that were made earlier; those need none, but its classifier is W_B.
+/// The backbone asked for, with features that were made earlier; those need none, but its classifier is W_B.
 fn backbone(config: &Config, source: &Source) -> Result<Backbone> {
     let features = source.features.map(Path::to_path_buf);
-    match (config.backbones.first().cloned(), features) {
-        (Some(first), None) => Ok(first),
-        (Some(first), features) => Ok(Backbone { features, ..first }),
+    let chosen = match source.backbone {
+        None => config.backbones.first(),
+        Some(name) => Some(config.backbone(name, source.config)?),
+    };
+    match (chosen.cloned(), features) {
+        (Some(chosen), None) => Ok(chosen),
+        (Some(chosen), features) => Ok(Backbone { features, ..chosen }),
         (None, features @ Some(_)) => Ok(Backbone {
             name: "features".to_owned(),
             network: None,

@@ -57,15 +57,19 @@ impl MixedArguments {
 #[derive(clap::Args, Clone, Debug)]
 pub struct PoolArguments {
     /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
+    #[arg(long, value_name = "FILE", required_unless_present = "class_text")]
+    pub clean: Option<PathBuf>,
+
+    /// Class texts from `labelsieve embed-text`: one more clean example of each class, or the only one
     #[arg(long, value_name = "FILE")]
-    pub clean: PathBuf,
+    class_text: Option<PathBuf>,
 
     /// Noisy examples, in the same formats
     #[arg(long, value_name = "FILE")]
     pub noisy: PathBuf,
 
     /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "clean")]
     clean_labels: Option<PathBuf>,
 
     /// Labels of the noisy examples, for .npy
@@ -82,7 +86,8 @@ pub struct PoolArguments {
 impl PoolArguments {
     pub fn files(&self, candidates: Option<&Path>) -> PoolFiles {
         PoolFiles {
-            clean: self.columns.table(&self.clean, self.clean_labels.as_deref()),
+            clean: self.clean.as_ref().map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
+            class_text: self.class_text.clone(),
             noisy: self.columns.table(&self.noisy, self.noisy_labels.as_deref()),
             candidates: candidates.map(Path::to_path_buf),
             base: None,
@@ -91,7 +96,7 @@ impl PoolArguments {
     }
 
     /// The tables whose columns can be named.
-    pub fn tables(&self) -> [&Path; 2] {
-        [&self.clean, &self.noisy]
+    pub fn tables(&self) -> impl Iterator<Item = &Path> {
+        self.clean.as_deref().into_iter().chain([self.noisy.as_path()])
     }
 }

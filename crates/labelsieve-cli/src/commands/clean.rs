@@ -22,6 +22,7 @@ const MOST_ADVISED: usize = 10;
 #[derive(Args)]
 #[command(
     override_usage = "labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --output <FILE>\n       \
+                            labelsieve clean [OPTIONS] --class-text <FILE> --noisy <FILE> --output <FILE>\n       \
                             labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --dry-run"
 )]
 pub struct Clean {
@@ -118,6 +119,14 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
     ));
     if let Some(counts) = &cleaned.decisions {
         decisions::say(counts, printer);
+    }
+    if let Some(counts) = &cleaned.class_texts {
+        let classes = counted(counts.n_classes, "class");
+        let only = match counts.n_text_only {
+            0 => String::new(),
+            n => format!(", the only one of {n}"),
+        };
+        printer.note(&format!("the text of the name is a clean example of {classes}{only}"));
     }
     cleaned.copies.say("features", printer);
     let none = &cleaned.without_candidates;

@@ -8,6 +8,8 @@ use clap::Args;
 use labelsieve_data::{Precision, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
+use labelsieve_pipeline::inputs::onnx::OnnxOptions;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;
@@ -15,8 +17,10 @@ use crate::printer::Printer;
 /// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network (.safetensors): from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names
-    #[arg(long, value_name = "FILE")]
+    /// Network: efficientnet-lite0 or tiny-resnet10, which are built in; a file (.safetensors) from `labelsieve pretrain` or
+    /// with the tensor names of torchvision's ResNet-18 or -50; the folder of a vision transformer from the hub; or an
+    /// .onnx file
+    #[arg(long, value_name = "NAME|FILE|FOLDER", default_value = BuiltIn::usual().name)]
     model: PathBuf,
 
     #[command(flatten)]
@@ -25,6 +29,19 @@ pub struct Embed {
     /// Image size, e.g. 224 or 80x60 (height first) [default: the network's training size]
     #[arg(long, value_name = "HxW", value_parser = parse_size)]
     image_size: Option<(usize, usize)>,
+
+    /// Mean of red, green and blue, of pixels from 0 to 1, for .onnx [default: by the file beside it, or
+    /// 0.485,0.456,0.406]
+    #[arg(long, value_name = "R,G,B", value_parser = parse_mean, allow_hyphen_values = true)]
+    image_mean: Option<[f64; 3]>,
+
+    /// Standard deviation of red, green and blue, for .onnx [default: by the file beside it, or 0.229,0.224,0.225]
+    #[arg(long, value_name = "R,G,B", value_parser = parse_deviation)]
+    image_std: Option<[f64; 3]>,
+
+    /// Output that holds the features, for .onnx [default: the only one with a row per image]
+    #[arg(long, value_name = "NAME")]
+    onnx_output: Option<String>,
 
     /// PCA to apply, from --pca-output [default: the one in the network file, if any]
     #[arg(long, value_name = "FILE")]
@@ -66,6 +83,11 @@ impl Embed {
         };
         let job = Job {
             image_size: self.image_size,
+            onnx: OnnxOptions {
+                mean: self.image_mean,
+                deviation: self.image_std,
+                output: self.onnx_output.clone(),
+            },
             reduction,
             precision: self.dtype,
             batch: self.batch,
@@ -121,4 +143,26 @@ fn parse_size(text: &str) -> std::result::Result<(usize, usize), String> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=4096).contains(n));
     let (height, width) = text.split_once('x').unwrap_or((text, text));
     number(height).zip(number(width)).ok_or_else(|| "expected HEIGHTxWIDTH, each from 1 to 4096".to_owned())
+}
+
+/// One number for all channels, or three.
+fn parse_mean(text: &str) -> std::result::Result<[f64; 3], String> {
+    let wrong = || "expected one number or three, e.g. 0.5 or 0.485,0.456,0.406".to_owned();
+    let numbers: Option<Vec<f64>> = text
+        .split(',')
+        .map(|part| part.trim().parse().ok().filter(|number: &f64| number.is_finite()))
+        .collect();
+    match numbers.ok_or_else(wrong)?[..] {
+        [all] => Ok([all; 3]),
+        [red, green, blue] => Ok([red, green, blue]),
+        _ => Err(wrong()),
+    }
+}
+
+fn parse_deviation(text: &str) -> std::result::Result<[f64; 3], String> {
+    let numbers = parse_mean(text)?;
+    match numbers.iter().all(|&number| number > 0.0) {
+        true => Ok(numbers),
+        false => Err("expected positive numbers".to_owned()),
+    }
 }

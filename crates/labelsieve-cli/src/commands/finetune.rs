@@ -20,8 +20,8 @@ const BASE: &str = "Base classes";
 /// Fine-tune a whole network on images weighted by their relevance
 #[derive(Args)]
 pub struct FineTune {
-    /// Network to fine-tune, from `labelsieve pretrain`
-    #[arg(long, value_name = "FILE")]
+    /// Network to fine-tune: a built-in one by name, e.g. efficientnet-lite0, or a file from `labelsieve pretrain`
+    #[arg(long, value_name = "NAME|FILE")]
     network: PathBuf,
 
     /// Relevance file from `labelsieve clean`, which includes the clean examples

@@ -8,6 +8,7 @@ mod completions;
 mod decisions;
 mod demo;
 mod embed;
+mod embed_text;
 mod evaluate;
 mod finetune;
 mod man;
@@ -41,6 +42,8 @@ pub enum Command {
     Pretrain(Box<pretrain::Pretrain>),
     /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),
+    /// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `clean --class-text`
+    EmbedText(embed_text::EmbedText),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
     /// Import decisions about candidates from other tools, or count them
@@ -88,6 +91,7 @@ impl Command {
             | Command::Classes(_)
             | Command::Decisions(_)
             | Command::Embed(_)
+            | Command::EmbedText(_)
             | Command::FineTune(_)
             | Command::Bench(_)
             | Command::Demo(_)
@@ -103,6 +107,7 @@ impl Command {
             Command::Classes(command) => command.run(printer),
             Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
+            Command::EmbedText(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
             Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),

@@ -31,7 +31,7 @@ pub struct Pretrain {
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     validation: Vec<PathBuf>,
 
-    /// Architecture: resnet10, resnet18, resnet50 or convnet128
+    /// Architecture: resnet10, resnet18, resnet50, convnet128 or efficientnet-lite0
     #[arg(long, default_value = "resnet10")]
     architecture: Architecture,
 
@@ -97,7 +97,11 @@ impl Pretrain {
             Architecture::ConvNet128 => {
                 given.refuse(&["stem"], "--architecture convnet128", "only residual networks have a stem")
             }
-            _ => Ok(()),
+            Architecture::EfficientNetLite0 => {
+                let chosen = "--architecture efficientnet-lite0";
+                given.refuse(&["stem"], chosen, "only residual networks have a stem")
+            }
+            Architecture::ResNet10 | Architecture::ResNet18 | Architecture::ResNet50 => Ok(()),
         }
     }
 

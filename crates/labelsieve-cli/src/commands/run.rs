@@ -1,7 +1,6 @@
 //! `labelsieve run`: from two folders of photos to a classifier and a report, each step as the command a user would type.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -9,9 +8,10 @@ use clap::Args;
 use labelsieve::matching::MatchRule;
 use labelsieve_data::images::{ImageColumns, ImageSource};
 use labelsieve_data::text::{TextColumns, TextSource, read_class_file};
-use labelsieve_data::{AtomicFile, DataError, is_stream};
-use labelsieve_pipeline::inputs::built_in;
+use labelsieve_data::{DataError, is_stream};
+use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::inputs::decisions::Decisions;
+use labelsieve_pipeline::inputs::embedder::model_files;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::resume::{self, Key};
 use labelsieve_pipeline::{Kept, Monitor};
@@ -51,8 +51,8 @@ pub struct Run {
     #[arg(long, value_enum, default_value = "plural")]
     rule: MatchRule,
 
-    /// Network for features (.safetensors) [default: the built-in one, trained on small photos]
-    #[arg(long, value_name = "FILE")]
+    /// Network for features, as `labelsieve embed` takes it [default: efficientnet-lite0, which is built in]
+    #[arg(long, value_name = "NAME|FILE|FOLDER")]
     #[serde(serialize_with = "resume::debug")]
     model: Option<PathBuf>,
 
@@ -148,7 +148,7 @@ impl Run {
         RunSources::write(&self.output, &[&self.clean, &self.pool], &self.text, self.base.as_ref())?;
         let model = match &self.model {
             Some(model) => model.clone(),
-            None => self.write_built_in()?,
+            None => PathBuf::from(BuiltIn::usual().name),
         };
         let steps = self.steps(&model, captions.as_ref(), &scored_with);
         let path = self.output.join(JOURNAL);
@@ -265,23 +265,13 @@ impl Run {
     /// All that decides the results.
     fn key(&self, captions: Option<&Captions>) -> Result<Key> {
         let images = |path: &Path| ImageSource::open(&[path.to_path_buf()], &ImageColumns::default());
-        let files = [&self.classes, &self.model].into_iter().flatten();
+        let model = self.model.as_deref().map(model_files).transpose()?.unwrap_or_default();
+        let files = self.classes.iter().chain(&model);
         let files = files.chain(captions.iter().flat_map(|captions| &captions.files));
         let files: Vec<&Path> = files.map(PathBuf::as_path).collect();
         let key = Key::new("run", self, &["output", "method", "base", "decisions"])?.with_files(&files)?;
-        let key = key.with(&json!({ "captions": captions.is_some(), "network": built_in::NETWORK_NAME }));
+        let key = key.with(&json!({ "captions": captions.is_some(), "network": BuiltIn::usual().name }));
         Ok(key.with_images(&images(&self.clean)?)?.with_images(&images(&self.pool)?)?)
-    }
-
-    fn write_built_in(&self) -> Result<PathBuf> {
-        let path = self.output.join(format!("{}.safetensors", built_in::NETWORK_NAME));
-        if std::fs::read(&path).is_ok_and(|file| file == built_in::NETWORK) {
-            return Ok(path); // as an earlier run wrote it; a new one would look like another network to `embed`
-        }
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(built_in::NETWORK).map_err(DataError::io("write", &path))?;
-        file.commit()?;
-        Ok(path)
     }
 
     /// `scored_with` says which method, base classes and decisions these are.

@@ -19,7 +19,11 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
         (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Features)) => embed_first(path),
         (FileKind::PyTorch, Some(Wanted::Tensors)) => convert_network(path),
         (FileKind::PyTorch, Some(Wanted::Features)) => convert_features(path),
-        (FileKind::Hdf5 | FileKind::Onnx, Some(Wanted::Tensors)) => {
+        (FileKind::Onnx, Some(Wanted::Tensors)) => format!(
+            "ONNX files make features: `labelsieve embed --model {}`; classify those, with a classifier from `labelsieve train`",
+            shell_word(path)
+        ),
+        (FileKind::Hdf5, Some(Wanted::Tensors)) => {
             "networks are read from .safetensors files with torchvision's names for a ResNet; export the weights from \
              PyTorch, or make a network with `labelsieve pretrain`"
                 .to_owned()

@@ -36,6 +36,12 @@ fn methods_are_compared_on_the_same_draws_and_a_second_run_takes_up_the_first() 
     let by_draw = |answer: &serde_json::Value| answer["sets"][1]["rows"][3]["top_1"]["by_draw"].clone();
     let (one, two) = (by_draw(&answer), by_draw(&second.json()));
     assert_eq!((&one[0], two.as_array().map(Vec::len)), (&two[0], Some(2)));
+    let given = "--draws 1 --sets icons --features icons=out/icons/features-icons.parquet";
+    let line = line.replace("-o out --sets icons,generated-small", "-o given");
+    let own = run(folder.path(), &format!("{line} {given}")).ok().json();
+    assert_eq!(own["sets"][0]["rows"][3]["top_1"], sets[0]["rows"][3]["top_1"], "features made earlier");
+    let built_in = run(folder.path(), &format!("{line} {given} --backbone built-in")).ok().json();
+    assert_eq!(built_in["sets"][0]["n_base_classes"], 0, "nobody knows the directions of its classes");
 }
 
 #[test]
@@ -75,6 +81,11 @@ fn photos_are_a_set_per_rule_and_clean_ones_leave_the_pools() {
     );
     refuses(folder.path(), "bench relevance c.toml -o r --sets d", &["there is no set `d`", "c, icons"]);
     refuses(folder.path(), "bench relevance c.toml -o r --features d=x", &["there is no configuration `d`"]);
+    refuses(
+        folder.path(),
+        "bench relevance c.toml -o r --backbone d",
+        &["`c.toml` has no backbone `d`", "it has "],
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
 use parquet::arrow::ArrowWriter;
 
 use crate::common::{bytes, listing, refuses, run};
+use crate::hub_folder::Published;
 
 const EMBED: &str = "embed --model M.safetensors --device cpu --images";
 
@@ -75,6 +76,46 @@ pub fn table(folder: &Path, name: &str) -> (Vec<String>, Option<Vec<String>>, Ve
 
 fn length(row: &[f32]) -> f32 {
     row.iter().map(|value| value * value).sum::<f32>().sqrt()
+}
+
+#[test]
+fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
+    let folder = folder_of(3);
+    let folder = folder.path();
+    let network = |name: &str| {
+        let table = ExampleTable::open(folder.join(name), &TableColumns::default()).expect("a table");
+        (table.network.expect("a network"), table.features.cols())
+    };
+    run(folder, "embed --images photos --device cpu -o usual.parquet").ok();
+    let (usual, width) = network("usual.parquet");
+    assert!(usual.starts_with("efficientnet-lite0 ") && width == 1280, "{usual}, {width}");
+    run(folder, "embed --model efficientnet-lite0 --images photos --device cpu -o named.parquet").ok();
+    assert_eq!(bytes(folder, "named.parquet"), bytes(folder, "usual.parquet"));
+    run(folder, "embed --model tiny-resnet10 --images photos --device cpu -o tiny.parquet").ok();
+    assert!(network("tiny.parquet").0.starts_with("resnet10 "));
+    refuses(
+        folder,
+        "embed --model tiny-resnet-10 --images photos -o x.parquet",
+        &[
+            "there is no network `tiny-resnet-10`",
+            "hint: did you mean `tiny-resnet10`?",
+            "efficientnet-lite0",
+        ],
+    );
+    refuses(
+        folder,
+        "embed --model clip --images photos -o x.parquet",
+        &[
+            "there is no file, folder or built-in network `clip`",
+            "hint: built-in networks: efficientnet-lite0",
+        ],
+    );
+    assert!(!folder.join("x.parquet").exists());
+    refuses(
+        folder,
+        "run --clean photos --pool photos --model tiny_resnet10 -o out",
+        &["there is no network `tiny_resnet10`", "hint: did you mean `tiny-resnet10`?"],
+    );
 }
 
 #[test]
@@ -213,6 +254,23 @@ fn the_result_does_not_depend_on_threads_or_batches() {
     }
     assert_eq!(bytes(folder, "A.npy"), bytes(folder, "B.npy"));
     assert_eq!(bytes(folder, "A.npy"), bytes(folder, "C.npy"));
+}
+
+#[test]
+fn threads_and_batches_do_not_matter_to_any_kind_of_network() {
+    let published = Published::new("siglip");
+    let folder = published.path();
+    (0..5).for_each(|i| write(folder, &format!("photos/{i}.png"), &png(i)));
+    for model in ["efficientnet-lite0", "tiny-resnet10", "net"] {
+        let embed = |options: &str| {
+            run(folder, &format!("embed --model {model} --images photos --device cpu {options} -o A.npy"))
+                .ok();
+            bytes(folder, "A.npy")
+        };
+        let one = embed("--threads 1 --batch 64");
+        assert_eq!(one, embed("--threads 2 --batch 64"), "{model}");
+        assert_eq!(one, embed("--threads 2 --batch 3"), "{model}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Ctrl-C, SIGTERM and kills: what is kept, what goes, and what is said.
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{bytes, command, listing, run, shell};
@@ -63,28 +64,45 @@ fn temporary(folder: &Path) -> Vec<String> {
     listing(folder).into_iter().filter(|name| name.starts_with(".labelsieve-")).collect()
 }
 
-/// Starts a run and stops it while its temporary file is there.
+/// Starts a run and stops it while it holds its temporary file.
 fn stopped_while_writing(folder: &Path, line: &str, output: &str) -> Child {
     let before = temporary(folder);
-    let is_writing = || temporary(folder).iter().any(|name| !before.contains(name));
+    let new = || temporary(folder).into_iter().find(|name| !before.contains(name));
     for _ in 0..20 {
         let mut child =
             command(folder, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
         while child.try_wait().expect("a state").is_none() {
-            if is_writing() {
+            if new().is_some() {
                 signal(&child, "-STOP");
-                break;
+                wait_until_stopped(&mut child);
+                match new() {
+                    // A process may be stopped between the creation of its file and the lock: then anybody may sweep it.
+                    Some(name) if is_locked(&folder.join(&name)) => return child,
+                    _ => signal(&child, "-CONT"),
+                }
             }
             std::thread::sleep(Duration::from_micros(200));
-        }
-        std::thread::sleep(Duration::from_millis(20)); // until it has stopped
-        if child.try_wait().expect("a state").is_none() && is_writing() {
-            return child;
         }
         kill(child);
         let _ = std::fs::remove_file(folder.join(output));
     }
     panic!("always finished before it could be stopped");
+}
+
+/// A busy machine may take its time to stop a process.
+fn wait_until_stopped(child: &mut Child) {
+    while child.try_wait().expect("a state").is_none() {
+        let state = Command::new("ps").args(["-o", "state=", "-p", &child.id().to_string()]).output();
+        if state.expect("ps starts").stdout.starts_with(b"T") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether a process that is stopped holds this file; one that runs might be kept from locking it.
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_err())
 }
 
 /// A classifier and examples enough to be busy with.

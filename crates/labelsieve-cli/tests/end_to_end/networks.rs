@@ -117,7 +117,10 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
     let folder = folder.path();
     for (settings, parts) in [
         ("--preset large", &["large", "lowshot-imagenet, mini-imagenet, small"][..]),
-        ("--architecture resnet12", &["resnet12", "expected resnet10, resnet18, resnet50 or convnet128"]),
+        (
+            "--architecture resnet12",
+            &["resnet12", "expected resnet10, resnet18, resnet50, convnet128 or efficientnet-lite0"],
+        ),
         ("--stem tiny", &["tiny", "expected photo or small"]),
         (
             "--architecture convnet128 --size 8",
@@ -309,7 +312,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let one = line("").replace("--batch-size 8", "--batch-size 1");
     refuses(folder, &one, &["batch size: expected at least 2", "hint: "]);
     let bare = "finetune --relevance R.parquet -o F.safetensors";
-    refuses(folder, bare, &["required arguments were not provided", "--network <FILE>", "--images <SOURCE>"]);
+    refuses(
+        folder,
+        bare,
+        &["required arguments were not provided", "--network <NAME|FILE>", "--images <SOURCE>"],
+    );
     refuses(folder, &format!("{FINETUNE} -o N.safetensors"), &["would replace the input", "hint: "]);
     std::fs::hard_link(folder.join("clean/checks/200.png"), folder.join("L.safetensors"))
         .expect("disk space");

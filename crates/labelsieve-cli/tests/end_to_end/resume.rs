@@ -5,9 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use labelsieve::synthetic::Recipe;
+use labelsieve_data::Precision;
 
 use crate::common::{Finished, bytes, command, refuses, run};
+use crate::embed::{png, write};
 use crate::examples::{clean_of, noisy_of};
+use crate::hub_folder::{Published, save};
 use crate::release;
 
 pub const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
@@ -212,4 +215,48 @@ fn a_killed_embed_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
     assert!(!folder.join(JOURNAL).exists());
     run(folder, line).ok();
     assert_eq!(resumed, bytes(folder, "R.parquet"));
+}
+
+/// The same with a network that is built in and with a folder of the hub. What one network left is not continued by another, nor
+/// at another size.
+#[test]
+fn a_killed_embed_is_continued_by_the_same_network_alone() {
+    let published = Published::new("dinov2");
+    let folder = published.path();
+    (0..160).for_each(|i| write(folder, &format!("photos/{i:03}.png"), &png(i % 40)));
+    let line = |model: &str| {
+        format!("embed --model {model} --device cpu --images photos --batch 1 --threads 1 -o R.parquet")
+    };
+    let take = || {
+        let made = bytes(folder, "R.parquet");
+        std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
+        made
+    };
+    let models = ["net", "tiny-resnet10", "net --image-size 32"];
+    let unbroken = models.map(|model| {
+        run(folder, &line(model)).ok();
+        take()
+    });
+    for (at, model) in models.iter().enumerate() {
+        kill(stopped_midway(folder, &line(model), JOURNAL));
+        let left = bytes(folder, JOURNAL);
+        let again = run(folder, &line(model)).ok();
+        assert!((1..=162).contains(&went_on_after(&again, "batches")), "{again:?}");
+        assert_eq!(take(), unbroken[at], "{model}");
+
+        let other = (at + 1) % models.len();
+        write(folder, JOURNAL, &left);
+        let again = run(folder, &line(models[other])).ok();
+        let anew = "`R.parquet.partial` was made with different settings or files; starting over";
+        assert!(again.err.contains(anew) && !again.err.contains("resuming"), "{again:?}");
+        assert_eq!(take(), unbroken[other], "{model}");
+    }
+    // Weights that were replaced under the same name are another network.
+    kill(stopped_midway(folder, &line("net"), JOURNAL));
+    let mut tensors = published.tensors.clone();
+    tensors[0].2[0] += 0.25;
+    save(&tensors, &published.net("model.safetensors"), Precision::F32);
+    let again = run(folder, &line("net")).ok();
+    assert!(again.err.contains("starting over"), "{again:?}");
+    assert_ne!(take(), unbroken[0]);
 }

@@ -186,12 +186,18 @@ impl FailingLearner {
     }
 }
 
-impl Learner for FailingLearner {
+impl Embedder for FailingLearner {
+    fn dim(&self) -> usize {
+        self.inner.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
         self.call()?;
         self.inner.features(images)
     }
+}
 
+impl Learner for FailingLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
         self.call()?;
         self.inner.step(images, targets, sgd)
@@ -245,4 +251,50 @@ fn a_device_that_is_lost_ends_a_training_with_its_first_error_but_not_before_one
             false => assert_eq!(found, Err(failure()), "lost at call {at_call}"),
         }
     }
+}
+
+/// Answers with as many numbers as it has images, until it fails.
+struct Counts {
+    left: usize,
+    with: VisionError,
+}
+
+impl Embedder for Counts {
+    fn dim(&self) -> usize {
+        1
+    }
+
+    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+        self.left = self.left.checked_sub(1).ok_or(self.with.clone())?;
+        Ok(vec![BY_DEVICE; images.len()])
+    }
+}
+
+#[test]
+fn a_network_that_only_embeds_is_read_for_the_cpu_once_its_device_fails() {
+    let heard = Heard::default();
+    let found = Fallback::new(Breaks::after(0), heard.notices());
+    let device = Box::new(Counts { left: 1, with: failure() });
+    let read = || -> labelsieve_vision::Result<Box<dyn Embedder>> {
+        Ok(Box::new(Counts { left: 2, with: VisionError::Device("the CPU does not fail".to_owned()) }))
+    };
+    let mut embedder = FallbackEmbedder::new(device, read, &found);
+    let images = Batch::new(1, 1, vec![0; 6]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(embedder.features(&images).unwrap(), [BY_DEVICE; 2]);
+    }
+    assert_eq!(heard.all().len(), 1, "{:?}", heard.all());
+    assert!(heard.all()[0].ends_with("running the network on the CPU instead"), "{:?}", heard.all());
+    // The CPU's own failure is no reason to read it again.
+    assert!(embedder.features(&images).unwrap_err().to_string().contains("the CPU does not fail"));
+}
+
+#[test]
+fn what_the_network_itself_refuses_stays_refused() {
+    let found = Fallback::new(Breaks::after(0), Heard::default().notices());
+    let refused = VisionError::Shape { what: "images".into(), expected: "2×2".into(), found: "1×1".into() };
+    let device = Box::new(Counts { left: 0, with: refused.clone() });
+    let read = || -> labelsieve_vision::Result<Box<dyn Embedder>> { panic!("nothing to do for the CPU") };
+    let mut embedder = FallbackEmbedder::new(device, read, &found);
+    assert_eq!(embedder.features(&Batch::new(1, 1, vec![0; 3]).unwrap()), Err(refused));
 }

@@ -1,8 +1,8 @@
 //! Where the parameters of a network are on the device.
 //!
 //! One long array, as in a [`Snapshot`](labelsieve_vision::Snapshot), but every tensor starts at a multiple of 64 numbers,
-//! and the weights of a convolution are in the order that images are stored in: out, row, column, in. The image has eight
-//! channels there; the weights of those that are zero are zero and stay so.
+//! and the weights of a convolution are in the order that images are stored in: out, row, column, in; those of a depthwise one
+//! row, column, channel. The image has eight channels there; the weights of those that are zero are zero and stay so.
 #![expect(unsafe_code, reason = "declares what a kernel reads")]
 
 use std::ops::Range;
@@ -23,6 +23,11 @@ enum Kind {
     Convolution {
         n_in: usize,
         padded: usize,
+        places: usize,
+    },
+    /// channels × places on the host, places × channels on the device.
+    Depthwise {
+        channels: usize,
         places: usize,
     },
     Plain,
@@ -72,6 +77,7 @@ impl Layout {
                     padded: shape[1].next_multiple_of(IMAGE_CHANNELS),
                     places: shape[2] * shape[3],
                 },
+                Role::Depthwise => Kind::Depthwise { channels: shape[0], places: shape[2] * shape[3] },
                 Role::Scale | Role::Shift | Role::ClassWeights => Kind::Plain,
                 Role::ClassScale => Kind::Scale,
                 Role::RunningMean | Role::RunningVariance => Kind::Measured,
@@ -102,6 +108,9 @@ impl Layout {
                 Kind::Convolution { n_in, padded, places } => {
                     each_weight(from.len(), n_in, padded, places, |h, d| to[d] = from[h]);
                 }
+                Kind::Depthwise { channels, places } => {
+                    (0..from.len()).for_each(|h| to[h % places * channels + h / places] = from[h]);
+                }
                 _ => to.copy_from_slice(from),
             }
         }
@@ -117,6 +126,9 @@ impl Layout {
                 Kind::Convolution { n_in, padded, places } => {
                     each_weight(to.len(), n_in, padded, places, |h, d| to[h] = from[d]);
                 }
+                Kind::Depthwise { channels, places } => {
+                    (0..to.len()).for_each(|h| to[h] = from[h % places * channels + h / places]);
+                }
                 _ => to.copy_from_slice(from),
             }
         }
@@ -129,7 +141,7 @@ impl Layout {
         for tensor in &self.tensors {
             let kind = match tensor.kind {
                 Kind::Convolution { .. } => 0,
-                Kind::Plain => 1,
+                Kind::Plain | Kind::Depthwise { .. } => 1,
                 Kind::Scale => 2,
                 Kind::Measured => continue,
             };

@@ -3,7 +3,7 @@
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
 use labelsieve_vision::{
-    Batch, Learner, Network, Result as VisionResult, Sgd, Shape, Snapshot, Tally, Targets,
+    Batch, Embedder, Learner, Network, Result as VisionResult, Sgd, Snapshot, Tally, Targets,
 };
 
 use super::buffers::{Embedding, Learning};
@@ -26,6 +26,21 @@ struct Colours {
 
 // SAFETY: `repr(C)`, and the kernel declares the same fields.
 unsafe impl DeviceRepr for Colours {}
+
+/// An image and the zeros around it. Laid out as in `image.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Frame {
+    height: u32,
+    width: u32,
+    out_height: u32,
+    out_width: u32,
+    top: u32,
+    left: u32,
+}
+
+// SAFETY: `repr(C)`, and the kernel declares the same fields.
+unsafe impl DeviceRepr for Frame {}
 
 /// A network with its classifier. Fields are dropped in this order: memory, then the stream it returns to.
 pub(super) struct CudaLearner {
@@ -109,10 +124,18 @@ impl CudaLearner {
 
     /// Queues the change of bytes into the numbers of images.
     fn normalise_pixels(&self, pixels: u64, n_images: usize, to: u64) -> Result<()> {
-        let Shape { height, width, .. } = self.network.input();
-        let n_pixels = n_images * height * width;
-        let kernel = &self.queue.kernels.normalise_images;
-        launch!(self.queue.stream, kernel, threads(n_pixels), pixels, n_pixels as u32, self.colours, to);
+        let (from, framed) = (self.network.input(), self.schedule.images[0]);
+        let n_pixels = n_images * framed.height * framed.width;
+        let frame = Frame {
+            height: from.height as u32,
+            width: from.width as u32,
+            out_height: framed.height as u32,
+            out_width: framed.width as u32,
+            top: self.schedule.frame.top as u32,
+            left: self.schedule.frame.left as u32,
+        };
+        let (kernel, shape) = (&self.queue.kernels.normalise_images, threads(n_pixels));
+        launch!(self.queue.stream, kernel, shape, pixels, n_pixels as u32, frame, self.colours, to);
         Ok(())
     }
 
@@ -185,7 +208,11 @@ impl CudaLearner {
     }
 }
 
-impl Learner for CudaLearner {
+impl Embedder for CudaLearner {
+    fn dim(&self) -> usize {
+        self.network.dim()
+    }
+
     fn features(&mut self, images: &Batch) -> VisionResult<Vec<f32>> {
         images.check(&self.network)?;
         if images.is_empty() {
@@ -194,7 +221,9 @@ impl Learner for CudaLearner {
         let features = self.embed(images);
         CudaLearner::explained(features, images)
     }
+}
 
+impl Learner for CudaLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> VisionResult<()> {
         images.check(&self.network)?;
         targets.check(images.len(), self.n_classes)?;

@@ -4,23 +4,22 @@
 //! batches in, `passes.rs` and `head.rs` go forwards and backwards, `learner.rs` puts them together.
 
 mod buffers;
-mod cudnn;
 mod head;
-mod kernels;
+pub(crate) mod kernels;
 mod layout;
 mod learner;
 mod passes;
 mod queue;
 mod schedule;
-mod staging;
+pub(crate) mod staging;
 
 use std::sync::Arc;
 
 use cudarc::driver::CudaContext;
 use labelsieve_vision::{Learner, Learners, Network, Snapshot};
 
+use crate::cudnn::Cudnn;
 use crate::error::Result;
-use cudnn::Cudnn;
 use kernels::Kernels;
 use learner::CudaLearner;
 use queue::Queue;
@@ -37,7 +36,7 @@ pub enum ActivationPrecision {
 
 impl ActivationPrecision {
     /// Bytes of a number.
-    fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             ActivationPrecision::Bf16 => 2,
             ActivationPrecision::F32 => 4,

@@ -2,12 +2,12 @@
 #![expect(unsafe_code, reason = "queues kernels; the macro says what makes it sound")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
-use labelsieve_vision::Shape;
+use labelsieve_vision::{Activation, Shape};
 
 use super::buffers::{Backward, Winners};
-use super::cudnn::Direction;
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::schedule::{Feature, Normalise, Pool, Schedule, Work};
+use super::schedule::{Channels, Convolution, Feature, Normalise, Pool, Schedule, Work};
+use crate::cudnn::convolution::Direction;
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
 
@@ -84,6 +84,43 @@ impl Windows {
     }
 }
 
+/// A convolution of each channel by itself. Laid out as in `depthwise.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Depthwise {
+    n_images: u32,
+    height: u32,
+    width: u32,
+    channels: u32,
+    out_height: u32,
+    out_width: u32,
+    kernel: u32,
+    stride: u32,
+    top: u32,
+    left: u32,
+}
+
+// SAFETY: `repr(C)`, and the kernels declare the same fields.
+unsafe impl DeviceRepr for Depthwise {}
+
+impl Depthwise {
+    fn new(n_images: usize, convolution: &Convolution) -> Depthwise {
+        let &Convolution { from, to, kernel, stride, padding, .. } = convolution;
+        Depthwise {
+            n_images: n_images as u32,
+            height: from.height as u32,
+            width: from.width as u32,
+            channels: from.channels as u32,
+            out_height: to.height as u32,
+            out_width: to.width as u32,
+            kernel: kernel as u32,
+            stride: stride as u32,
+            top: padding.top as u32,
+            left: padding.left as u32,
+        }
+    }
+}
+
 /// Numbers on the device that belong to a network.
 pub(super) struct Parameters {
     /// In the order of [`Layout`](super::layout::Layout).
@@ -150,6 +187,9 @@ impl Pass<'_> {
         let schedule = self.schedule;
         for (number, work) in schedule.work.iter().enumerate() {
             match work {
+                Work::Convolution(convolution) if convolution.channels == Channels::Own => {
+                    self.depthwise(convolution)?;
+                }
                 Work::Convolution(convolution) => {
                     let operands = [
                         self.image(convolution.input),
@@ -171,6 +211,54 @@ impl Pass<'_> {
         Ok(())
     }
 
+    fn depthwise(&self, convolution: &Convolution) -> Result<()> {
+        let Queue { stream, kernels, .. } = self.queue;
+        let geometry = Depthwise::new(self.n_images, convolution);
+        let shape = threads(self.n_images * convolution.to.len() / 8);
+        let (input, output) = (self.image(convolution.input), self.image(convolution.output));
+        let weights = self.parameters.value(convolution.weights);
+        launch!(stream, kernels.depthwise, shape, geometry, input, weights, output);
+        Ok(())
+    }
+
+    /// Gradients of the weights, two taps at a time, and of the input.
+    fn depthwise_back(&self, convolution: &Convolution, gradients: u64, by_input: Option<u64>) -> Result<()> {
+        let Queue { stream, kernels, .. } = self.queue;
+        let geometry = Depthwise::new(self.n_images, convolution);
+        let (input, partial) = (self.image(convolution.input), at(&self.tables.partial));
+        let (spread, channels) = (Spread::new(self.n_images, convolution.to), convolution.to.channels);
+        let taps = convolution.kernel * convolution.kernel;
+        for tap in (0..taps).step_by(2) {
+            launch!(
+                stream,
+                kernels.depthwise_tap_sums,
+                spread.launch(),
+                spread,
+                geometry,
+                tap as u32,
+                gradients,
+                input,
+                partial
+            );
+            launch!(
+                stream,
+                kernels.depthwise_tap_totals,
+                blocks(channels / 8, THREADS),
+                partial,
+                spread.n_chunks(),
+                spread.channels,
+                u32::from(tap + 1 < taps),
+                self.parameters.gradient(convolution.weights + tap * channels),
+            );
+        }
+        if let Some(by_input) = by_input {
+            let shape = threads(self.n_images * convolution.from.len() / 8);
+            let weights = self.parameters.value(convolution.weights);
+            launch!(stream, kernels.depthwise_input_gradients, shape, geometry, gradients, weights, by_input);
+        }
+        Ok(())
+    }
+
     /// The table of this batch; running statistics follow.
     fn measure(&self, normalise: &Normalise) -> Result<()> {
         let (Queue { stream, kernels, .. }, parameters) = (self.queue, self.parameters);
@@ -184,6 +272,7 @@ impl Pass<'_> {
             spread.n_chunks(),
             spread.channels,
             spread.n_pixels,
+            self.schedule.epsilon,
             parameters.value(normalise.scale),
             parameters.value(normalise.shift),
             parameters.value(normalise.running_mean),
@@ -196,18 +285,19 @@ impl Pass<'_> {
     fn normalise(&self, normalise: &Normalise, tables: u64, winners: Option<Winners>) -> Result<()> {
         let (Queue { stream, kernels, .. }, table) = (self.queue, tables + 4 * normalise.table as u64);
         let (input, output) = (self.image(normalise.input), self.image(normalise.output));
-        let relu = u32::from(normalise.relu);
+        let (low, high) = normalise.activation.range();
         let Some(pool) = normalise.pool else {
             let spread = Spread::new(self.n_images, normalise.from);
             let add = normalise.add.map_or(0, |add| self.image(add));
-            launch!(stream, kernels.normalise, spread.launch(), spread, input, table, add, relu, output);
+            launch!(stream, kernels.normalise, spread.launch(), spread, input, table, add, low, high, output);
             return Ok(());
         };
         let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
         let (places, values) =
             winners.map_or((0, 0), |w| (self.arena.buffer(w.places), self.arena.buffer(w.values)));
         let shape = threads(self.n_images * normalise.to.len() / 8);
-        launch!(stream, kernels.normalise_pool, shape, windows, input, table, relu, output, places, values);
+        let kernel = &kernels.normalise_pool;
+        launch!(stream, kernel, shape, windows, input, table, low, high, output, places, values);
         Ok(())
     }
 
@@ -220,6 +310,7 @@ impl Pass<'_> {
                 self.queue.kernels.running_table,
                 threads(normalise.from.channels),
                 normalise.from.channels as u32,
+                self.schedule.epsilon,
                 self.parameters.value(normalise.scale),
                 self.parameters.value(normalise.shift),
                 self.parameters.value(normalise.running_mean),
@@ -272,6 +363,12 @@ impl Pass<'_> {
         let schedule = self.schedule;
         for (number, (work, back)) in schedule.work.iter().zip(plan).enumerate().rev() {
             match (work, back) {
+                (Work::Convolution(convolution), &Backward::Convolution { gradients, input })
+                    if convolution.channels == Channels::Own =>
+                {
+                    let input = input.map(|input| self.arena.buffer(input));
+                    self.depthwise_back(convolution, self.arena.buffer(gradients), input)?;
+                }
                 (Work::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
                     let (queue, n, gradients) = (self.queue, self.n_images, self.arena.buffer(gradients));
                     let weight_gradients =
@@ -296,7 +393,7 @@ impl Pass<'_> {
     fn normalise_back(&self, normalise: &Normalise, back: &Backward, winners: Option<Winners>) -> Result<()> {
         let &Backward::Normalise { gradients, second, keep, input } = back else { return Ok(()) };
         let Queue { stream, kernels, .. } = self.queue;
-        let (arena, relu) = (self.arena, u32::from(normalise.relu));
+        let (arena, (low, high)) = (self.arena, normalise.activation.range());
         let table = at(&self.tables.batch) + 4 * normalise.table as u64;
         let gradient_table = at(&self.tables.gradients) + 4 * normalise.table as u64;
         let (partial, x) = (at(&self.tables.partial), self.image(normalise.input));
@@ -315,7 +412,8 @@ impl Pass<'_> {
             summed_x,
             mask,
             table,
-            relu,
+            low,
+            high,
             u32::from(keep),
             partial,
         );
@@ -353,7 +451,8 @@ impl Pass<'_> {
                 );
             }
             _ => {
-                let mask = u32::from(normalise.relu && !keep);
+                // What was kept is masked already.
+                let (low, high) = if keep { Activation::Linear.range() } else { (low, high) };
                 launch!(
                     stream,
                     kernels.input_gradients,
@@ -363,7 +462,8 @@ impl Pass<'_> {
                     x,
                     table,
                     gradient_table,
-                    mask,
+                    low,
+                    high,
                     out
                 );
             }

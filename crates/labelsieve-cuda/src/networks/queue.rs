@@ -13,9 +13,10 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr, LaunchConfi
 
 use super::ActivationPrecision;
 use super::buffers::Buffers;
-use super::cudnn::{Cudnn, Direction, Plan, Problem};
 use super::kernels::Kernels;
 use super::schedule::Convolution;
+use crate::cudnn::convolution::{Direction, INPUT, OUTPUT, Problem, WEIGHTS};
+use crate::cudnn::{Cudnn, Plan};
 use crate::error::Result;
 use crate::gpu::{at, blocks};
 
@@ -172,13 +173,92 @@ impl Convolutions {
         let key = (number, n_images, direction);
         if !self.plans.contains_key(&key) {
             let &Convolution { from, to, kernel, stride, padding, .. } = convolution;
-            let problem = Problem { n_images, from, to, kernel, stride, padding };
-            let plan = Plan::new(&queue.cudnn, &problem, direction, queue.precision)?;
+            let problem = Problem { n_images, from, to, kernel, stride, padding: padding.top };
+            let plan = problem.plan(&queue.cudnn, direction, queue.precision)?;
             if plan.workspace > self.workspace.len() {
                 self.workspace = queue.zeros(plan.workspace)?;
             }
             self.plans.insert(key, plan);
         }
-        self.plans[&key].run(&queue.cudnn, input, weights, output, at(&self.workspace))
+        let operands = [(INPUT, input), (WEIGHTS, weights), (OUTPUT, output)];
+        self.plans[&key].run(&queue.cudnn, operands, at(&self.workspace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve_vision::{Architecture, Stem};
+
+    use super::*;
+    use crate::Cuda;
+    use crate::networks::layout::Layout;
+    use crate::networks::schedule::{Channels, Schedule, Work};
+
+    /// Microseconds of each way to do a product, in cuDNN's order.
+    fn times(cudnn: &Cudnn, stream: &Arc<CudaStream>, problem: &Problem, direction: Direction) -> Vec<f32> {
+        let plans = problem.candidates(cudnn, direction, ActivationPrecision::Bf16, 8).unwrap();
+        let weights = problem.from.channels * problem.to.channels * problem.kernel.pow(2);
+        let lens = [problem.n_images * problem.from.len(), weights, problem.n_images * problem.to.len()];
+        let buffers: Vec<CudaSlice<u16>> = lens.iter().map(|&len| stream.alloc_zeros(len).unwrap()).collect();
+        let operands = [(INPUT, 0), (WEIGHTS, 1), (OUTPUT, 2)].map(|(name, i)| (name, at(&buffers[i])));
+        let workspace = plans.iter().map(|plan| plan.workspace).max().unwrap_or(0);
+        let workspace: CudaSlice<u8> = stream.alloc_zeros(workspace.max(1)).unwrap();
+        let timed = Some(cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let time = |plan: &Plan| {
+            let run = || plan.run(cudnn, operands, at(&workspace)).unwrap();
+            (0..3).for_each(|_| run());
+            let start = stream.record_event(timed).unwrap();
+            (0..20).for_each(|_| run());
+            start.elapsed_ms(&stream.record_event(timed).unwrap()).unwrap() * 1000.0 / 20.0
+        };
+        plans.iter().map(time).collect()
+    }
+
+    /// How good the first guess is, for a person to read: `cargo test … -- --ignored --nocapture ways_to_convolve`.
+    #[test]
+    #[ignore = "prints timings"]
+    fn ways_to_convolve() {
+        let cuda = Cuda::open(0).unwrap();
+        let stream = cuda.gpu().context.new_stream().unwrap();
+        let cudnn = Cudnn::new(&stream).unwrap();
+        for (architecture, size, n_images) in [
+            (Architecture::ResNet10, 224, 128),
+            (Architecture::ConvNet128, 84, 256),
+            (Architecture::ResNet10, 64, 256),
+        ] {
+            let network = architecture.network(size, size, Stem::for_images(size, size)).unwrap();
+            let schedule = Schedule::new(&network, &Layout::new(&network, 0)).unwrap();
+            let (mut first, mut best) = (0.0, 0.0);
+            for work in &schedule.work {
+                let Work::Convolution(Convolution {
+                    from,
+                    to,
+                    kernel,
+                    stride,
+                    padding,
+                    input,
+                    channels: Channels::All,
+                    ..
+                }) = *work
+                else {
+                    continue;
+                };
+                for direction in [Direction::Forward, Direction::Input, Direction::Weights] {
+                    if input == 0 && direction == Direction::Input {
+                        continue;
+                    }
+                    let problem = Problem { n_images, from, to, kernel, stride, padding: padding.top };
+                    let times = times(&cudnn, &stream, &problem, direction);
+                    first += times[0];
+                    best += times.iter().copied().fold(f32::INFINITY, f32::min);
+                    let flops = 2 * n_images * to.len() * from.channels * kernel.pow(2);
+                    let rate = flops as f32 / times[0] / 1e6;
+                    println!(
+                        "{direction:?} {from:?} {to:?} k{kernel} s{stride}: {rate:.0} TFLOP/s, µs {times:.0?}"
+                    );
+                }
+            }
+            println!("{architecture} {size}: first guesses {first:.0} µs, best {best:.0} µs");
+        }
     }
 }

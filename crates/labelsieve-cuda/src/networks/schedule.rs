@@ -1,6 +1,6 @@
 //! What a network asks of the device, in order, and which images share memory.
 
-use labelsieve_vision::{Layer, Network, Node, Role, Shape, Value};
+use labelsieve_vision::{Activation, Layer, Network, Node, Padding, Role, Shape, Value};
 
 use super::layout::{IMAGE_CHANNELS, Layout};
 use crate::error::{Error, Result};
@@ -14,18 +14,26 @@ pub(super) struct Convolution {
     pub to: Shape,
     pub kernel: usize,
     pub stride: usize,
-    pub padding: usize,
+    pub padding: Padding,
+    pub channels: Channels,
     /// Where the weights start.
     pub weights: usize,
 }
 
-/// A normalisation with what follows it: an addition, a ReLU, a max-pool.
+/// Which channels of the input a channel of the output reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Channels {
+    All,
+    Own,
+}
+
+/// A normalisation with what follows it: an addition, an activation, a max-pool.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Normalise {
     pub input: usize,
     pub output: usize,
     pub add: Option<usize>,
-    pub relu: bool,
+    pub activation: Activation,
     pub pool: Option<Pool>,
     pub from: Shape,
     pub to: Shape,
@@ -63,20 +71,24 @@ pub(super) enum Work {
 /// All work of a network, each after what it needs.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The shape of each image that is written down; the first is the input.
+    /// The shape of each image that is written down; the first is the input with the zeros around it.
     pub images: Vec<Shape>,
+    /// The zeros before the first row and column of the input.
+    pub frame: Padding,
     pub work: Vec<Work>,
     /// The image that features are read from, and how.
     pub last: usize,
     pub feature: Feature,
     /// Numbers in all tables.
     pub table_len: usize,
+    /// Added to variances.
+    pub epsilon: f32,
 }
 
 impl Schedule {
     /// Joins every max-pool with the normalisation before it.
     pub fn new(network: &Network, layout: &Layout) -> Result<Schedule> {
-        let input = Shape { channels: IMAGE_CHANNELS, ..network.input() };
+        let (input, frame) = framed_input(network);
         let mut builder =
             Builder { layout, images: vec![input], work: Vec::new(), of: Vec::new(), table_len: 0 };
         let mut end = None;
@@ -94,7 +106,7 @@ impl Schedule {
             return Err(Error::Failed("the network does not end in a feature layer".to_owned()));
         };
         let Builder { images, work, table_len, .. } = builder;
-        Ok(Schedule { images, work, last, feature, table_len })
+        Ok(Schedule { images, frame, work, last, feature, table_len, epsilon: network.epsilon })
     }
 }
 
@@ -126,6 +138,11 @@ impl Builder<'_> {
             Layer::Convolution { kernel, stride, padding } => {
                 let (input, weights) = (self.image(node, node.input)?, start(Role::Convolution));
                 let (from, to) = (self.images[input], node.shape);
+                let padding = match (node.input, is_symmetric(node)) {
+                    (_, true) => padding,
+                    (Value::Image, false) => Padding::of(0), // the zeros are part of the image
+                    (_, false) => return Err(unsupported(node, "more zeros on one side")),
+                };
                 let output = self.new_image(to);
                 self.work.push(Work::Convolution(Convolution {
                     input,
@@ -135,11 +152,33 @@ impl Builder<'_> {
                     kernel,
                     stride,
                     padding,
+                    channels: Channels::All,
                     weights,
                 }));
                 Some(output)
             }
-            Layer::Normalise { add, relu } => {
+            Layer::Depthwise { kernel, stride, padding } => {
+                let (input, weights) = (self.image(node, node.input)?, start(Role::Depthwise));
+                let (from, to) = (self.images[input], node.shape);
+                if !from.channels.is_multiple_of(8) || input == 0 {
+                    return Err(unsupported(node, "a number of channels that is no multiple of eight"));
+                }
+                let output = self.new_image(to);
+                let channels = Channels::Own;
+                self.work.push(Work::Convolution(Convolution {
+                    input,
+                    output,
+                    from,
+                    to,
+                    kernel,
+                    stride,
+                    padding,
+                    channels,
+                    weights,
+                }));
+                Some(output)
+            }
+            Layer::Normalise { add, activation } => {
                 let (scale, shift) = (start(Role::Scale), start(Role::Shift));
                 let (running_mean, running_variance) =
                     (start(Role::RunningMean), start(Role::RunningVariance));
@@ -156,7 +195,7 @@ impl Builder<'_> {
                     input,
                     output,
                     add,
-                    relu,
+                    activation,
                     pool: None,
                     from,
                     to: from,
@@ -184,6 +223,31 @@ impl Builder<'_> {
         self.of.push(image);
         Ok(())
     }
+}
+
+/// Whether a convolution has as many zeros behind its input as before it, or can have them without another output.
+fn is_symmetric(node: &Node) -> bool {
+    let Layer::Convolution { kernel, stride, padding } = node.layer else { return true };
+    let count =
+        |size: usize, zeros: usize| (size + 2 * zeros).checked_sub(kernel).map(|rest| rest / stride + 1);
+    let (from, to) = (node.input_shape, node.shape);
+    padding.top == padding.left
+        && count(from.height, padding.top) == Some(to.height)
+        && count(from.width, padding.left) == Some(to.width)
+}
+
+/// The shape of the input on the device, and the zeros before it: all that its reader needs where cuDNN cannot be told of
+/// them, since they are not the same on all sides; else none.
+fn framed_input(network: &Network) -> (Shape, Padding) {
+    let input = Shape { channels: IMAGE_CHANNELS, ..network.input() };
+    let reader = network.nodes().iter().find(|node| node.input == Value::Image && !is_symmetric(node));
+    let Some(Node { layer: Layer::Convolution { kernel, stride, padding }, shape, .. }) = reader else {
+        return (input, Padding::of(0));
+    };
+    let reached = |windows: usize| (windows - 1) * stride + kernel;
+    let height = reached(shape.height).max(input.height + padding.top);
+    let width = reached(shape.width).max(input.width + padding.left);
+    (Shape { height, width, ..input }, *padding)
 }
 
 /// Whether the next node is a max-pool of this one, and nothing else reads it.
@@ -217,9 +281,26 @@ mod tests {
         for architecture in Architecture::ALL {
             let schedule = schedule(architecture, 96, 128);
             let pools = |work: &&Work| matches!(work, Work::Normalise(Normalise { pool: Some(_), .. }));
-            let expected = if architecture == Architecture::ConvNet128 { 4 } else { 1 };
+            let expected = match architecture {
+                Architecture::ConvNet128 => 4,
+                Architecture::EfficientNetLite0 => 0,
+                _ => 1,
+            };
             assert_eq!(schedule.work.iter().filter(pools).count(), expected);
         }
+    }
+
+    #[test]
+    fn zeros_on_one_side_of_the_input_are_part_of_it() {
+        let even = schedule(Architecture::EfficientNetLite0, 96, 128);
+        assert_eq!((even.images[0].height, even.images[0].width, even.frame), (97, 129, Padding::of(0)));
+        let odd = schedule(Architecture::EfficientNetLite0, 97, 129);
+        assert_eq!((odd.images[0].height, odd.images[0].width), (97, 129));
+        let mixed = schedule(Architecture::EfficientNetLite0, 97, 128);
+        let frame = Padding { top: 1, left: 0 };
+        assert_eq!((mixed.images[0].height, mixed.images[0].width, mixed.frame), (99, 129, frame));
+        let symmetric = schedule(Architecture::ResNet10, 96, 128);
+        assert_eq!((symmetric.images[0].height, symmetric.frame), (96, Padding::of(0)));
     }
 
     #[test]

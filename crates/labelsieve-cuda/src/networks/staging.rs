@@ -16,7 +16,7 @@ const PORTION: usize = 4 << 20;
 /// Bytes that one thread copies at a time.
 const CHUNK: usize = 256 << 10;
 
-pub(super) struct Staging {
+pub(crate) struct Staging {
     copies: Arc<CudaStream>,
     turns: [Option<Turn>; 2],
     next: usize,
@@ -32,7 +32,7 @@ struct Turn {
 }
 
 /// A batch on the device.
-pub(super) struct Parcel {
+pub(crate) struct Parcel {
     turn: usize,
     /// The address of the pixels.
     pub pixels: u64,

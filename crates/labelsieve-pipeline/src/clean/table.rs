@@ -80,6 +80,7 @@ pub(super) fn write(
         advice,
         choices,
         decisions: counts,
+        class_texts: None,
     })
 }
 

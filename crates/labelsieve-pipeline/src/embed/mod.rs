@@ -2,7 +2,6 @@
 
 mod embedded;
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,19 +9,19 @@ use std::time::Instant;
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{
-    AtomicFile, DataError, FeatureFile, FeatureFormat, Journal, NetworkFile, NetworkMetadata, Precision,
+    AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Journal, NetworkFile,
+    NetworkMetadata, Precision,
 };
 use labelsieve_vision::images::{Cause, DecodeLimits};
-use labelsieve_vision::{Covariance, Learner, Pca, Preparation, prepare, unit_features};
+use labelsieve_vision::{Covariance, Pca, Preparation, centre_features, prepare, unit_features};
 use serde::Serialize;
 use serde_json::json;
 
-use self::embedded::Embedded;
-use crate::device::open_learners;
+use self::embedded::{Embedded, Record};
 use crate::error::{Context, Error, Result};
+use crate::inputs::embedder::{OpenedEmbedder, model_files, open_embedder};
 use crate::inputs::images::{ImageFiles, check_damage, encoded, warn_of_bad_files};
-use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
-use crate::inputs::network_fingerprint::network_fingerprint;
+use crate::inputs::onnx::OnnxOptions;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, beside};
 use crate::path_text;
@@ -31,7 +30,8 @@ use crate::resume;
 /// Turns images into features of unit length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Embed {
-    /// The network: a file of ours, or a ResNet with torchvision's names.
+    /// The network: the name of a built-in one, a file of ours, a ResNet with torchvision's names, a folder of `transformers`, timm
+    /// or OpenCLIP, or an ONNX file.
     #[serde(serialize_with = "resume::debug")]
     pub model: PathBuf,
     /// The images.
@@ -39,6 +39,8 @@ pub struct Embed {
     pub images: ImageFiles,
     /// Height and width that images are scaled to, if not what the network was trained on.
     pub image_size: Option<(usize, usize)>,
+    /// What an ONNX file leaves open.
+    pub onnx: OnnxOptions,
     /// How features are made narrower.
     #[serde(serialize_with = "resume::debug")]
     pub reduction: Reduction,
@@ -104,6 +106,7 @@ impl Embed {
             model: model.to_path_buf(),
             images,
             image_size: None,
+            onnx: OnnxOptions::default(),
             reduction: Reduction::default(),
             precision: Precision::F32,
             batch: NonZeroUsize::new(64).unwrap_or(NonZeroUsize::MIN),
@@ -125,53 +128,61 @@ impl Embed {
         if let Some(id) = source.id_listed_twice() {
             return Err(id_twice(id));
         }
-        let opened = open_network(&self.model, Wanted::Features, self.image_size)?;
+        let mut opened = open_embedder(&self.model, self.image_size, &self.onnx, self.device, monitor)?;
         let pca = self.read_pca(&opened)?;
-        let device = open_learners(self.device, monitor)?;
-        let mut learner = device.learners().learner(&opened.network, &opened.snapshot)?;
-
-        let settings = json!({
-            "command": "embed", "architecture": opened.metadata.architecture, "batch": self.batch,
-            "image_size": opened.metadata.image_size, "view": opened.view, "device": device.kind(),
-        });
-        let key = self.key()?.with(&settings).on_device(device.kind()).with_images(&source)?;
+        let settings = self.settings(&opened);
+        let key = self.key()?.with(&settings).on_device(opened.device).with_images(&source)?;
         let journal = beside(&self.output, ".partial");
-        let (journal, finished) = resume::open(&journal, &key, (None, "batches"), monitor)?;
         let mut embedded = Embedded::default();
-        for (key, payload) in finished {
+        let dim = opened.embedder.dim();
+        let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
             // A record that does not follow the one before is work that was never finished.
-            if key != embedded.n_read.to_string() || !embedded.append_record(&payload, opened.network.dim()) {
-                break;
+            let follows = key == embedded.n_read.to_string();
+            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+                embedded.add(record);
             }
-        }
+        })?;
         check_damage(self.images.on_damage, &embedded.skipped)?;
-        let rate = self.embed(&source, &opened, learner.as_mut(), &journal, &mut embedded, monitor)?;
+        let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
         write_skipped(&skipped, &embedded)?;
-        if embedded.ids.is_empty() {
+        if embedded.n_rows == 0 {
             return Err(nothing_embedded(&embedded, &skipped));
         }
-        let (pca, variance_kept) = self.reduce(pca, &opened, &mut embedded)?;
-        let dim = pca.as_ref().map_or(opened.network.dim(), Pca::width);
-        let network = network_fingerprint(&opened, pca.as_ref())?;
-        let file = FeatureFile {
-            ids: &embedded.ids,
-            labels: &embedded.labels,
-            dim,
-            values: &embedded.features,
+        let (pca, variance_kept) = match self.fit(&opened, &journal, &embedded)? {
+            Some(fitted) => {
+                let kept = f64::from(fitted.kept());
+                (Some(fitted), Some(kept))
+            }
+            None => (pca, None),
+        };
+        let network = opened.fingerprint.text(pca.as_ref());
+        let layout = FeatureLayout {
+            n_rows: embedded.n_rows,
+            n_with_class: embedded.n_with_class,
+            dim: pca.as_ref().map_or(dim, Pca::width),
             precision: self.precision,
             network: Some(&network),
         };
-        let ids_table = file.write(&self.output, &settings.to_string())?;
+        let mut writer = FeatureWriter::create(&self.output, layout, &settings.to_string())?;
+        embedded.for_each(&journal, dim, |rows| {
+            monitor.watch().check()?;
+            match &pca {
+                Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
+                None => writer.add(rows)?,
+            }
+            Ok(())
+        })?;
+        let ids_table = writer.finish()?;
         journal.remove()?;
         warn_of_bad_files(&embedded.skipped, monitor);
         let is_file = |cause: Cause| cause == Cause::BadFile;
         let n_damaged_files = embedded.skipped.iter().filter(|skipped| is_file(skipped.cause)).count();
         Ok(EmbedSummary {
-            n_images: embedded.ids.len(),
-            dim,
+            n_images: embedded.n_rows,
+            dim: layout.dim,
             n_skipped: embedded.skipped.len() - n_damaged_files,
             n_damaged_files,
-            n_with_class: embedded.labels.iter().flatten().count(),
+            n_with_class: embedded.n_with_class,
             ids_table,
             skipped_list: (!embedded.skipped.is_empty()).then_some(skipped),
             variance_kept,
@@ -183,7 +194,21 @@ impl Embed {
     /// network made them: what becomes of them then is no part of it.
     pub fn key(&self) -> Result<resume::Key> {
         let afterwards = ["reduction", "precision", "device", "output"];
-        resume::Key::new("embed", self, &afterwards)?.with_files(&[&self.model])
+        let files = model_files(&self.model)?;
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        resume::Key::new("embed", self, &afterwards)?.with_files(&files)
+    }
+
+    /// How features are made, as their file says it.
+    fn settings(&self, opened: &OpenedEmbedder) -> serde_json::Value {
+        let mut settings = json!({
+            "command": "embed", "batch": self.batch, "image_size": opened.size, "view": opened.view,
+            "device": opened.device,
+        });
+        if let (Some(settings), Some(facts)) = (settings.as_object_mut(), opened.description.as_object()) {
+            settings.extend(facts.clone());
+        }
+        settings
     }
 
     fn pca_output(&self) -> Option<&Path> {
@@ -195,7 +220,7 @@ impl Embed {
 
     /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
     fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
-        let mut inputs = Files::default().reads_images(source.files()).reads([&self.model]);
+        let mut inputs = Files::default().reads_images(source.files()).reads(&model_files(&self.model)?);
         if let Reduction::Pca(path) = &self.reduction {
             inputs = inputs.reads([path]);
         }
@@ -208,8 +233,8 @@ impl Embed {
         Ok(())
     }
 
-    fn read_pca(&self, opened: &OpenedNetwork) -> Result<Option<Pca>> {
-        let dim = opened.network.dim();
+    fn read_pca(&self, opened: &OpenedEmbedder) -> Result<Option<Pca>> {
+        let dim = opened.embedder.dim();
         let path = match &self.reduction {
             Reduction::OfNetwork => return Ok(opened.pca.clone()),
             Reduction::Fit { width, .. } if width.get() > dim => {
@@ -247,72 +272,75 @@ impl Embed {
     fn embed(
         &self,
         source: &ImageSource,
-        opened: &OpenedNetwork,
-        learner: &mut dyn Learner,
+        opened: &mut OpenedEmbedder,
         journal: &Journal,
         embedded: &mut Embedded,
         monitor: &dyn Monitor,
     ) -> Result<f64> {
         let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
-        progress.set_message(&opened.metadata.architecture);
+        progress.set_message(&opened.name);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
-        let (began, n_before) = (Instant::now(), embedded.n_read);
+        let (began, n_before, mut n_zero) = (Instant::now(), embedded.n_read, 0);
         let preparation = Preparation {
-            size: opened.metadata.image_size,
+            size: opened.size,
             view: opened.view,
             limits: DecodeLimits::default(),
             batch: self.batch.get(),
         };
-        let mut seen: HashSet<String> = embedded.ids.iter().cloned().collect();
         let images = source.images_from(embedded.n_read)?.map(encoded);
         for prepared in prepare(images, preparation)? {
             monitor.watch().check()?;
             let prepared = prepared?;
-            if let Some(id) = prepared.ids.iter().find(|id| !seen.insert((*id).clone())) {
-                return Err(id_twice(id));
-            }
             check_damage(self.images.on_damage, &prepared.skipped)?;
-            let features = match &prepared.batch {
-                Some(batch) => unit_features(learner, batch)?,
+            let mut features = match &prepared.batch {
+                Some(batch) => unit_features(opened.embedder.as_mut(), batch)?,
                 None => Vec::new(),
             };
+            if let Some(centre) = &opened.centre {
+                centre_features(&mut features, centre);
+            }
+            let rows = features.chunks_exact(opened.embedder.dim().max(1));
+            n_zero += rows.filter(|row| row.iter().all(|value| *value == 0.0)).count();
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
-            let first = embedded.n_read.to_string();
-            journal.append(&first, &embedded.append(prepared, features))?;
+            let (first, record) = (embedded.n_read.to_string(), Record::new(prepared, features));
+            let bytes = record.bytes();
+            if let Some(id) = embedded.add(record) {
+                return Err(id_twice(&id));
+            }
+            journal.append(&first, &bytes)?;
             progress.set_position(embedded.n_read as u64);
+        }
+        if n_zero > 0 {
+            monitor.warning(&format!(
+                "{n_zero} of these images have all-zero features, which are similar to nothing: the network gives nothing for them"
+            ));
         }
         Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Applies a PCA, or fits one first. Returns it, if there is one, and the share of variance that a fitted one keeps.
-    fn reduce(
-        &self,
-        pca: Option<Pca>,
-        opened: &OpenedNetwork,
-        embedded: &mut Embedded,
-    ) -> Result<(Option<Pca>, Option<f64>)> {
-        let (pca, kept) = match &self.reduction {
-            Reduction::Fit { width, output } => {
-                let mut covariance = Covariance::new(opened.network.dim());
-                covariance.add(&embedded.features)?;
-                let pca = Pca::fit(covariance, width.get())?;
-                let recipe =
-                    json!({ "fitted_on": embedded.ids.len(), "network": opened.metadata.architecture });
-                let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
-                let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
-                file.save(output, Precision::F32)?;
-                let kept = f64::from(pca.kept());
-                (Some(pca), Some(kept))
-            }
-            Reduction::OfNetwork | Reduction::Pca(_) => (pca, None),
-        };
-        if let Some(pca) = &pca {
-            embedded.features = pca.apply(&embedded.features)?;
-        }
-        Ok((pca, kept))
+    /// Fits a PCA on all features and writes it, where one is asked for.
+    fn fit(&self, opened: &OpenedEmbedder, journal: &Journal, embedded: &Embedded) -> Result<Option<Pca>> {
+        let Reduction::Fit { width, output } = &self.reduction else { return Ok(None) };
+        let dim = opened.embedder.dim();
+        let (mut covariance, mut portion) = (Covariance::new(dim), Vec::new());
+        embedded.for_each(journal, dim, |rows| {
+            portion.extend_from_slice(rows.values);
+            // Whole portions: where they are cut decides how sums are rounded, and the batch size shall not.
+            let whole = portion.len() / (Covariance::PORTION * dim) * (Covariance::PORTION * dim);
+            covariance.add(&portion[..whole])?;
+            portion.drain(..whole);
+            Ok(())
+        })?;
+        covariance.add(&portion)?;
+        let pca = Pca::fit(covariance, width.get())?;
+        let recipe = json!({ "fitted_on": embedded.n_rows, "network": opened.name });
+        let metadata = NetworkMetadata { recipe, ..NetworkMetadata::default() };
+        let file = NetworkFile { tensors: pca.tensors(), metadata: Some(metadata) };
+        file.save(output, Precision::F32)?;
+        Ok(Some(pca))
     }
 }
 

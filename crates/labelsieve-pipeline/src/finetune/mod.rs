@@ -3,7 +3,7 @@
 mod novel_classes;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
@@ -18,6 +18,7 @@ use crate::curve;
 use crate::device::open_learners;
 use crate::error::{Error, Result};
 use crate::inputs::decisions::{DecisionCounts, Decisions};
+use crate::inputs::embedder::model_files;
 use crate::inputs::images::ImageFiles;
 use crate::inputs::network::{OpenedNetwork, Wanted, open_network};
 use crate::monitor::Monitor;
@@ -99,7 +100,8 @@ impl FineTune {
         let sources = self.open()?;
         let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
         let decisions = self.decisions.as_deref().map(Decisions::files);
-        let inputs = Files::default().reads([&self.network, &self.relevance]).reads_images(images);
+        let inputs = Files::default().reads(model_files(&self.network)?).reads([&self.relevance]);
+        let inputs = inputs.reads_images(images);
         let inputs = inputs.reads(decisions.into_iter().flatten());
         let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
         outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
@@ -202,7 +204,10 @@ impl FineTune {
             key = key.with(&json!({ "decisions": decisions.digest() }));
         }
         let key = key.with(&json!({ "recipe": recipe })).on_device(device);
-        let key = key.with_files(&[&self.network, &self.relevance])?.with_images(&sources.novel)?;
+        let mut files = model_files(&self.network)?;
+        files.push(self.relevance.clone());
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let key = key.with_files(&files)?.with_images(&sources.novel)?;
         sources.base.as_ref().map_or(Ok(key.clone()), |base| key.with_images(base))
     }
 }

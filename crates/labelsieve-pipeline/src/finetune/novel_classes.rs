@@ -7,9 +7,9 @@ use std::sync::Arc;
 use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve::{Decision, Features};
 use labelsieve_data::images::ImageSource;
-use labelsieve_data::{RelevanceTable, counted, read_relevance};
+use labelsieve_data::{RelevanceTable, counted, is_text_id, read_relevance};
 use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
-use labelsieve_vision::training::Examples;
+use labelsieve_vision::training::{Examples, LEAST_RELEVANCE};
 use labelsieve_vision::{Learner, dataset_features};
 
 use crate::error::{Context, Error, Result};
@@ -109,6 +109,11 @@ impl NovelClasses {
         }
         let sets = sets
             .into_iter()
+            .map(
+                |(clean, noisy, r)| {
+                    if clean.is_empty() { most_relevant_first(&noisy, &r) } else { (clean, noisy, r) }
+                },
+            )
             .map(|(clean, noisy, r)| Ok((Features::new(clean, dim)?, Features::new(noisy, dim)?, r)))
             .collect::<Result<Vec<_>>>()?;
         let weighted = sets
@@ -128,6 +133,19 @@ impl NovelClasses {
         let n_classes = n_base + self.names.len();
         Examples::weighted(self.images, n_classes, base.into_iter().chain(novel))
     }
+}
+
+/// A class that has a text and no clean image: its most relevant candidate as one of weight 1, the others in proportion. Their mean
+/// points where it would.
+fn most_relevant_first(noisy: &[f32], relevance: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
+    let Some(most) = (0..relevance.len()).max_by(|&a, &b| relevance[a].total_cmp(&relevance[b])) else {
+        return Default::default();
+    };
+    let dim = noisy.len() / relevance.len();
+    let (before, from) = noisy.split_at(most * dim);
+    let (clean, after) = from.split_at(dim);
+    let others = relevance.iter().enumerate().filter(|(i, _)| *i != most);
+    (clean.to_vec(), [before, after].concat(), others.map(|(_, r)| r / relevance[most]).collect())
 }
 
 fn decode(
@@ -181,7 +199,7 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
 }
 
 /// The rows of the relevance file that have an image, and how many candidates are left out because they are clean
-/// examples of their class themselves. Clean ones must have an image. Accepted candidates count as clean, rejected ones not
+/// examples of their class themselves. Clean ones must have an image, but for class texts, and every class some image. Accepted candidates count as clean, rejected ones not
 /// at all.
 fn examples(
     (table, decisions): (&RelevanceTable, &[Option<Decision>]),
@@ -211,6 +229,7 @@ fn examples(
                 let relevance = if is_clean { 1.0 } else { table.relevance[i] };
                 examples.push(Example { row, class, relevance, is_clean });
             }
+            (None, _) if is_clean && is_text_id(id) => (), // there is nothing to look at
             (None, _) if is_clean => {
                 return Err(Error::input(
                     format!("the clean example `{id}` of class `{class}` is not among the images"),
@@ -222,6 +241,16 @@ fn examples(
     }
     if missing > 0 {
         monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
+    }
+    let counting = examples.iter().filter(|example| example.relevance >= LEAST_RELEVANCE);
+    let seen: HashSet<u32> = counting.map(|example| example.class).collect();
+    if let Some(unseen) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
+        return Err(Error::input(
+            format!("class `{}` has no image to learn from", unseen.1),
+            format!(
+                "a network learns from images alone: give the class a clean one, or candidates with relevance >= {LEAST_RELEVANCE}"
+            ),
+        ));
     }
     Ok((examples, by_id))
 }
@@ -275,5 +304,39 @@ mod tests {
         let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
         assert_eq!(kept, [(0, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
         assert_eq!(found[1].relevance, 1.0);
+    }
+
+    #[test]
+    fn the_text_of_a_class_needs_no_image_but_the_class_does() {
+        let table = |classes: [&str; 3]| RelevanceTable {
+            path: "R.parquet".into(),
+            ids: ["text:owl", "text:cat", "a"].into_iter().collect(),
+            classes: classes.iter().collect(),
+            relevance: vec![1.0, 1.0, 0.8],
+            probability: None,
+            is_clean: vec![true, true, false],
+            decisions: None,
+            metadata: Default::default(),
+        };
+        let rows = HashMap::from([("a", 0)]);
+        let found = |table: &RelevanceTable, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            examples((table, &[]), &names, &rows, &Silent::default())
+        };
+        let (kept, _) = found(&table(["owl", "owl", "owl"]), &["owl"]).unwrap();
+        assert_eq!((kept.len(), kept[0].relevance, kept[0].is_clean), (1, 0.8, false));
+        let error = found(&table(["owl", "cat", "owl"]), &["cat", "owl"]).err().unwrap().to_string();
+        assert_eq!(error, "class `cat` has no image to learn from");
+        let doubtful = RelevanceTable { relevance: vec![1.0, 1.0, 0.09], ..table(["owl", "owl", "owl"]) };
+        let error = found(&doubtful, &["owl"]).err().unwrap().to_string();
+        assert_eq!(error, "class `owl` has no image to learn from");
+    }
+
+    #[test]
+    fn without_a_clean_image_the_mean_points_where_the_candidates_do() {
+        let (clean, noisy, relevance) =
+            most_relevant_first(&[1.0, 0.0, 0.0, 1.0, 0.6, 0.8], &[0.25, 0.5, 0.125]);
+        assert_eq!((clean, noisy), (vec![0.0, 1.0], vec![1.0, 0.0, 0.6, 0.8]));
+        assert_eq!(relevance, [0.5, 0.25], "half and a quarter of the most relevant one");
     }
 }

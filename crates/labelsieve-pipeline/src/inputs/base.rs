@@ -99,10 +99,19 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
                     "embed photos of the base classes and give their features as --base",
                 ));
             }
+            if opened.centre.is_some() {
+                return Err(Error::input(
+                    format!(
+                        "the class weights in `{}` are for features before they are centred",
+                        path.display()
+                    ),
+                    "embed photos of the base classes and give their features as --base",
+                ));
+            }
             let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
             let directions =
                 Features::new(weights, opened.network.dim()).with_context(|| cannot_use(path))?;
-            let network = Some(network_fingerprint(&opened, None)?);
+            let network = Some(network_fingerprint(&opened)?.text(None));
             Ok(BaseClasses { names: opened.metadata.classes, directions, network })
         }
         Err(error) => Err(error.into()),
@@ -131,10 +140,10 @@ fn cannot_use(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve_data::{FeatureFile, Precision};
+    use labelsieve_data::{FeatureLayout, FeatureRows, FeatureWriter, Precision};
 
     use super::*;
-    use crate::inputs::built_in::NETWORK;
+    use crate::inputs::built_in::BuiltIn;
     use crate::monitor::Silent;
 
     fn open(path: &Path) -> Result<BaseClasses> {
@@ -174,7 +183,8 @@ mod tests {
     fn a_networks_classes_carry_its_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("network.safetensors");
-        std::fs::write(&path, NETWORK).unwrap();
+        let network = BuiltIn::named(Path::new("tiny-resnet10")).unwrap();
+        std::fs::write(&path, network.file).unwrap();
         let base = open(&path).unwrap();
         assert_eq!((base.names.len(), base.directions.len()), (76, 76));
         assert!(base.origin(&path).network.is_some_and(|network| network.starts_with("resnet10 ")));
@@ -185,15 +195,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.parquet");
         let file = |labels: &[Option<String>]| {
-            let file = FeatureFile {
-                ids: &["a", "b", "c"].map(str::to_owned),
-                labels,
-                dim: 2,
-                values: &[1.0, 0.0, 0.0, 1.0, 0.0, -1.0],
-                precision: Precision::F32,
-                network: Some("x 1"),
-            };
-            file.write(&path, "{}").unwrap();
+            let (n_rows, n_with_class) = (3, labels.iter().flatten().count());
+            let (precision, network) = (Precision::F32, Some("x 1"));
+            let layout = FeatureLayout { n_rows, n_with_class, dim: 2, precision, network };
+            let mut writer = FeatureWriter::create(&path, layout, "{}").unwrap();
+            let ids = ["a", "b", "c"].map(str::to_owned);
+            let values = [1.0, 0.0, 0.0, 1.0, 0.0, -1.0];
+            writer.add(FeatureRows { ids: &ids, labels, values: &values }).unwrap();
+            writer.finish().unwrap();
         };
         file(&["mixed", "mixed", "down"].map(|name| Some(name.to_owned())));
         let base = open(&path).unwrap();

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, read_candidates};
+use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates};
 use serde::Serialize;
 
 use super::base::BaseClasses;
+use super::class_text;
 use super::copies::{Copies, comparable_ids};
 use super::left_out::{LeftOut, counts};
-use super::same_network::MixedNetworks;
+use super::same_network::{MixedNetworks, Origin};
 use super::swapped;
 use super::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
 use crate::error::{Error, Result};
@@ -68,9 +69,12 @@ impl ClassRows {
 /// Which files hold the examples.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolFiles {
-    /// Clean examples with their classes.
+    /// Clean examples with their classes; may be missing where there are texts.
     #[serde(serialize_with = "resume::debug")]
-    pub clean: Table,
+    pub clean: Option<Table>,
+    /// Features of class names, each of which is one more clean example of its class.
+    #[serde(serialize_with = "resume::debug")]
+    pub class_text: Option<PathBuf>,
     /// Noisy examples.
     #[serde(serialize_with = "resume::debug")]
     pub noisy: Table,
@@ -88,19 +92,27 @@ pub struct PoolFiles {
 impl PoolFiles {
     /// All files that decide the result.
     pub fn paths(&self) -> Vec<&Path> {
-        let tables = self.clean.paths().chain(self.noisy.paths());
+        let tables = self.clean.iter().flat_map(Table::paths).chain(self.class_text.as_deref());
+        let tables = tables.chain(self.noisy.paths());
         tables.chain(self.candidates.as_deref()).chain(self.base.as_deref()).collect()
     }
 
-    /// Opens both tables and checks that they share a space and that every example has an id of its own.
+    /// The file that clean examples come from first of all.
+    pub fn clean_path(&self) -> &Path {
+        let clean = self.clean.as_ref().map(|table| table.path.as_path());
+        clean.or(self.class_text.as_deref()).unwrap_or(Path::new(""))
+    }
+
+    /// Opens all tables and checks that they share a space and that every example has an id of its own. Texts of classes are
+    /// the last of the clean examples.
     pub fn open(&self, monitor: &dyn Monitor) -> Result<(ExampleTable, ExampleTable)> {
-        let (clean, mut noisy) = (self.clean.open(monitor)?, self.noisy.open(monitor)?);
-        if clean.is_empty() {
-            return Err(Error::input(
-                format!("`{}` contains no examples", clean.path.display()),
-                "every class needs at least one clean example",
-            ));
-        }
+        let photos = self.clean.as_ref().map(|table| table.open(monitor)).transpose()?;
+        let texts = self.class_text.as_deref().map(class_text::open).transpose()?;
+        let mut noisy = self.noisy.open(monitor)?;
+        let tables: Vec<Origin> = photos.iter().chain(&texts).chain([&noisy]).map(Origin::from).collect();
+        self.mixed.check(&tables)?;
+        photos.iter().chain(&texts).try_for_each(check_clean_ids)?;
+        let clean = class_text::behind(photos, texts)?;
         if noisy.is_empty() {
             // A list column without rows does not say how long its lists would be.
             noisy.features = Matrix::in_memory(&noisy.path, clean.features.cols(), Vec::new());
@@ -117,8 +129,6 @@ impl PoolFiles {
                 "extract both with the same backbone",
             ));
         }
-        self.mixed.check(&[(&clean).into(), (&noisy).into()])?;
-        check_clean_ids(&clean)?;
         rows_by_id(&noisy)?; // what `train` will look them up with, better refused before the work
         Ok((clean, noisy))
     }
@@ -176,7 +186,8 @@ fn open_base(
     classes: &[ClassRows],
     monitor: &dyn Monitor,
 ) -> Result<BaseClasses> {
-    let base = BaseClasses::open(path, &files.clean.columns, monitor)?;
+    let columns = files.clean.as_ref().map_or_else(TableColumns::default, |table| table.columns.clone());
+    let base = BaseClasses::open(path, &columns, monitor)?;
     base.check_width(path, (&clean.path, clean.features.cols()))?;
     files.mixed.check(&[clean.into(), noisy.into(), base.origin(path)])?;
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();

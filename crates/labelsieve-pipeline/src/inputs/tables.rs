@@ -73,7 +73,10 @@ pub fn rows_by_class(labels: &Labels) -> Vec<(String, Vec<usize>)> {
 
 /// Where each id of a table is. Two rows of one name would make every join by id a guess.
 pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
-    let Ids::Given(ids) = &table.ids else { return Ok(RowsById::Numbers(table.len())) };
+    let ids = match &table.ids {
+        Ids::Given(ids) => ids,
+        Ids::RowNumbers(numbers) | Ids::WithTexts { numbers, .. } => return Ok(RowsById::Numbers(*numbers)),
+    };
     let mut rows = HashMap::with_capacity(ids.len());
     for (row, id) in ids.iter().enumerate() {
         check_id(table, row, id, rows.insert(id.as_str(), row))?;

@@ -125,12 +125,31 @@ pub fn open(
     (total, unit): (Option<usize>, &str),
     monitor: &dyn Monitor,
 ) -> Result<(Journal, Vec<JournalRecord>)> {
-    let (journal, records) = Journal::open(path, &key.text(monitor))?;
+    let mut records = Vec::new();
+    let journal = open_by_record(path, key, (total, unit), monitor, |key, payload| {
+        records.push((key.to_owned(), payload.to_vec()));
+    })?;
+    Ok((journal, records))
+}
+
+/// The same, with one record in memory at a time: each is shown to `visit`.
+pub fn open_by_record(
+    path: &Path,
+    key: &Key,
+    (total, unit): (Option<usize>, &str),
+    monitor: &dyn Monitor,
+    mut visit: impl FnMut(&str, &[u8]),
+) -> Result<Journal> {
+    let mut n_records = 0;
+    let journal = Journal::open_by_record(path, &key.text(monitor), |key, payload| {
+        n_records += 1;
+        visit(key, payload);
+    })?;
     monitor.keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
     match journal.start() {
-        JournalStart::Resumed if !records.is_empty() => {
+        JournalStart::Resumed if n_records > 0 => {
             let of = total.map_or(String::new(), |total| format!("of {total} "));
-            monitor.note(&format!("resuming: {} {of}{unit} done (`{}`)", records.len(), path.display()));
+            monitor.note(&format!("resuming: {n_records} {of}{unit} done (`{}`)", path.display()));
         }
         JournalStart::Replaced => {
             monitor.note(&format!(
@@ -140,7 +159,7 @@ pub fn open(
         }
         _ => (),
     }
-    Ok((journal, records))
+    Ok(journal)
 }
 
 #[cfg(test)]

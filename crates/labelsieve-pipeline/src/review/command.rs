@@ -25,12 +25,17 @@ pub(super) fn clean(
     }
     let mut words = vec!["labelsieve".to_owned(), "clean".to_owned()];
     let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
-    option("--clean", files.clean.path.as_os_str());
-    option("--noisy", files.noisy.path.as_os_str());
-    let labels =
-        [("--clean-labels", &files.clean.columns.labels), ("--noisy-labels", &files.noisy.columns.labels)];
-    let paths = labels.into_iter().chain([("--candidates", &files.candidates), ("--base", &files.base)]);
-    for (name, path) in paths.filter_map(|(name, path)| Some((name, path.as_ref()?))) {
+    let clean = files.clean.as_ref();
+    let paths = [
+        ("--clean", clean.map(|table| &table.path)),
+        ("--class-text", files.class_text.as_ref()),
+        ("--noisy", Some(&files.noisy.path)),
+        ("--clean-labels", clean.and_then(|table| table.columns.labels.as_ref())),
+        ("--noisy-labels", files.noisy.columns.labels.as_ref()),
+        ("--candidates", files.candidates.as_ref()),
+        ("--base", files.base.as_ref()),
+    ];
+    for (name, path) in paths.into_iter().filter_map(|(name, path)| Some((name, path?))) {
         option(name, path.as_os_str());
     }
     let columns = &files.noisy.columns;
@@ -41,7 +46,7 @@ pub(super) fn clean(
     ];
     // A column that only the pictures have is none of `clean`, which refuses options without effect.
     let can_name = |column: &str| {
-        let tables = [&files.clean.path, &files.noisy.path];
+        let tables = clean.map(|table| &table.path).into_iter().chain([&files.noisy.path]);
         tables.into_iter().any(|path| match path.extension().and_then(OsStr::to_str) {
             _ if path.is_dir() => column != "--embedding-column",
             ending => !matches!(ending, Some("npz" | "npy")),
@@ -142,7 +147,8 @@ mod tests {
     #[test]
     fn only_what_differs_from_the_defaults_is_spelled_out() {
         let files = PoolFiles {
-            clean: Table::new("c.npz"),
+            clean: Some(Table::new("c.npz")),
+            class_text: None,
             noisy: Table::new("my pool.parquet"),
             candidates: None,
             base: None,
@@ -169,13 +175,17 @@ mod tests {
         assert!(
             with(&mixed, &Method::Auto(Auto::default()), 0).unwrap().contains(" --allow-mixed --decisions")
         );
+        let texts = PoolFiles { clean: None, class_text: Some("t.parquet".into()), ..files.clone() };
+        let command = with(&texts, &Method::Auto(Auto::default()), 0).unwrap();
+        assert!(command.starts_with("labelsieve clean --class-text t.parquet --noisy 'my pool"), "{command}");
     }
 
     #[test]
     fn columns_are_named_where_there_are_some() {
         let command = |clean: &str, noisy: &str| {
             let mut files = PoolFiles {
-                clean: Table::new(clean),
+                clean: Some(Table::new(clean)),
+                class_text: None,
                 noisy: Table::new(noisy),
                 candidates: None,
                 base: None,
@@ -198,7 +208,8 @@ mod tests {
     #[test]
     fn settings_without_an_option_give_no_command() {
         let files = PoolFiles {
-            clean: Table::new("c.npz"),
+            clean: Some(Table::new("c.npz")),
+            class_text: None,
             noisy: Table::new("n.npz"),
             candidates: None,
             base: None,

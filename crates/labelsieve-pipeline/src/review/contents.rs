@@ -6,7 +6,7 @@ use std::path::Path;
 use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
 use labelsieve_data::images::{PictureFiles, PictureSources};
-use labelsieve_data::{RelevanceTable, Texts, read_relevance, read_relevance_reasons};
+use labelsieve_data::{RelevanceTable, Texts, is_text_id, read_relevance, read_relevance_reasons};
 
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;
@@ -103,9 +103,10 @@ impl Contents {
             false => pictures.captions(&wanted, &found)?,
         };
         let captions = names.iter().map(|id| found_captions.remove(*id)).collect();
-        let missing = names.len() - files.n_found();
+        let is_missing = |(example, id): &(usize, &&str)| !files.has(*example) && !is_text_id(id);
+        let missing = names.iter().enumerate().filter(is_missing).count();
         if missing > 0 && !pictures.images.is_empty() {
-            let first = names.iter().enumerate().find(|(example, _)| !files.has(*example));
+            let first = names.iter().enumerate().find(is_missing);
             let first = first.map_or("", |(_, id)| *id);
             monitor.warning(&format!("no picture for {missing} of {} examples, e.g. `{first}`", names.len()));
             monitor.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");

@@ -25,7 +25,8 @@ fn write(folder: &Path, name: &str, id: &str, rows: &[[f32; 2]]) -> Table {
 fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a_copy() {
     let folder = tempfile::tempdir().unwrap();
     let files = PoolFiles {
-        clean: write(folder.path(), "clean.npy", "c", &[[1.0, 0.0]]),
+        clean: Some(write(folder.path(), "clean.npy", "c", &[[1.0, 0.0]])),
+        class_text: None,
         noisy: write(folder.path(), "noisy.npy", "n", &[[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]),
         candidates: None,
         base: None,

@@ -176,7 +176,7 @@ impl Train {
             return Err(Error::input(
                 format!(
                     "the clean examples in `{}` have {dim} columns, but the base classes in `{path}` have {}",
-                    self.files.clean.path.display(),
+                    self.files.clean_path().display(),
                     base.dim
                 ),
                 "extract all features with the same backbone",

@@ -38,6 +38,7 @@ from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
 from ._jobs import (
     clean_files,
     embed_files,
+    embed_text_files,
     evaluate_files,
     finetune_files,
     match_files,
@@ -72,6 +73,7 @@ __all__ = [
     "demo_data",
     "describe_device",
     "embed_files",
+    "embed_text_files",
     "evaluate_files",
     "finetune_files",
     "get_num_threads",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Optional, Union
 
 from . import _labelsieve
@@ -110,7 +110,7 @@ def match_files(
 
 
 def embed_files(
-    model: Path,
+    model: Optional[Path],
     images: Paths,
     output: Path,
     *,
@@ -120,6 +120,9 @@ def embed_files(
     where: Names = (),
     strict: bool = False,
     image_size: Union[int, tuple[int, int], None] = None,
+    image_mean: Union[float, Sequence[float], None] = None,
+    image_std: Union[float, Sequence[float], None] = None,
+    onnx_output: Optional[str] = None,
     pca: Optional[Path] = None,
     fit_pca: Optional[int] = None,
     pca_output: Optional[Path] = None,
@@ -132,8 +135,10 @@ def embed_files(
 
     Parameters
     ----------
-    model : path
-        Network: a file of ``labelsieve pretrain``, or a ResNet-18 or -50 with torchvision's names (.safetensors).
+    model : str, path or None
+        Network: ``"efficientnet-lite0"`` (also for None) or ``"tiny-resnet10"``, which are built in; a file (.safetensors) of
+        ``labelsieve pretrain`` or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
+        the hub; or an .onnx file.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
         patterns of these.
@@ -147,6 +152,10 @@ def embed_files(
         Stop at the first image or file that cannot be read.
     image_size : int or (height, width), optional
         What images are scaled to; by default what the network was trained on.
+    image_mean, image_std : float or three floats, optional
+        How pixels from 0 to 1 are normalised, for .onnx; by default as the file beside it says, else ImageNet's.
+    onnx_output : str, optional
+        Output that holds the features, for .onnx; by default the only one with a row per image.
     pca : path, optional
         Reduce features with this PCA; by default with the one in the network's file, if any.
     fit_pca, pca_output : int and path, optional
@@ -175,6 +184,9 @@ def embed_files(
         "where": _names(where),
         "strict": strict,
         "image_size": None if image_size is None else _size(image_size),
+        "image_mean": None if image_mean is None else _channels("image_mean", image_mean),
+        "image_std": None if image_std is None else _deviations("image_std", image_std),
+        "onnx_output": onnx_output,
         "pca": pca,
         "fit_pca": None if fit_pca is None else _count("fit_pca", fit_pca),
         "pca_output": None if pca_output is None else _output("pca_output", pca_output),
@@ -189,11 +201,55 @@ def embed_files(
     return summary
 
 
+def embed_text_files(
+    model: Path,
+    classes: Path,
+    output: Path,
+    *,
+    templates: Names = "a photo of a {name}.",
+    dtype: StoredAs = "f32",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Turns class names into features of unit length, one row per class, as ``labelsieve embed-text`` does.
+
+    They are in the space of the photos that the same model embeds, for ``class_text`` of :func:`clean_files`.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a CLIP, SigLIP or OpenCLIP model with its ``tokenizer.json``.
+    classes : path
+        The classes and their names, as in :func:`match_files`.
+    output : path
+        Features to write: .parquet with ids and classes, .npz or .npy.
+    templates : str or strings
+        Texts that each name is put into, at ``{name}``; all are averaged.
+    dtype : {"f32", "f16"}
+        How numbers are stored.
+    progress
+        As in :func:`labelsieve.relevance`; progress is in classes.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve embed-text --json`` prints: classes, texts, numbers per row.
+    """
+    options = {
+        "model": model,
+        "classes": _input("classes", classes),
+        "output": _output("output", output),
+        "templates": _names(templates),
+        "dtype": as_choice("dtype", dtype, StoredAs),
+    }
+    return _run(_labelsieve.embed_text_files, options, progress)
+
+
 def clean_files(
-    clean: Path,
+    clean: Optional[Path],
     noisy: Path,
     output: Optional[Path] = None,
     *,
+    class_text: Optional[Path] = None,
     candidates: Optional[Path] = None,
     decisions: Optional[Path] = None,
     base: Optional[Path] = None,
@@ -221,9 +277,12 @@ def clean_files(
     ----------
     clean, noisy : paths
         Clean examples with their classes, and noisy ones: .npz, .npy, .parquet or a clip-retrieval folder. Clean
-        examples that are candidates of their own class, by id or by identical features, count once, as clean.
+        examples that are candidates of their own class, by id or by identical features, count once, as clean. With
+        ``class_text``, ``clean`` may be None.
     output : path
         File to write, .parquet or .csv: one row per example and class, for :func:`read_relevance`.
+    class_text : path, optional
+        Features of class names, as :func:`embed_text_files` writes them: each is one more clean example of its class.
     decisions : path, optional
         What people decided about candidates (.parquet, .csv or .tsv with ``id``, ``class`` and ``decision``): accepted
         ones count as clean examples, rejected ones as known negatives.
@@ -274,7 +333,7 @@ def clean_files(
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
     options = {
-        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "output": None if output is None else _output("output", output),
         "candidates": candidates,
@@ -288,11 +347,12 @@ def clean_files(
 
 
 def train_files(
-    clean: Path,
+    clean: Optional[Path],
     noisy: Path,
     relevance: Path,
     output: Path,
     *,
+    class_text: Optional[Path] = None,
     decisions: Optional[Path] = None,
     classifier: ClassifierName = "prototype",
     attention: Optional[Path] = None,
@@ -315,7 +375,7 @@ def train_files(
 
     Parameters
     ----------
-    clean, noisy : paths
+    clean, noisy, class_text : paths
         The examples, as in :func:`clean_files`.
     relevance : path
         What :func:`clean_files` wrote.
@@ -363,7 +423,7 @@ def train_files(
     if name != "cosine" and (batch_size is not None or epochs is not None):
         raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
     options = {
-        **_pools(clean, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "relevance": relevance,
         "decisions": decisions,
@@ -630,10 +690,20 @@ def _run(
 
 
 def _pools(
-    clean: Path, noisy: Path, clean_labels: Optional[Path], noisy_labels: Optional[Path], allow_mixed: bool
+    clean: Optional[Path],
+    class_text: Optional[Path],
+    noisy: Path,
+    clean_labels: Optional[Path],
+    noisy_labels: Optional[Path],
+    allow_mixed: bool,
 ) -> dict[str, Any]:
+    if clean is None and class_text is None:
+        raise ValueError("clean: expected a file, unless class_text is given")
+    if clean is None and clean_labels is not None:
+        raise ValueError("clean_labels: expected none without clean")
     return {
         "clean": clean,
+        "class_text": class_text,
         "noisy": noisy,
         "clean_labels": clean_labels,
         "noisy_labels": noisy_labels,
@@ -650,6 +720,21 @@ def _input(name: str, path: Path) -> Path:
     if os.fspath(path) == "-":
         raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line reads stdin")
     return path
+
+
+def _channels(name: str, values: Union[float, Sequence[float]]) -> list[float]:
+    """One number for all channels, or three."""
+    three = [values] * 3 if isinstance(values, (int, float)) else list(values)
+    if len(three) != 3:
+        raise ValueError(f"{name}: expected one number or three, found {len(three)}")
+    return [_number(name, value) for value in three]
+
+
+def _deviations(name: str, values: Union[float, Sequence[float]]) -> list[float]:
+    three = _channels(name, values)
+    if min(three) <= 0:
+        raise ValueError(f"{name}: expected positive numbers, found {min(three)}")
+    return three
 
 
 def _output(name: str, path: Path) -> Path:

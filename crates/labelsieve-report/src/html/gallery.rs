@@ -132,6 +132,11 @@ pub(super) fn folders(sources: &Sources<'_>) -> String {
 /// `5 clean examples; 5,971 candidates of total weight 812.4; mean relevance 0.14; 61 % irrelevant; AUC 0.913; 3 accepted`
 fn describe(numbers: &ClassNumbers) -> String {
     let mut text = count(numbers.n_clean, "clean example");
+    text += match numbers.n_texts {
+        0 => "",
+        n if n == numbers.n_clean => " (the text of the name)",
+        _ => " (one is the text of the name)",
+    };
     text += &format!(
         "; {} of total weight {}",
         count(numbers.n_candidates, "candidate"),

@@ -53,7 +53,8 @@ impl Drop for Running {
 
 pub fn pools(folder: &Path) -> PoolFiles {
     PoolFiles {
-        clean: Table::new(folder.join("clean.npy")),
+        clean: Some(Table::new(folder.join("clean.npy"))),
+        class_text: None,
         noisy: Table::new(folder.join("noisy.npy")),
         candidates: None,
         base: None,

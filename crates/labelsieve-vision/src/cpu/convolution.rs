@@ -16,9 +16,10 @@
 use labelsieve::level::Level;
 use rayon::prelude::*;
 
+use super::filter::{Accumulate, Filter, Finish};
 use super::tensor::Tensor;
-use super::tile::{BLOCK, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
-use crate::network::Shape;
+use super::tile::{BLOCK, NARROWEST, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
+use crate::network::{Padding, Shape};
 
 /// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
@@ -58,15 +59,15 @@ struct BackwardSweep {
     columns: Vec<usize>,
 }
 
-/// What a sweep does besides the products.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Finish<'a> {
-    /// One number per channel that sums start from.
-    pub bias: Option<&'a [f32]>,
-    /// Added, laid out as the output.
-    pub add: Option<&'a Tensor>,
-    /// Whether negative results become zero.
-    pub relu: bool,
+/// Channels from `first` on that are computed together, up to 32.
+#[derive(Clone, Copy)]
+struct Block {
+    first: usize,
+    width: usize,
+}
+
+fn blocks(channels: usize) -> impl ExactSizeIterator<Item = Block> {
+    (0..channels).step_by(BLOCK).map(move |first| Block { first, width: BLOCK.min(channels - first) })
 }
 
 /// The layout of a tensor without its numbers.
@@ -101,22 +102,23 @@ impl Layout {
 
 impl Convolution {
     /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
-    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 32, and so is `input.channels`
-    /// where gradients by the input are asked for.
+    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 8, and so is `input.channels` where
+    /// gradients by the input are asked for.
     pub fn new(
         level: Level,
         (input, input_border): (Shape, usize),
         (output, border): (Shape, usize),
-        (kernel, stride, padding): (usize, usize, usize),
+        (kernel, stride, padding): (usize, usize, Padding),
     ) -> Convolution {
-        assert!(output.channels.is_multiple_of(BLOCK), "output channels come in blocks of {BLOCK}");
+        assert!(output.channels.is_multiple_of(NARROWEST), "output channels come in blocks of {NARROWEST}");
         let (from, to) = (Layout::of(input, input_border), Layout::of(output, border));
         let runs = (0..kernel)
             .map(|row| Run { shift: row * from.row_stride(), depth: kernel * input.channels })
             .collect();
-        let corner = |y: usize| (y * stride) as isize - padding as isize;
+        let corner = |at: usize, padding: usize| (at * stride) as isize - padding as isize;
         let forward = Sweep::new(runs, from, to, output.height, output.width, |image, y, x| {
-            (from.at(image, corner(y), corner(x)), to.at(image, y as isize, x as isize))
+            let corner = from.at(image, corner(y, padding.top), corner(x, padding.left));
+            (corner, to.at(image, y as isize, x as isize))
         });
         let back = Layout::of(input, border);
         let backward = (0..stride * stride)
@@ -127,105 +129,152 @@ impl Convolution {
         Convolution { level, input, output, kernel, forward, backward }
     }
 
-    /// Numbers from one block of 32 output channels to the next in packed weights.
-    fn block_len(&self) -> usize {
-        self.kernel * self.kernel * self.input.channels * BLOCK
-    }
-
-    /// Weights out × in × row × column, packed as the sweeps read them: block of 32 outputs, row, column, in, out.
-    pub fn pack(&self, weights: &[f32]) -> Vec<f32> {
-        let mut packed = vec![0.0; weights.len()];
-        self.for_each_weight(|plain, place| packed[place] = weights[plain]);
-        packed
-    }
-
-    /// The inverse of [`Convolution::pack`].
-    pub fn unpack(&self, packed: &[f32]) -> Vec<f32> {
-        let mut weights = vec![0.0; packed.len()];
-        self.for_each_weight(|plain, place| weights[plain] = packed[place]);
-        weights
-    }
-
-    /// Multiplies the packed weights of each output channel by its factor.
-    pub fn scale_outputs(&self, packed: &mut [f32], factors: &[f32]) {
-        for (block, factors) in packed.chunks_exact_mut(self.block_len()).zip(factors.chunks_exact(BLOCK)) {
-            for row in block.chunks_exact_mut(BLOCK) {
-                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
-            }
-        }
+    /// Weights of one output channel.
+    fn depth(&self) -> usize {
+        self.kernel * self.kernel * self.input.channels
     }
 
     fn for_each_weight(&self, mut pair: impl FnMut(usize, usize)) {
         let (kernel, depth) = (self.kernel, self.input.channels);
         let mut plain = 0;
         for output in 0..self.output.channels {
-            let (block, lane) = (output / BLOCK, output % BLOCK);
+            let (first, lane) = (output / BLOCK * BLOCK, output % BLOCK);
+            let width = BLOCK.min(self.output.channels - first);
             for input in 0..depth {
                 for tap in 0..kernel * kernel {
-                    pair(plain, block * self.block_len() + (tap * depth + input) * BLOCK + lane);
+                    pair(plain, first * self.depth() + (tap * depth + input) * width + lane);
                     plain += 1;
                 }
             }
         }
     }
 
-    /// `output = input * weights`, then what `finish` says. `weights` are packed.
-    pub fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
+    /// Weights as a backward sweep reads them: block of 32 inputs, row, column, out, in.
+    fn turn(&self, weights: &[f32], phase: &BackwardSweep) -> Vec<f32> {
+        let (inputs, outputs) = (self.input.channels, self.output.channels);
+        let depth = phase.rows.len() * phase.columns.len() * outputs;
+        let mut turned = vec![0.0; inputs * depth];
+        if depth == 0 {
+            return turned;
+        }
+        turned.par_chunks_mut(depth * BLOCK).zip(blocks(inputs).collect::<Vec<_>>()).for_each(
+            |(turned, block)| {
+                let taps =
+                    phase.rows.iter().flat_map(|row| phase.columns.iter().map(move |column| (row, column)));
+                for (tap, (row, column)) in taps.enumerate() {
+                    for output in 0..outputs {
+                        let first = output / BLOCK * BLOCK;
+                        let width = BLOCK.min(outputs - first);
+                        let from = first * self.depth()
+                            + ((row * self.kernel + column) * inputs + block.first) * width
+                            + output % BLOCK;
+                        let to = (tap * outputs + output) * block.width;
+                        for lane in 0..block.width {
+                            turned[to + lane] = weights[from + lane * width];
+                        }
+                    }
+                }
+            },
+        );
+        turned
+    }
+
+    /// Adds the share of one group of images in one block of weights.
+    fn add_weight_gradient(
+        &self,
+        input: &Tensor,
+        by_output: &Tensor,
+        group: usize,
+        Block { first: channel, width }: Block,
+        sums: &mut [f32],
+    ) {
+        let sweep = &self.forward;
+        let images = sweep.group.min(input.images - group * sweep.group);
+        let first = group * sweep.group;
+        let input = &input.data[first * input.image_stride()..];
+        let by_output = &by_output.data[first * by_output.image_stride()..];
+        let mut rows = [0.0; CHUNK * BLOCK];
+        let pixels = images * sweep.pixels;
+        for start in (0..pixels).step_by(CHUNK) {
+            let range = start..(start + CHUNK).min(pixels);
+            for (row, &at) in rows.chunks_exact_mut(width).zip(&sweep.output_at[range.clone()]) {
+                let at = at as usize + channel;
+                row.copy_from_slice(&by_output[at..at + width]);
+            }
+            let input_at = &sweep.input_at[range];
+            let mut done = 0;
+            for run in &sweep.runs {
+                let last = input_at.iter().max().map_or(0, |&at| at as usize + run.shift + run.depth);
+                assert!(last <= input.len() && sums.len() >= (done + run.depth) * width);
+                let tile = WeightTile {
+                    // SAFETY: offsets and runs lie inside the input and the sums, as just checked.
+                    input: unsafe { input.as_ptr().add(run.shift) },
+                    input_at,
+                    width,
+                    by_output: rows.as_ptr(),
+                    sums: sums[done * width..].as_mut_ptr(),
+                    depth: run.depth,
+                };
+                // SAFETY: as above.
+                unsafe { weight_tile(self.level, &tile) };
+                done += run.depth;
+            }
+        }
+    }
+}
+
+impl Filter for Convolution {
+    /// Weights out × in × row × column, packed as the sweeps read them: block of 32 outputs, row, column, in, out.
+    fn pack(&self, weights: &[f32]) -> Vec<f32> {
+        let mut packed = vec![0.0; weights.len()];
+        self.for_each_weight(|plain, place| packed[place] = weights[plain]);
+        packed
+    }
+
+    fn unpack(&self, packed: &[f32]) -> Vec<f32> {
+        let mut weights = vec![0.0; packed.len()];
+        self.for_each_weight(|plain, place| weights[plain] = packed[place]);
+        weights
+    }
+
+    fn scale_outputs(&self, packed: &mut [f32], factors: &[f32]) {
+        let blocks = packed.chunks_mut(self.depth() * BLOCK).zip(factors.chunks(BLOCK));
+        for (block, factors) in blocks {
+            for row in block.chunks_exact_mut(factors.len()) {
+                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+            }
+        }
+    }
+
+    fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
         self.forward.run_into(self.level, input, weights, finish, Accumulate::Replace, output);
     }
 
-    /// The gradient by the input from that by the output; added to what is there if `add`.
-    pub fn backward(&self, by_output: &Tensor, weights: &[f32], add: Accumulate, by_input: &mut Tensor) {
+    fn backward(&self, by_output: &Tensor, weights: &[f32], add: Accumulate, by_input: &mut Tensor) {
         for phase in &self.backward {
             if phase.sweep.runs.is_empty() && add == Accumulate::Add {
                 continue;
             }
             let turned = self.turn(weights, phase);
-            phase.sweep.run_into(self.level, by_output, &turned, Finish::default(), add, by_input);
+            phase.sweep.run_into(self.level, by_output, &turned, Finish::PLAIN, add, by_input);
         }
     }
 
-    /// Weights as a backward sweep reads them: block of 32 inputs, row, column, out, in.
-    fn turn(&self, weights: &[f32], phase: &BackwardSweep) -> Vec<f32> {
-        let (inputs, outputs) = (self.input.channels, self.output.channels);
-        let block_len = phase.rows.len() * phase.columns.len() * outputs * BLOCK;
-        let mut turned = vec![0.0; inputs.div_ceil(BLOCK) * block_len];
-        if block_len == 0 {
-            return turned;
-        }
-        turned.par_chunks_mut(block_len).enumerate().for_each(|(block, turned)| {
-            let taps =
-                phase.rows.iter().flat_map(|row| phase.columns.iter().map(move |column| (row, column)));
-            for (tap, (row, column)) in taps.enumerate() {
-                for output in 0..outputs {
-                    let from = output / BLOCK * self.block_len()
-                        + ((row * self.kernel + column) * inputs + block * BLOCK) * BLOCK
-                        + output % BLOCK;
-                    let to = (tap * outputs + output) * BLOCK;
-                    for lane in 0..BLOCK {
-                        turned[to + lane] = weights[from + lane * BLOCK];
-                    }
-                }
-            }
-        });
-        turned
-    }
-
-    /// The gradient by the (packed) weights, written to `gradient`.
-    pub fn weight_gradient(&self, input: &Tensor, by_output: &Tensor, gradient: &mut [f32]) {
-        let blocks = self.output.channels / BLOCK;
+    fn weight_gradient(&self, input: &Tensor, by_output: &Tensor, gradient: &mut [f32]) {
+        let blocks = blocks(self.output.channels);
         let groups = input.images.div_ceil(self.forward.group);
         // Parts depend on sizes alone, so that sums do not depend on the number of threads.
-        let parts = (GRADIENT_TASKS / blocks).clamp(1, groups.max(1));
+        let parts = (GRADIENT_TASKS / blocks.len()).clamp(1, groups.max(1));
         let per_part = groups.div_ceil(parts);
         let mut partial = vec![0.0; (parts - 1) * gradient.len()];
         gradient.fill(0.0);
-        let block_len = self.block_len();
-        let tasks: Vec<(usize, usize, &mut [f32])> = std::iter::once(&mut *gradient)
-            .chain(partial.chunks_exact_mut(blocks * block_len))
+        let (len, block_len) = (gradient.len(), self.depth() * BLOCK);
+        let tasks: Vec<(usize, Block, &mut [f32])> = std::iter::once(&mut *gradient)
+            .chain(partial.chunks_exact_mut(len))
             .enumerate()
             .flat_map(|(part, sums)| {
-                sums.chunks_exact_mut(block_len).enumerate().map(move |(block, sums)| (part, block, sums))
+                let blocks = self::blocks(self.output.channels);
+                blocks.zip(sums.chunks_mut(block_len)).map(move |(block, sums)| (part, block, sums))
             })
             .collect();
         tasks.into_par_iter().for_each(|(part, block, sums)| {
@@ -239,48 +288,6 @@ impl Convolution {
             });
         }
     }
-
-    /// Adds the share of one group of images in one block of weights.
-    fn add_weight_gradient(
-        &self,
-        input: &Tensor,
-        by_output: &Tensor,
-        group: usize,
-        block: usize,
-        sums: &mut [f32],
-    ) {
-        let sweep = &self.forward;
-        let images = sweep.group.min(input.images - group * sweep.group);
-        let first = group * sweep.group;
-        let input = &input.data[first * input.image_stride()..];
-        let by_output = &by_output.data[first * by_output.image_stride()..];
-        let mut rows = [0.0; CHUNK * BLOCK];
-        let pixels = images * sweep.pixels;
-        for start in (0..pixels).step_by(CHUNK) {
-            let range = start..(start + CHUNK).min(pixels);
-            for (row, &at) in rows.chunks_exact_mut(BLOCK).zip(&sweep.output_at[range.clone()]) {
-                let at = at as usize + block * BLOCK;
-                row.copy_from_slice(&by_output[at..at + BLOCK]);
-            }
-            let input_at = &sweep.input_at[range];
-            let mut done = 0;
-            for run in &sweep.runs {
-                let last = input_at.iter().max().map_or(0, |&at| at as usize + run.shift + run.depth);
-                assert!(last <= input.len() && sums.len() >= (done + run.depth) * BLOCK);
-                let tile = WeightTile {
-                    // SAFETY: offsets and runs lie inside the input and the sums, as just checked.
-                    input: unsafe { input.as_ptr().add(run.shift) },
-                    input_at,
-                    by_output: rows.as_ptr(),
-                    sums: sums[done * BLOCK..].as_mut_ptr(),
-                    depth: run.depth,
-                };
-                // SAFETY: as above.
-                unsafe { weight_tile(self.level, &tile) };
-                done += run.depth;
-            }
-        }
-    }
 }
 
 impl BackwardSweep {
@@ -289,19 +296,19 @@ impl BackwardSweep {
         (y0, x0): (usize, usize),
         to: Layout,
         back: Layout,
-        (kernel, stride, padding): (usize, usize, usize),
+        (kernel, stride, padding): (usize, usize, Padding),
     ) -> BackwardSweep {
         // Kernel positions that take input position p to an output: those with p + padding - tap divisible by the stride.
-        let reaching = |p: usize| -> Vec<usize> {
+        let reaching = |p: usize, padding: usize| -> Vec<usize> {
             let reaches = |tap: &usize| (p + padding + kernel * stride - tap).is_multiple_of(stride);
             (0..kernel).rev().filter(reaches).collect()
         };
-        let (rows, columns) = (reaching(y0), reaching(x0));
+        let (rows, columns) = (reaching(y0, padding.top), reaching(x0, padding.left));
         let depth = columns.len() * to.shape.channels;
         let n_runs = if columns.is_empty() { 0 } else { rows.len() };
         let runs = (0..n_runs).map(|row| Run { shift: row * to.row_stride(), depth }).collect();
         // The output that the last of the taps takes input position p to; -1 lies in the border.
-        let first = |p: usize, taps: &[usize]| (p + padding) as isize - taps[0] as isize;
+        let first = |p: usize, taps: &[usize]| p as isize - taps[0] as isize;
         let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
         let (height, width) = (count(back.shape.height, y0), count(back.shape.width, x0));
         let sweep = Sweep::new(runs, to, back, height, width, |image, y, x| {
@@ -310,21 +317,14 @@ impl BackwardSweep {
                 0 => 0, // nothing is read
                 _ => to.at(
                     image,
-                    first(y, &rows).div_euclid(stride as isize),
-                    first(x, &columns).div_euclid(stride as isize),
+                    first(y + padding.top, &rows).div_euclid(stride as isize),
+                    first(x + padding.left, &columns).div_euclid(stride as isize),
                 ),
             };
             (start, back.at(image, y as isize, x as isize))
         });
         BackwardSweep { sweep, rows, columns }
     }
-}
-
-/// Whether a gradient replaces what is there or is added to it.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Accumulate {
-    Replace,
-    Add,
 }
 
 impl Sweep {
@@ -363,23 +363,25 @@ impl Sweep {
         add: Accumulate,
         output: &mut Tensor,
     ) {
-        let block_len = self.depth() * BLOCK;
-        let blocks = output.shape.channels / BLOCK;
-        assert_eq!(weights.len(), blocks * block_len);
+        let (depth, channels) = (self.depth(), output.shape.channels);
+        let n_blocks = blocks(channels).len();
+        assert_eq!(weights.len(), channels * depth);
+        assert!(finish.bias.is_none_or(|bias| bias.len() == channels));
         assert_eq!(input.images, output.images);
         assert!(finish.add.is_none_or(|add| add.data.len() == output.data.len()));
         let (input_stride, output_stride) = (input.image_stride(), output.image_stride());
         let groups = output.images.div_ceil(self.group);
         let (images, target) = (output.images, Target(output.data.as_mut_ptr()));
         let extent = self.runs.iter().map(|run| run.shift + run.depth).max().unwrap_or(0);
-        (0..groups * blocks).into_par_iter().for_each(|task| {
-            let (group, block) = (task / blocks, task % blocks);
+        (0..groups * n_blocks).into_par_iter().for_each(|task| {
+            let (group, channel) = (task / n_blocks, task % n_blocks * BLOCK);
+            let width = BLOCK.min(channels - channel);
             let first = group * self.group;
             let pixels = self.group.min(images - first) * self.pixels;
             let input = &input.data[first * input_stride..];
             let furthest = self.input_at[..pixels].iter().max().map_or(0, |&at| at as usize);
             assert!(pixels == 0 || furthest + extent <= input.len(), "a window leaves the image");
-            let offset = first * output_stride + block * BLOCK;
+            let offset = first * output_stride + channel;
             // SAFETY: tasks write to different images or different channels of `output`, at offsets that `Layout::at`
             // placed inside an image; `weights` has a block of this length.
             unsafe {
@@ -398,10 +400,11 @@ impl Sweep {
                             input: input.as_ptr(),
                             input_at: &self.input_at[tile.clone()],
                             runs: &self.runs,
-                            weights: weights.as_ptr().add(block * block_len),
-                            bias: finish.bias.map_or(std::ptr::null(), |bias| bias[block * BLOCK..].as_ptr()),
+                            width,
+                            weights: weights.as_ptr().add(channel * depth),
+                            bias: finish.bias.map_or(std::ptr::null(), |bias| bias[channel..].as_ptr()),
                             add,
-                            relu: finish.relu,
+                            activation: finish.activation,
                             output,
                             output_at: &self.output_at[tile],
                         },

@@ -1,6 +1,7 @@
 use labelsieve::random::Stream;
 
 use super::*;
+use crate::network::Activation;
 
 fn random(stream: Stream, shape: Shape, images: usize, border: usize) -> Tensor {
     let mut tensor = Tensor::zeros(images, shape, border);
@@ -36,7 +37,7 @@ fn naive(
     input: &Tensor,
     weights: &[f32],
     by_output: &Tensor,
-    (kernel, stride, padding): (usize, usize, usize),
+    (kernel, stride, padding): (usize, usize, Padding),
 ) -> Naive {
     let (from, to) = (input.shape, by_output.shape);
     let mut all = Naive {
@@ -51,8 +52,8 @@ fn naive(
             for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
                 let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
                 let (iy, ix) = (
-                    (y * stride + r) as isize - padding as isize,
-                    (x * stride + c) as isize - padding as isize,
+                    (y * stride + r) as isize - padding.top as isize,
+                    (x * stride + c) as isize - padding.left as isize,
                 );
                 let value = get(input, image, iy, ix, i);
                 all.output[at] += value * f64::from(weights[weight]);
@@ -91,7 +92,7 @@ fn inner(tensor: &Tensor) -> impl Iterator<Item = f32> {
 
 /// A convolution with random input, weights and gradients by the output, and what the naive loops make of them.
 struct Case {
-    geometry: (usize, usize, usize),
+    geometry: (usize, usize, Padding),
     input: Tensor,
     weights: Vec<f32>,
     by_output: Tensor,
@@ -110,7 +111,17 @@ impl Case {
         let from = Shape { channels: channels.0, height, width };
         let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
         let to = Shape { channels: channels.1, height: out(height), width: out(width) };
-        let input = random(stream.branch(0), from, images, padding.max(1));
+        Case::of(stream, images, from, to, (kernel, stride, Padding::of(padding)))
+    }
+
+    fn of(
+        stream: Stream,
+        images: usize,
+        from: Shape,
+        to: Shape,
+        (kernel, stride, padding): (usize, usize, Padding),
+    ) -> Case {
+        let input = random(stream.branch(0), from, images, padding.top.max(1));
         let by_output = random(stream.branch(1), to, images, 1);
         let weights: Vec<f32> = (0..to.channels * from.channels * kernel * kernel)
             .map(|i| stream.branch(2).normal(i as u64))
@@ -129,12 +140,12 @@ impl Case {
         let packed = convolution.pack(&self.weights);
         assert_eq!(convolution.unpack(&packed), self.weights);
         let mut output = random(stream.branch(0), to, self.input.images, 1); // to be overwritten
-        convolution.forward(&self.input, &packed, Finish::default(), &mut output);
+        convolution.forward(&self.input, &packed, Finish::PLAIN, &mut output);
         assert_near(inner(&output), &self.expected.output, &format!("{level}: output"));
 
         let bias: Vec<f32> = (0..to.channels).map(|c| stream.branch(1).normal(c as u64)).collect();
         let add = random(stream.branch(2), to, self.input.images, 1);
-        let finish = Finish { bias: Some(&bias), add: Some(&add), relu: true };
+        let finish = Finish { bias: Some(&bias), add: Some(&add), activation: Activation::Relu };
         convolution.forward(&self.input, &packed, finish, &mut output);
         let finished = self.expected.output.iter().zip(inner(&add)).enumerate();
         let finished: Vec<f64> = finished
@@ -184,6 +195,9 @@ fn sweeps_equal_the_naive_convolution_and_its_gradients_at_every_level() {
         (2, (64, 32), (8, 6), (3, 2, 1)),
         (2, (32, 64), (7, 8), (1, 2, 0)),
         (1, (32, 32), (5, 5), (1, 1, 0)),
+        (2, (8, 40), (5, 7), (3, 1, 1)),
+        (2, (24, 16), (5, 4), (3, 2, 1)),
+        (3, (112, 24), (6, 5), (1, 1, 0)),
     ]
     .into_iter()
     .enumerate()
@@ -192,10 +206,22 @@ fn sweeps_equal_the_naive_convolution_and_its_gradients_at_every_level() {
         for level in Level::available() {
             case.check_forward(level);
             case.check_weight_gradient(level);
-            if channels.0.is_multiple_of(BLOCK) {
+            if channels.0.is_multiple_of(NARROWEST) {
                 case.check_input_gradient(level);
             }
         }
+    }
+}
+
+#[test]
+fn zeros_may_stand_behind_the_image_only() {
+    let from = Shape { channels: 16, height: 8, width: 6 };
+    let to = Shape { channels: 48, height: 4, width: 3 };
+    let case = Case::of(Stream::new(5), 2, from, to, (3, 2, Padding { top: 0, left: 0 }));
+    for level in Level::available() {
+        case.check_forward(level);
+        case.check_weight_gradient(level);
+        case.check_input_gradient(level);
     }
 }
 
@@ -218,7 +244,7 @@ fn levels_with_fused_instructions_give_the_same_bits() {
         let convolution = case.convolution(level);
         let packed = convolution.pack(&case.weights);
         let mut output = Tensor::zeros(3, case.by_output.shape, 1);
-        convolution.forward(&case.input, &packed, Finish::default(), &mut output);
+        convolution.forward(&case.input, &packed, Finish::PLAIN, &mut output);
         let mut by_input = Tensor::zeros(3, case.input.shape, 1);
         convolution.backward(&case.by_output, &packed, Accumulate::Replace, &mut by_input);
         let mut by_weights = vec![0.0; packed.len()];

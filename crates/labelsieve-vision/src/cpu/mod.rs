@@ -1,8 +1,12 @@
 //! Networks on the CPU.
 
 mod convolution;
-mod lanes;
+mod depthwise;
+mod depthwise_row;
+mod filter;
+pub(crate) mod lanes;
 mod normalise;
+pub(crate) mod numbers;
 mod pool;
 mod tensor;
 mod tile;
@@ -10,10 +14,12 @@ mod walk;
 
 use std::ops::Range;
 
+use filter::Filter;
 use labelsieve::level::Level;
 use walk::Walker;
 
 use crate::cosine::cosine_loss_at;
+use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
 use crate::network::{Network, Parameter, Role};
@@ -59,9 +65,9 @@ impl CpuLearner {
     }
 
     /// Changes the layout of all convolutions' weights.
-    fn repack(&mut self, change: impl Fn(&convolution::Convolution, &[f32]) -> Vec<f32>) {
+    fn repack(&mut self, change: impl Fn(&dyn Filter, &[f32]) -> Vec<f32>) {
         for (parameter, range) in &self.tensors {
-            if let (Role::Convolution, Some(node)) = (parameter.role, parameter.node) {
+            if let (Role::Convolution | Role::Depthwise, Some(node)) = (parameter.role, parameter.node) {
                 let convolution = self.walker.convolution(node);
                 for numbers in [&mut self.values, &mut self.momentum] {
                     let changed = change(convolution, &numbers[range.clone()]);
@@ -69,6 +75,13 @@ impl CpuLearner {
                 }
             }
         }
+    }
+
+    /// Images whose features are computed together: as many as fit a usual last level of cache, and enough for all threads.
+    fn images_at_once(&self) -> usize {
+        const CACHE: usize = 16 << 20;
+        let largest = self.network.nodes().iter().map(|node| node.shape.len()).max().unwrap_or(1);
+        (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }
 
     /// The range of the classifier's tensor with this role.
@@ -82,12 +95,25 @@ impl CpuLearner {
     }
 }
 
-impl Learner for CpuLearner {
-    fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
-        images.check(&self.network)?;
-        Ok(self.walker.features(images, &self.values))
+impl Embedder for CpuLearner {
+    fn dim(&self) -> usize {
+        self.network.dim()
     }
 
+    fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
+        images.check(&self.network)?;
+        // A few images at a time: what passes from layer to layer is large, and memory is slow. No feature depends on it.
+        let (height, width) = images.size();
+        let mut features = Vec::with_capacity(images.len() * self.network.dim());
+        for pixels in images.pixels().chunks(self.images_at_once() * height * width * 3) {
+            let some = Batch::new(height, width, pixels.to_vec())?;
+            features.extend(self.walker.features(&some, &self.values));
+        }
+        Ok(features)
+    }
+}
+
+impl Learner for CpuLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> Result<()> {
         images.check(&self.network)?;
         targets.check(images.len(), self.n_classes)?;

@@ -2,13 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::convolution::Accumulate;
+use super::filter::Accumulate;
 use super::tensor::{CHANNELS, Tensor, for_each_row};
+use super::tile::NARROWEST;
+use crate::network::Activation;
 use labelsieve::for_this_machine;
 use labelsieve::level::Level;
-
-/// Added to variances, as PyTorch does.
-pub(super) const EPSILON: f32 = 1e-5;
 
 /// Share of a new batch in the running statistics, as in PyTorch.
 const RUNNING_SHARE: f32 = 0.1;
@@ -31,8 +30,8 @@ pub(super) struct Affine<'a> {
 }
 
 impl Statistics {
-    /// Measures a batch. Rows are summed in `f32`, rows and images in `f64`, in their order.
-    pub fn of(level: Level, values: &Tensor) -> Statistics {
+    /// Measures a batch; `epsilon` is added to variances. Rows are summed in `f32`, rows and images in `f64`, in their order.
+    pub fn of(level: Level, values: &Tensor, epsilon: f32) -> Statistics {
         let channels = values.shape.channels;
         let sums = sum_over_images(values, |image, sums| {
             for y in 0..values.shape.height {
@@ -45,7 +44,7 @@ impl Statistics {
         let variance: Vec<f64> =
             second.iter().zip(&mean).map(|(sum, mean)| (sum / count as f64 - mean * mean).max(0.0)).collect();
         Statistics {
-            inverse_deviation: variance.iter().map(|v| 1.0 / (*v as f32 + EPSILON).sqrt()).collect(),
+            inverse_deviation: variance.iter().map(|v| 1.0 / (*v as f32 + epsilon).sqrt()).collect(),
             mean: mean.into_iter().map(|mean| mean as f32).collect(),
             variance,
             count,
@@ -79,36 +78,45 @@ fn sum_over_images(values: &Tensor, image_sums: impl Fn(usize, &mut [f64]) + Syn
 for_this_machine! {
     /// Adds the sum of each channel and of its square.
     fn add_row_moments(row: &[f32], channels: usize, sums: &mut [f64]) {
-        for first in (0..channels).step_by(CHANNELS) {
-            let (mut sum, mut square) = ([0.0f32; CHANNELS], [0.0f32; CHANNELS]);
-            for pixel in row.chunks_exact(channels) {
-                let pixel = block(pixel, first);
-                for c in 0..CHANNELS {
-                    sum[c] += pixel[c];
-                    square[c] += pixel[c] * pixel[c];
-                }
-            }
-            for c in 0..CHANNELS {
-                sums[first + c] += f64::from(sum[c]);
-                sums[channels + first + c] += f64::from(square[c]);
-            }
+        let whole = channels / CHANNELS * CHANNELS;
+        for first in (0..whole).step_by(CHANNELS) {
+            add_block_moments::<CHANNELS>(row, channels, first, sums);
         }
+        for first in (whole..channels).step_by(NARROWEST) {
+            add_block_moments::<NARROWEST>(row, channels, first, sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_block_moments<const N: usize>(row: &[f32], channels: usize, first: usize, sums: &mut [f64]) {
+    let (mut sum, mut square) = ([0.0f32; N], [0.0f32; N]);
+    for pixel in row.chunks_exact(channels) {
+        let pixel = block::<N>(pixel, first);
+        for c in 0..N {
+            sum[c] += pixel[c];
+            square[c] += pixel[c] * pixel[c];
+        }
+    }
+    for c in 0..N {
+        sums[first + c] += f64::from(sum[c]);
+        sums[channels + first + c] += f64::from(square[c]);
     }
 }
 
 /// The numbers of one block of channels.
 #[inline(always)]
-fn block(values: &[f32], first: usize) -> &[f32; CHANNELS] {
-    values[first..first + CHANNELS].try_into().expect("channels come in blocks")
+fn block<const N: usize>(values: &[f32], first: usize) -> &[f32; N] {
+    values[first..first + N].try_into().expect("channels come in blocks")
 }
 
-/// `output = relu((input - mean) * inverse_deviation * scale + shift + add)`, the last two where asked for.
+/// `output = activation((input - mean) * inverse_deviation * scale + shift + add)`, the addition where asked for.
 pub(super) fn forward(
     level: Level,
     input: &Tensor,
     (statistics, affine): (&Statistics, Affine),
     add: Option<&Tensor>,
-    relu: bool,
+    activation: Activation,
     output: &mut Tensor,
 ) {
     let factor: Vec<f32> =
@@ -116,27 +124,27 @@ pub(super) fn forward(
     let offset: Vec<f32> =
         affine.shift.iter().zip(&statistics.mean).zip(&factor).map(|((b, mean), a)| b - mean * a).collect();
     for_each_row(output, |image, y, row| {
-        scale_row(level, input.row(image, y), &factor, &offset, add.map(|add| add.row(image, y)), relu, row);
+        let add = add.map(|add| add.row(image, y));
+        scale_row(level, input.row(image, y), &factor, &offset, add, activation.range(), row);
     });
 }
 
 for_this_machine! {
-    fn scale_row(input: &[f32], factor: &[f32], offset: &[f32], add: Option<&[f32]>, relu: bool, output: &mut [f32]) {
-        let channels = factor.len();
-        let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
+    fn scale_row(input: &[f32], factor: &[f32], offset: &[f32], add: Option<&[f32]>, range: (f32, f32), output: &mut [f32]) {
+        let (channels, (floor, ceiling)) = (factor.len(), range);
         match add {
             Some(add) => {
                 let pixels = output.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
                 for ((output, input), add) in pixels.zip(add.chunks_exact(channels)) {
                     for c in 0..channels {
-                        output[c] = (input[c] * factor[c] + offset[c] + add[c]).max(floor);
+                        output[c] = (input[c] * factor[c] + offset[c] + add[c]).max(floor).min(ceiling);
                     }
                 }
             }
             None => {
                 for (output, input) in output.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
                     for c in 0..channels {
-                        output[c] = (input[c] * factor[c] + offset[c]).max(floor);
+                        output[c] = (input[c] * factor[c] + offset[c]).max(floor).min(ceiling);
                     }
                 }
             }
@@ -147,8 +155,9 @@ for_this_machine! {
 /// What the backward pass needs of the forward one.
 pub(super) struct Saved<'a> {
     pub input: &'a Tensor,
-    /// The output, where a ReLU follows: its zeros stop the gradient.
-    pub output: Option<&'a Tensor>,
+    /// The output: where the activation held a value back, the gradient stops.
+    pub output: &'a Tensor,
+    pub activation: Activation,
     pub statistics: &'a Statistics,
     pub affine: Affine<'a>,
 }
@@ -160,7 +169,7 @@ pub(super) struct AffineGradient {
 }
 
 /// Turns the gradient by the output into that by the input, in place. The shortcut that was added gets the gradient behind
-/// the ReLU.
+/// the activation.
 pub(super) fn backward(
     level: Level,
     saved: &Saved,
@@ -169,8 +178,8 @@ pub(super) fn backward(
 ) -> AffineGradient {
     let channels = gradients.shape.channels;
     let Statistics { mean, inverse_deviation, count, .. } = saved.statistics;
-    if let Some(output) = saved.output {
-        mask(level, output, gradients);
+    if saved.activation != Activation::Linear {
+        mask(level, saved.output, saved.activation.range(), gradients);
     }
     if let Some((shortcut, accumulate)) = shortcut {
         pass_on(level, gradients, accumulate, shortcut);
@@ -203,11 +212,11 @@ pub(super) fn backward(
     AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
 }
 
-/// Stops the gradient where the ReLU gave zero.
-fn mask(level: Level, output: &Tensor, gradients: &mut Tensor) {
+/// Stops the gradient where the activation held a value back.
+fn mask(level: Level, output: &Tensor, range: (f32, f32), gradients: &mut Tensor) {
     let stride = gradients.image_stride();
     let images = gradients.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
-    images.for_each(|(gradients, output)| mask_values(level, gradients, output));
+    images.for_each(|(gradients, output)| mask_values(level, gradients, output, range));
 }
 
 /// Gives the gradient to the shortcut.
@@ -221,9 +230,10 @@ fn pass_on(level: Level, gradients: &Tensor, accumulate: Accumulate, shortcut: &
 }
 
 for_this_machine! {
-    fn mask_values(gradients: &mut [f32], output: &[f32]) {
+    fn mask_values(gradients: &mut [f32], output: &[f32], range: (f32, f32)) {
+        let (floor, ceiling) = range;
         for (gradient, output) in gradients.iter_mut().zip(output) {
-            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
+            *gradient = if *output > floor && *output < ceiling { *gradient } else { 0.0 };
         }
     }
 }
@@ -240,21 +250,37 @@ for_this_machine! {
     /// Adds Σ g and Σ g x̂ of each channel.
     fn add_row_gradients(gradients: &[f32], input: &[f32], mean: &[f32], inverse_deviation: &[f32], sums: &mut [f64]) {
         let channels = mean.len();
-        for first in (0..channels).step_by(CHANNELS) {
-            let (mean, inverse_deviation) = (block(mean, first), block(inverse_deviation, first));
-            let (mut plain, mut by_input) = ([0.0f32; CHANNELS], [0.0f32; CHANNELS]);
-            for (gradient, input) in gradients.chunks_exact(channels).zip(input.chunks_exact(channels)) {
-                let (gradient, input) = (block(gradient, first), block(input, first));
-                for c in 0..CHANNELS {
-                    plain[c] += gradient[c];
-                    by_input[c] += gradient[c] * (input[c] - mean[c]) * inverse_deviation[c];
-                }
-            }
-            for c in 0..CHANNELS {
-                sums[first + c] += f64::from(plain[c]);
-                sums[channels + first + c] += f64::from(by_input[c]);
-            }
+        let whole = channels / CHANNELS * CHANNELS;
+        for first in (0..whole).step_by(CHANNELS) {
+            add_block_gradients::<CHANNELS>(gradients, input, (mean, inverse_deviation), first, sums);
         }
+        for first in (whole..channels).step_by(NARROWEST) {
+            add_block_gradients::<NARROWEST>(gradients, input, (mean, inverse_deviation), first, sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_block_gradients<const N: usize>(
+    gradients: &[f32],
+    input: &[f32],
+    (mean, inverse_deviation): (&[f32], &[f32]),
+    first: usize,
+    sums: &mut [f64],
+) {
+    let channels = mean.len();
+    let (mean, inverse_deviation) = (block::<N>(mean, first), block::<N>(inverse_deviation, first));
+    let (mut plain, mut by_input) = ([0.0f32; N], [0.0f32; N]);
+    for (gradient, input) in gradients.chunks_exact(channels).zip(input.chunks_exact(channels)) {
+        let (gradient, input) = (block::<N>(gradient, first), block::<N>(input, first));
+        for c in 0..N {
+            plain[c] += gradient[c];
+            by_input[c] += gradient[c] * (input[c] - mean[c]) * inverse_deviation[c];
+        }
+    }
+    for c in 0..N {
+        sums[first + c] += f64::from(plain[c]);
+        sums[channels + first + c] += f64::from(by_input[c]);
     }
 }
 

@@ -5,7 +5,9 @@ use labelsieve::random::Stream;
 use super::*;
 use crate::network::Shape;
 
-const SHAPE: Shape = Shape { channels: 64, height: 3, width: 5 };
+/// Two whole blocks of channels and one narrow one.
+const SHAPE: Shape = Shape { channels: 72, height: 3, width: 5 };
+const EPSILON: f32 = 1e-3;
 const IMAGES: usize = 3;
 
 fn random(seed: u64) -> Tensor {
@@ -73,17 +75,25 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
     let (input, add, (scale, shift)) = (random(0), random(1), affine());
     let (x, added) = (channels(&input), channels(&add));
     for level in Level::available() {
-        let statistics = Statistics::of(level, &input);
-        for (shortcut, relu) in [(None, false), (None, true), (Some(&add), false), (Some(&add), true)] {
+        let statistics = Statistics::of(level, &input, EPSILON);
+        for (shortcut, activation) in [
+            (None, Activation::Linear),
+            (None, Activation::Relu),
+            (Some(&add), Activation::Linear),
+            (Some(&add), Activation::Relu),
+            (Some(&add), Activation::Relu6),
+        ] {
             let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
             let affine = Affine { scale: &scale, shift: &shift };
-            forward(level, &input, (&statistics, affine), shortcut, relu, &mut output);
+            forward(level, &input, (&statistics, affine), shortcut, activation, &mut output);
             for (c, found) in channels(&output).iter().enumerate() {
                 let naive = Naive::new(&x[c], scale[c], shift[c]);
                 for (i, found) in found.iter().enumerate() {
                     let more = shortcut.map_or(0.0, |_| added[c][i]);
                     let value = naive.scale * naive.unit[i] + naive.shift + more;
-                    near(*found, if relu { value.max(0.0) } else { value }, &format!("{level}, channel {c}"));
+                    let (floor, ceiling) = activation.range();
+                    let expected = value.max(floor.into()).min(ceiling.into());
+                    near(*found, expected, &format!("{level}, channel {c}"));
                 }
             }
         }
@@ -92,18 +102,20 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
 
 #[test]
 fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
-    let (input, output, gradients, there) = (random(2), random(3), random(4), random(5));
+    let (input, mut output, gradients, there) = (random(2), random(3), random(4), random(5));
+    output.data.iter_mut().for_each(|value| *value *= 4.0); // some above six
     let (scale, shift) = affine();
     let (x, g) = (channels(&input), channels(&gradients));
     let (passed, before) = (channels(&output), channels(&there));
     for level in Level::available() {
-        let statistics = Statistics::of(level, &input);
-        for (relu, accumulate) in
-            [(false, Accumulate::Replace), (true, Accumulate::Replace), (true, Accumulate::Add)]
-        {
+        let statistics = Statistics::of(level, &input, EPSILON);
+        for (activation, accumulate) in [
+            (Activation::Linear, Accumulate::Replace),
+            (Activation::Relu, Accumulate::Replace),
+            (Activation::Relu6, Accumulate::Add),
+        ] {
             let affine = Affine { scale: &scale, shift: &shift };
-            let saved =
-                Saved { input: &input, output: relu.then_some(&output), statistics: &statistics, affine };
+            let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
             let (mut by_input, mut by_shortcut) = (gradients.clone(), there.clone());
             let found = backward(level, &saved, &mut by_input, Some((&mut by_shortcut, accumulate)));
             let (by_input, by_shortcut) = (channels(&by_input), channels(&by_shortcut));
@@ -113,7 +125,11 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
                 let g: Vec<f64> = g[c]
                     .iter()
                     .zip(&passed[c])
-                    .map(|(g, passed)| if relu && *passed <= 0.0 { 0.0 } else { *g })
+                    .map(|(g, passed)| match activation {
+                        Activation::Relu if *passed <= 0.0 => 0.0,
+                        Activation::Relu6 if *passed <= 0.0 || *passed >= 6.0 => 0.0,
+                        _ => *g,
+                    })
                     .collect();
                 let along: Vec<f64> = g.iter().zip(&naive.unit).map(|(g, unit)| g * unit).collect();
                 near(f64::from(found.shift[c]), g.iter().sum(), &what);
@@ -135,11 +151,12 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
 fn every_level_gives_the_same_bits() {
     let (input, add, gradients, (scale, shift)) = (random(6), random(7), random(8), affine());
     let all = |level: Level| {
-        let statistics = Statistics::of(level, &input);
+        let statistics = Statistics::of(level, &input, EPSILON);
         let affine = Affine { scale: &scale, shift: &shift };
         let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
-        forward(level, &input, (&statistics, affine), Some(&add), true, &mut output);
-        let saved = Saved { input: &input, output: Some(&output), statistics: &statistics, affine };
+        let activation = Activation::Relu6;
+        forward(level, &input, (&statistics, affine), Some(&add), activation, &mut output);
+        let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
         let (mut by_input, mut by_shortcut) = (gradients.clone(), add.clone());
         let shortcut = Some((&mut by_shortcut, Accumulate::Add));
         let found = backward(level, &saved, &mut by_input, shortcut);

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::numbers::Numbers;
 use crate::network::Shape;
 
-/// Channels that kernels take at a time; every layer but the image has a multiple of it.
+/// Channels that kernels take at a time; max-pools need a multiple of it.
 pub(super) const CHANNELS: usize = 32;
 
 /// The values of one layer for a batch: image by image, row by row, pixel by pixel, channel by channel.
@@ -16,13 +17,13 @@ pub(super) struct Tensor {
     pub images: usize,
     pub shape: Shape,
     pub border: usize,
-    pub data: Vec<f32>,
+    pub data: Numbers,
 }
 
 impl Tensor {
     pub fn zeros(images: usize, shape: Shape, border: usize) -> Tensor {
         let (height, width) = (shape.height + 2 * border, shape.width + 2 * border);
-        Tensor { images, shape, border, data: vec![0.0; images * height * width * shape.channels] }
+        Tensor { images, shape, border, data: Numbers::zeros(images * height * width * shape.channels) }
     }
 
     /// Numbers from one row of pixels to the next.

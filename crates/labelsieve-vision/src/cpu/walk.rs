@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use labelsieve::for_this_machine;
 use labelsieve::level::Level;
 
-use super::convolution::{Accumulate, Convolution, Finish};
-use super::normalise::{self, Affine, EPSILON, Saved, Statistics};
+use super::convolution::Convolution;
+use super::depthwise::Depthwise;
+use super::filter::{Accumulate, Filter, Finish};
+use super::normalise::{self, Affine, Saved, Statistics};
+use super::numbers::Numbers;
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
 use crate::learner::Batch;
-use crate::network::{Layer, Network, Parameter, Shape, Value};
+use crate::network::{Layer, Network, Node, Padding, Parameter, Shape, Value};
 
-/// The zeros around every tensor but the image: what 3×3 convolutions read.
+/// The zeros around every tensor but the image: what 3×3 convolutions read, and depthwise ones of 5×5.
 const BORDER: usize = 1;
 
 pub(super) struct Walker {
@@ -21,7 +25,7 @@ pub(super) struct Walker {
     /// Position in the flat numbers of each node's tensors, in the order of `Network::parameters`.
     ranges: Vec<Vec<Range<usize>>>,
     n_numbers: usize,
-    convolutions: HashMap<usize, Convolution>,
+    convolutions: HashMap<usize, Box<dyn Filter>>,
     image_border: usize,
     pool: TensorPool,
     /// Of the last forward pass, for the backward one.
@@ -39,27 +43,39 @@ struct Memory {
 }
 
 struct Folded {
-    weights: Vec<f32>,
+    weights: Numbers,
     bias: Vec<f32>,
 }
 
 /// Tensors that are not in use, to be used again: allocating is expensive.
 #[derive(Default)]
-struct TensorPool(HashMap<(usize, Shape), Vec<Tensor>>);
+struct TensorPool {
+    free: HashMap<(usize, Shape), Vec<Tensor>>,
+    /// The last two sizes of batches: a last batch is often smaller than the others.
+    sizes: [usize; 2],
+}
 
 impl TensorPool {
     fn take(&mut self, images: usize, shape: Shape) -> Tensor {
-        let free = self.0.get_mut(&(images, shape)).and_then(Vec::pop);
-        free.unwrap_or_else(|| Tensor::zeros(images, shape, BORDER))
+        self.take_with(images, shape, BORDER)
+    }
+
+    /// One with another border; all tensors of a shape have the same.
+    fn take_with(&mut self, images: usize, shape: Shape, border: usize) -> Tensor {
+        let free = self.free.get_mut(&(images, shape)).and_then(Vec::pop);
+        free.unwrap_or_else(|| Tensor::zeros(images, shape, border))
     }
 
     fn give(&mut self, tensor: Tensor) {
-        self.0.entry((tensor.images, tensor.shape)).or_default().push(tensor);
+        self.free.entry((tensor.images, tensor.shape)).or_default().push(tensor);
     }
 
-    /// Drops what was kept for batches of another size.
+    /// Drops what was kept for batches of other sizes than this and the last one.
     fn keep_only(&mut self, images: usize) {
-        self.0.retain(|(n, _), _| *n == images);
+        if !self.sizes.contains(&images) {
+            self.sizes = [images, self.sizes[0]];
+            self.free.retain(|(n, _), _| self.sizes.contains(n));
+        }
     }
 }
 
@@ -72,23 +88,28 @@ impl Walker {
             }
         }
         let mut image_border = 0;
-        let mut convolutions = HashMap::new();
+        let mut convolutions: HashMap<usize, Box<dyn Filter>> = HashMap::new();
         for (position, node) in network.nodes().iter().enumerate() {
-            if let Layer::Convolution { kernel, stride, padding } = node.layer {
-                let border = match node.input {
-                    Value::Image => padding,
-                    Value::Node(_) => BORDER,
-                };
-                if node.input == Value::Image {
-                    image_border = padding;
+            match node.layer {
+                Layer::Convolution { kernel, stride, padding } => {
+                    if node.input == Value::Image {
+                        image_border = zeros_around(node, kernel, stride, padding);
+                    }
+                    let border = if node.input == Value::Image { image_border } else { BORDER };
+                    let convolution = Convolution::new(
+                        level,
+                        (node.input_shape, border),
+                        (node.shape, BORDER),
+                        (kernel, stride, padding),
+                    );
+                    convolutions.insert(position, Box::new(convolution));
                 }
-                let convolution = Convolution::new(
-                    level,
-                    (node.input_shape, border),
-                    (node.shape, BORDER),
-                    (kernel, stride, padding),
-                );
-                convolutions.insert(position, convolution);
+                Layer::Depthwise { kernel, stride, padding } => {
+                    let geometry = (kernel, stride, padding);
+                    let convolution = Depthwise::new(level, node.shape.channels, geometry);
+                    convolutions.insert(position, Box::new(convolution));
+                }
+                _ => (),
             }
         }
         Walker {
@@ -104,8 +125,8 @@ impl Walker {
         }
     }
 
-    pub fn convolution(&self, node: usize) -> &Convolution {
-        &self.convolutions[&node]
+    pub fn convolution(&self, node: usize) -> &dyn Filter {
+        self.convolutions[&node].as_ref()
     }
 
     /// Drops what was derived from weights that have changed.
@@ -127,16 +148,16 @@ impl Walker {
             };
             let input = memory.value(node.input);
             match (node.layer, &mut output) {
-                (Layer::Convolution { .. }, Some(output)) => {
+                (Layer::Convolution { .. } | Layer::Depthwise { .. }, Some(output)) => {
                     let weights = &values[self.ranges[position][0].clone()];
-                    self.convolutions[&position].forward(input, weights, Finish::default(), output);
+                    self.convolutions[&position].forward(input, weights, Finish::PLAIN, output);
                 }
-                (Layer::Normalise { add, relu }, Some(output)) => {
-                    let statistics = Statistics::of(self.level, input);
+                (Layer::Normalise { add, activation }, Some(output)) => {
+                    let statistics = Statistics::of(self.level, input, self.network.epsilon);
                     let [scale, shift, mean, variance] = self.four(position);
                     let affine = Affine { scale: &values[scale], shift: &values[shift] };
                     let add = add.map(|value| memory.value(value));
-                    normalise::forward(self.level, input, (&statistics, affine), add, relu, output);
+                    normalise::forward(self.level, input, (&statistics, affine), add, activation, output);
                     let (mean, variance) = neighbours_mut(values, mean, variance);
                     statistics.update(mean, variance);
                     memory.statistics.insert(position, statistics);
@@ -184,11 +205,12 @@ impl Walker {
                     self.pool.give(own);
                     by_output[input] = Some(by_input);
                 }
-                (Layer::Normalise { add, relu }, Some(mut own), Value::Node(input)) => {
+                (Layer::Normalise { add, activation }, Some(mut own), Value::Node(input)) => {
                     let [scale, shift, ..] = self.four(position);
                     let saved = Saved {
                         input: memory.value(node.input),
-                        output: relu.then(|| memory.value(Value::Node(position))),
+                        output: memory.value(Value::Node(position)),
+                        activation,
                         statistics: &memory.statistics[&position],
                         affine: Affine { scale: &values[scale.clone()], shift: &values[shift.clone()] },
                     };
@@ -212,7 +234,7 @@ impl Walker {
                     gradient[shift].copy_from_slice(&affine.shift);
                     by_output[input] = Some(own);
                 }
-                (Layer::Convolution { .. }, Some(own), input) => {
+                (Layer::Convolution { .. } | Layer::Depthwise { .. }, Some(own), input) => {
                     let convolution = &self.convolutions[&position];
                     let range = self.ranges[position][0].clone();
                     convolution.weight_gradient(memory.value(input), &own, &mut gradient[range.clone()]);
@@ -231,7 +253,7 @@ impl Walker {
                 self.pool.give(tensor);
             }
         }
-        for tensor in memory.outputs.into_iter().flatten() {
+        for tensor in memory.outputs.into_iter().chain([memory.image]).flatten() {
             self.pool.give(tensor);
         }
         gradient
@@ -276,10 +298,10 @@ impl Walker {
                 _ => None,
             };
             match (node.layer, &mut output) {
-                (Layer::Normalise { add, relu }, Some(output)) => {
+                (Layer::Normalise { add, activation }, Some(output)) => {
                     let Folded { weights, bias } = &self.folded[&convolution];
                     let add = add.map(|value| memory.value(value));
-                    let finish = Finish { bias: Some(bias), add, relu };
+                    let finish = Finish { bias: Some(bias), add, activation };
                     self.convolutions[&convolution].forward(memory.value(from), weights, finish, output);
                 }
                 (Layer::MaxPool { kernel, stride, padding }, Some(output)) => {
@@ -305,6 +327,9 @@ impl Walker {
                 }
             }
         }
+        if let Some(image) = memory.image.take() {
+            self.pool.give(image);
+        }
         features
     }
 
@@ -327,11 +352,14 @@ impl Walker {
         for (position, node) in self.network.nodes().iter().enumerate() {
             if let (Layer::Normalise { .. }, Value::Node(convolution)) = (node.layer, node.input) {
                 let [scale, shift, mean, variance] = self.four(position).map(|range| &values[range]);
-                let a: Vec<f32> =
-                    scale.iter().zip(variance).map(|(scale, v)| scale / (v + EPSILON).sqrt()).collect();
+                let a: Vec<f32> = scale
+                    .iter()
+                    .zip(variance)
+                    .map(|(scale, v)| scale / (v + self.network.epsilon).sqrt())
+                    .collect();
                 let bias =
                     shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
-                let mut weights = values[self.ranges[convolution][0].clone()].to_vec();
+                let mut weights = Numbers::from(&values[self.ranges[convolution][0].clone()]);
                 self.convolutions[&convolution].scale_outputs(&mut weights, &a);
                 self.folded.insert(convolution, Folded { weights, bias });
             }
@@ -344,22 +372,33 @@ impl Walker {
     }
 
     /// Bytes to numbers of mean 0 and deviation 1.
-    fn image(&self, images: &Batch) -> Tensor {
+    fn image(&mut self, images: &Batch) -> Tensor {
         let shape = self.network.input();
-        let mut tensor = Tensor::zeros(images.len(), shape, self.image_border);
-        let row_len = shape.width * 3;
+        let mut tensor = self.pool.take_with(images.len(), shape, self.image_border);
+        let (level, row_len) = (self.level, shape.width * 3);
         let (mean, deviation) = (self.network.mean, self.network.deviation);
         let factor = deviation.map(|deviation| 1.0 / (255.0 * deviation));
         let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
         for_each_row(&mut tensor, |image, y, row| {
             let bytes = &images.pixels()[(image * shape.height + y) * row_len..][..row_len];
-            for (pixel, bytes) in row.chunks_exact_mut(3).zip(bytes.chunks_exact(3)) {
-                for c in 0..3 {
-                    pixel[c] = f32::from(bytes[c]) * factor[c] + offset[c];
-                }
-            }
+            scale_bytes(level, bytes, factor, offset, row);
         });
         tensor
+    }
+}
+
+for_this_machine! {
+    /// Pixels of three bytes, each times its factor plus its offset.
+    fn scale_bytes(bytes: &[u8], factor: [f32; 3], offset: [f32; 3], out: &mut [f32]) {
+        const SOME: usize = 48; // whole pixels and whole registers
+        let (factors, offsets): ([f32; SOME], [f32; SOME]) =
+            (std::array::from_fn(|i| factor[i % 3]), std::array::from_fn(|i| offset[i % 3]));
+        for (out, bytes) in out.chunks_mut(SOME).zip(bytes.chunks(SOME)) {
+            let numbers = out.iter_mut().zip(bytes);
+            for ((out, byte), (factor, offset)) in numbers.zip(factors.iter().zip(&offsets)) {
+                *out = f32::from(*byte) * factor + offset;
+            }
+        }
     }
 }
 
@@ -371,6 +410,16 @@ impl Memory {
         };
         tensor.as_ref().expect("nodes come after those they read")
     }
+}
+
+/// Zeros that a convolution reads on any side of its input.
+fn zeros_around(node: &Node, kernel: usize, stride: usize, padding: Padding) -> usize {
+    let behind = |size: usize, n_windows: usize, before: usize| {
+        ((n_windows - 1) * stride + kernel).saturating_sub(size + before)
+    };
+    let below = behind(node.input_shape.height, node.shape.height, padding.top);
+    let right = behind(node.input_shape.width, node.shape.width, padding.left);
+    padding.top.max(padding.left).max(below).max(right)
 }
 
 /// Two ranges of the same numbers, the second right behind the first.

@@ -15,6 +15,7 @@ mod decode;
 mod jitter;
 mod jpeg;
 mod loader;
+mod processing;
 mod resize;
 mod rgb;
 
@@ -26,5 +27,6 @@ pub(crate) use decode::decode_for;
 pub use decode::{DecodeError, DecodeLimits, decode};
 pub use jitter::Jitter;
 pub use loader::Prefetch;
+pub use processing::{Filter, Margins, Processing, Scaled};
 pub use resize::{Region, Scaler, View, resize};
 pub use rgb::RgbImage;

@@ -4,10 +4,11 @@
 use fast_image_resize::CpuExtensions;
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{ResizeOptions, Resizer};
 use labelsieve::level::Level;
 use serde::{Deserialize, Serialize};
 
+use super::processing::{Filter, Processing};
 use super::rgb::RgbImage;
 use crate::error::{Error, Result, Setting};
 
@@ -20,6 +21,8 @@ pub enum View {
     Whole,
     /// The image at 8/7 of the size on its shorter side, then its centre: 256 and 224 for the usual photos.
     Centre,
+    /// As the configuration of a published network says.
+    Processing(Processing),
 }
 
 impl std::fmt::Display for View {
@@ -27,6 +30,7 @@ impl std::fmt::Display for View {
         f.write_str(match self {
             View::Whole => "whole",
             View::Centre => "centre",
+            View::Processing(_) => "as configured",
         })
     }
 }
@@ -60,6 +64,7 @@ impl View {
     ) -> Result<Vec<u8>> {
         let mut out = vec![0; 3 * height * width];
         match self {
+            View::Processing(processing) => return processing.apply(image, (height, width), scaler),
             View::Whole => scaler.scale(image, whole(image), &mut out, (height, width))?,
             View::Centre => {
                 let region = not_too_long((image.height(), image.width()), (height, width));
@@ -80,6 +85,7 @@ impl View {
     pub(crate) fn bytes(self, image: (usize, usize), size: (usize, usize)) -> u64 {
         let out = 3 * size.0 as u64 * size.1 as u64;
         out + match self {
+            View::Processing(processing) => return processing.bytes(image, size),
             View::Whole => scaling_bytes(image, size),
             View::Centre => {
                 let region = not_too_long(image, size);
@@ -94,8 +100,13 @@ impl View {
 /// The most bytes that scaling a region takes, besides the image and the result: columns are scaled first, to as many
 /// rows as are wanted, and the weights of all pixels are kept, in 64 bits and once more in 16.
 pub(super) fn scaling_bytes(region: (usize, usize), size: (usize, usize)) -> u64 {
+    scaling_bytes_of(1, region, size)
+}
+
+/// The same for a filter that reaches so many pixels far.
+pub(super) fn scaling_bytes_of(radius: u64, region: (usize, usize), size: (usize, usize)) -> u64 {
     let weights = |from: usize, to: usize| {
-        let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 + 1;
+        let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 * radius + 1;
         window.saturating_add(8).saturating_mul(10 * to as u64)
     };
     match (region.0 == size.0, region.1 == size.1) {
@@ -170,6 +181,18 @@ impl Scaler {
         image: &RgbImage,
         region: Region,
         out: &mut [u8],
+        size: (usize, usize),
+    ) -> Result<()> {
+        self.scale_by(Filter::Bilinear, image, region, out, size)
+    }
+
+    /// The same with any filter.
+    pub(super) fn scale_by(
+        &mut self,
+        filter: Filter,
+        image: &RgbImage,
+        region: Region,
+        out: &mut [u8],
         (height, width): (usize, usize),
     ) -> Result<()> {
         let failed = |what: String| Error::Shape {
@@ -199,7 +222,7 @@ impl Scaler {
         .map_err(|error| failed(format!("{error:?}")))?;
         let mut target = TypedImage::<U8x3>::from_buffer(size(width)?, size(height)?, out)
             .map_err(|error| failed(format!("{error:?}")))?;
-        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+        let options = ResizeOptions::new().resize_alg(filter.algorithm());
         let scaled = self.resizer.resize_typed(&view, &mut target, &options);
         if self.resizer.size_of_internal_buffers() > KEPT_BYTES {
             self.resizer.reset_internal_buffers();
@@ -231,7 +254,7 @@ fn covering(region: &Region, height: usize, width: usize) -> (usize, usize) {
 
 /// The centre of an image that is more than four times as long as the view: the view shows none of the rest, and a
 /// strip of 1×100,000 pixels would be scaled to gigabytes.
-fn not_too_long((tall, wide): (usize, usize), (height, width): (usize, usize)) -> Region {
+pub(super) fn not_too_long((tall, wide): (usize, usize), (height, width): (usize, usize)) -> Region {
     let most_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
     let most_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
     Region {

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from networks import ConvNet, ResNet
+from networks import ConvNet, EfficientNetLite0, ResNet
 
 torch.set_default_dtype(torch.float64)
 warnings.filterwarnings("ignore", "overflow")  # 64-bit arithmetic wraps round, as it should
@@ -77,6 +77,8 @@ def case(name, network, height, width, n_classes, images, seed, rate=0.01, steps
             tensor = state[key]
             if tensor.dim() == 4:
                 out, _, k, _ = tensor.shape
+                if "depthwise" in key:
+                    out = 1  # outputs that a number of the input reaches
                 values = np.float32(np.sqrt(np.float32(2.0 / (out * k * k)))) * stream.branch(position).normal(tensor.numel())
                 tensor.copy_(torch.from_numpy(values).view_as(tensor))
         values = np.float32(np.sqrt(np.float32(2.0 / dim))) * stream.branch(position + 1).normal(n_classes * dim)
@@ -115,5 +117,6 @@ cases = [
     case("resnet18 photo", ResNet([2, 2, 2, 2], False, True, False), 64, 64, 4, 3, 3),
     case("resnet50 photo", ResNet([3, 4, 6, 3], True, True, False), 64, 64, 4, 6, 4, 1e-5, 1),
     case("convnet128 photo", ConvNet(), 84, 84, 5, 3, 5),
+    case("efficientnet-lite0 photo", EfficientNetLite0(), 97, 128, 3, 6, 6, 1e-4, 2),
 ]
 print(json.dumps(cases, indent=0))

@@ -1,4 +1,4 @@
-"""The networks of the paper in PyTorch, with torchvision's names: what our own are compared with."""
+"""The networks of the paper in PyTorch, with torchvision's names, and EfficientNet-Lite0: what our own are compared with."""
 import torch.nn.functional as F
 from torch import nn
 
@@ -66,3 +66,53 @@ class ConvNet(nn.Module):
             x = block.bn(block.conv(x))
             x = F.max_pool2d(F.relu(x) if i < 3 else x, 2)
         return x.flatten(1)
+
+
+class SameConv(nn.Conv2d):
+    """Zeros as TensorFlow places them: an output for every stride-th pixel, the odd zero behind the image."""
+
+    def forward(self, x):
+        zeros = []
+        for size, kernel, stride in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1]):
+            n = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            zeros += [n // 2, n - n // 2]
+        return F.conv2d(F.pad(x, zeros), self.weight, None, self.stride, 0, 1, self.groups)
+
+
+class InvertedBlock(nn.Module):
+    def __init__(self, before, after, widening, kernel, stride):
+        super().__init__()
+        inside = before * widening
+        bn = lambda width: nn.BatchNorm2d(width, eps=1e-3)
+        if widening > 1:
+            self._expand_conv, self._bn0 = SameConv(before, inside, 1, bias=False), bn(inside)
+        self._depthwise_conv = SameConv(inside, inside, kernel, stride, groups=inside, bias=False)
+        self._bn1 = bn(inside)
+        self._project_conv, self._bn2 = SameConv(inside, after, 1, bias=False), bn(after)
+        self.shortcut = stride == 1 and before == after
+
+    def forward(self, x):
+        y = F.relu6(self._bn0(self._expand_conv(x))) if hasattr(self, "_expand_conv") else x
+        y = F.relu6(self._bn1(self._depthwise_conv(y)))
+        y = self._bn2(self._project_conv(y))
+        return y + x if self.shortcut else y
+
+
+class EfficientNetLite0(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._conv_stem, self._bn0 = SameConv(3, 32, 3, 2, bias=False), nn.BatchNorm2d(32, eps=1e-3)
+        self._blocks, before = nn.ModuleList(), 32
+        stages = [(1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112),
+                  (4, 5, 2, 6, 192), (1, 3, 1, 6, 320)]
+        for count, kernel, stride, widening, width in stages:
+            for i in range(count):
+                self._blocks.append(InvertedBlock(before, width, widening, kernel, stride if i == 0 else 1))
+                before = width
+        self._conv_head, self._bn1 = SameConv(320, 1280, 1, bias=False), nn.BatchNorm2d(1280, eps=1e-3)
+
+    def forward(self, x):
+        x = F.relu6(self._bn0(self._conv_stem(x)))
+        for block in self._blocks:
+            x = block(x)
+        return F.relu6(self._bn1(self._conv_head(x))).mean((2, 3))

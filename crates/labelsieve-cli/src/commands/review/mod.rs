@@ -31,7 +31,8 @@ use crate::signals;
 #[command(
     override_usage = "labelsieve review [OPTIONS] <RELEVANCE> --images <SOURCE>... --output <FILE>\n       \
                             labelsieve review [OPTIONS] <RUN>\n       \
-                            labelsieve review [OPTIONS] --demo"
+                            labelsieve review [OPTIONS] --demo",
+    group(clap::ArgGroup::new("verified").args(["clean", "class_text"]).multiple(true))
 )]
 pub struct Review {
     /// Relevance file (from `labelsieve clean`), or the folder of `labelsieve run` or `demo`, in which everything else is
@@ -64,8 +65,12 @@ pub struct Review {
     clean: Option<PathBuf>,
 
     /// Features of the candidates, as given to `labelsieve clean`
-    #[arg(long, value_name = "FILE", requires = "clean")]
+    #[arg(long, value_name = "FILE", requires = "verified")]
     noisy: Option<PathBuf>,
+
+    /// Class texts, if given to `labelsieve clean`
+    #[arg(long, value_name = "FILE", requires = "noisy")]
+    class_text: Option<PathBuf>,
 
     /// Candidates of each class, if given to `labelsieve clean`
     #[arg(long, value_name = "FILE", requires = "noisy")]
@@ -195,15 +200,19 @@ impl Review {
             texts: if self.text.is_empty() { found.texts } else { self.text.clone() },
             text_columns: self.text_column.clone(),
         };
-        let files = match (&self.clean, &self.noisy) {
-            (Some(clean), Some(noisy)) => Some(PoolFiles {
-                clean: self.columns.table(clean, self.clean_labels.as_deref()),
+        let files = match &self.noisy {
+            Some(noisy) => Some(PoolFiles {
+                clean: self
+                    .clean
+                    .as_ref()
+                    .map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
+                class_text: self.class_text.clone(),
                 noisy: self.columns.table(noisy, self.noisy_labels.as_deref()),
                 candidates: self.candidates.clone(),
                 base: self.base.clone(),
                 mixed: self.mixed.mixed(),
             }),
-            _ => found.files.map(|files| PoolFiles { base: self.base.clone().or(files.base), ..files }),
+            None => found.files.map(|files| PoolFiles { base: self.base.clone().or(files.base), ..files }),
         };
         if let (Some(_), None) = (&self.base, &files) {
             let hint = "pass the features with --clean and --noisy";

@@ -46,7 +46,8 @@ impl Sources {
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
         let of_run = RunSources::read(folder)?;
         let files = there("clean.parquet").zip(there("pool.parquet")).map(|(clean, noisy)| PoolFiles {
-            clean: Table::new(clean),
+            clean: Some(Table::new(clean)),
+            class_text: None,
             noisy: Table::new(noisy),
             candidates: there("candidates.parquet"),
             base: match &of_run {

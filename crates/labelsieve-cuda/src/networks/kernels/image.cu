@@ -6,15 +6,25 @@ struct Colours {
     float factor[3], offset[3];
 };
 
-// Red, green and blue, then zeros up to eight channels: tensor cores want whole words. One thread a pixel.
-extern "C" __global__ void __launch_bounds__(THREADS) normalise_images(const unsigned char* pixels, uint n_pixels,
+// An image of height × width, with rows and columns of zeros around it, `top` and `left` of them before it.
+struct Frame {
+    uint height, width, out_height, out_width, top, left;
+};
+
+// Red, green and blue, then zeros up to eight channels: tensor cores want whole words. One thread a pixel of the output.
+extern "C" __global__ void __launch_bounds__(THREADS) normalise_images(const unsigned char* pixels, uint n_pixels, Frame frame,
                                                                        Colours colours, element* out) {
     uint pixel = blockIdx.x * THREADS + threadIdx.x;
     if (pixel >= n_pixels) return;
-    const unsigned char* from = pixels + (size_t)pixel * 3;
+    uint x = pixel % frame.out_width - frame.left; // wraps far beyond the width to the left of the image
+    uint y = pixel / frame.out_width % frame.out_height - frame.top;
+    size_t image = pixel / frame.out_width / frame.out_height;
     float v[IMAGE_CHANNELS] = {};
-    #pragma unroll
-    for (uint c = 0; c < 3; c++) v[c] = fmaf((float)from[c], colours.factor[c], colours.offset[c]);
+    if (x < frame.width && y < frame.height) {
+        const unsigned char* from = pixels + ((image * frame.height + y) * frame.width + x) * 3;
+        #pragma unroll
+        for (uint c = 0; c < 3; c++) v[c] = fmaf((float)from[c], colours.factor[c], colours.offset[c]);
+    }
     store8(out + (size_t)pixel * IMAGE_CHANNELS, v);
 }
 

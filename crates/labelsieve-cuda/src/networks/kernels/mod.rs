@@ -8,12 +8,14 @@ use super::ActivationPrecision;
 use crate::error::Result;
 use crate::kernels::{Modules, kernels};
 
-const ELEMENT: &str = include_str!("element.cu");
+/// What every file starts with.
+const PRELUDE: &str = concat!(include_str!("element.cu"), "\n", include_str!("sums.cu"));
 
 kernels! {
     "image.cu": normalise_images mean_features spread_mean_gradients flatten_features unflatten_gradients;
     "normalise.cu": value_sums batch_table running_table normalise gradient_sums gradient_table input_gradients normalise_pool
         pool_input_gradients;
+    "depthwise.cu": depthwise depthwise_input_gradients depthwise_tap_sums depthwise_tap_totals;
     "head.cu": unit_rows row_gradients class_gradients count_step descend;
 }
 
@@ -22,11 +24,12 @@ impl Kernels {
     pub fn compile(context: &Arc<CudaContext>, precision: ActivationPrecision) -> Result<Kernels> {
         let (major, minor) = context.compute_capability()?;
         let architecture = format!("sm_{major}{minor}");
-        Kernels::find(&Modules::compile(context, &architecture, FILES, ELEMENT, options(precision))?)
+        Kernels::find(&Modules::compile(context, &architecture, FILES, PRELUDE, options(precision))?)
     }
 }
 
-fn options(precision: ActivationPrecision) -> &'static [&'static str] {
+/// What NVRTC has to know of a precision.
+pub(crate) fn options(precision: ActivationPrecision) -> &'static [&'static str] {
     match precision {
         ActivationPrecision::Bf16 => &[],
         ActivationPrecision::F32 => &["--define-macro=EXACT"],
@@ -40,7 +43,7 @@ mod tests {
     #[test]
     fn every_kernel_compiles_for_both_precisions() {
         for precision in [ActivationPrecision::Bf16, ActivationPrecision::F32] {
-            crate::kernels::check_files(FILES, ELEMENT, options(precision));
+            crate::kernels::check_files(FILES, PRELUDE, options(precision));
         }
     }
 }

@@ -1,63 +1,13 @@
-// Batch normalisation with the addition and the ReLU behind it, forwards and backwards. Sums are made in two stages, always
-// in the same order: the same calls give the same bits.
+// Batch normalisation with the addition and the activation behind it, forwards and backwards. Sums are made in two stages,
+// always in the same order: the same calls give the same bits. An activation is the range that it keeps values in: its ends
+// stop the gradient.
 //
 // Of every normalisation a table keeps four numbers per channel, a row each:
 //   factor = γ / σ, offset = β - mean · factor, mean, 1 / σ.
 
-// Adds the sixteen sums of all threads that share channels; thread 0 of each group ends with the total.
-__device__ __forceinline__ void block_sums(const Spread& s, float* first, float* second, float* partial) {
-    __shared__ float scratch[16][THREADS];
-    #pragma unroll
-    for (uint i = 0; i < 8; i++) {
-        scratch[i][threadIdx.x] = first[i];
-        scratch[8 + i][threadIdx.x] = second[i];
-    }
-    __syncthreads();
-    for (uint width = THREADS / 2; width >= s.lanes; width /= 2) {
-        if (threadIdx.x < width) {
-            #pragma unroll
-            for (uint i = 0; i < 16; i++) scratch[i][threadIdx.x] += scratch[i][threadIdx.x + width];
-        }
-        __syncthreads();
-    }
-    if (threadIdx.x < s.lanes) {
-        float* out = partial + (size_t)blockIdx.x * 2 * s.channels + SPREAD_CHANNEL(s);
-        #pragma unroll
-        for (uint i = 0; i < 8; i++) {
-            out[i] = scratch[i][threadIdx.x];
-            out[s.channels + i] = scratch[8 + i][threadIdx.x];
-        }
-    }
-}
-
-// The two totals of one channel out of all partial sums, in f64. Blocks of 256: 8 channels × 32; true where they end up.
-__device__ __forceinline__ bool total_sums(const float* partial, uint n_partial, uint channels, double* first,
-                                           double* second) {
-    __shared__ double scratch[2][THREADS];
-    uint channel = blockIdx.x * 8 + threadIdx.x % 8;
-    double a = 0.0, b = 0.0;
-    for (uint i = threadIdx.x / 8; i < n_partial; i += 32) {
-        a += partial[(size_t)i * 2 * channels + channel];
-        b += partial[((size_t)i * 2 + 1) * channels + channel];
-    }
-    scratch[0][threadIdx.x] = a;
-    scratch[1][threadIdx.x] = b;
-    __syncthreads();
-    for (uint width = THREADS / 2; width >= 8; width /= 2) {
-        if (threadIdx.x < width) {
-            scratch[0][threadIdx.x] += scratch[0][threadIdx.x + width];
-            scratch[1][threadIdx.x] += scratch[1][threadIdx.x + width];
-        }
-        __syncthreads();
-    }
-    *first = scratch[0][threadIdx.x];
-    *second = scratch[1][threadIdx.x];
-    return threadIdx.x < 8;
-}
-
 __device__ __forceinline__ void fill_table(float* table, uint channels, uint c, float scale, float shift, float mean,
-                                           float variance) {
-    float inverse = 1.0f / sqrtf(variance + 1e-5f), factor = scale * inverse;
+                                           float variance, float epsilon) {
+    float inverse = 1.0f / sqrtf(variance + epsilon), factor = scale * inverse;
     table[c] = factor;
     table[channels + c] = shift - mean * factor;
     table[2 * channels + c] = mean;
@@ -82,31 +32,32 @@ extern "C" __global__ void __launch_bounds__(THREADS) value_sums(Spread s, const
 
 // The table of a batch, and the running statistics: a tenth of the way to the batch's, with the unbiased variance.
 extern "C" __global__ void __launch_bounds__(THREADS) batch_table(const float* partial, uint n_partial, uint channels,
-                                                                  uint n_pixels, const float* scale, const float* shift,
-                                                                  float* running_mean, float* running_variance,
+                                                                  uint n_pixels, float epsilon, const float* scale,
+                                                                  const float* shift, float* running_mean, float* running_variance,
                                                                   float* table) {
     double sum, square;
     if (!total_sums(partial, n_partial, channels, &sum, &square)) return;
     uint c = blockIdx.x * 8 + threadIdx.x;
     double mean = sum / n_pixels, variance = square / n_pixels - mean * mean;
     if (variance < 0.0) variance = 0.0; // rounding
-    fill_table(table, channels, c, scale[c], shift[c], (float)mean, (float)variance);
+    fill_table(table, channels, c, scale[c], shift[c], (float)mean, (float)variance, epsilon);
     double unbiased = n_pixels > 1 ? variance * n_pixels / (n_pixels - 1) : variance;
     running_mean[c] = 0.9f * running_mean[c] + 0.1f * (float)mean;
     running_variance[c] = 0.9f * running_variance[c] + 0.1f * (float)unbiased;
 }
 
 // The table of the running statistics.
-extern "C" __global__ void __launch_bounds__(THREADS) running_table(uint channels, const float* scale, const float* shift,
+extern "C" __global__ void __launch_bounds__(THREADS) running_table(uint channels, float epsilon, const float* scale,
+                                                                    const float* shift,
                                                                     const float* running_mean,
                                                                     const float* running_variance, float* table) {
     uint c = blockIdx.x * THREADS + threadIdx.x;
-    if (c < channels) fill_table(table, channels, c, scale[c], shift[c], running_mean[c], running_variance[c]);
+    if (c < channels) fill_table(table, channels, c, scale[c], shift[c], running_mean[c], running_variance[c], epsilon);
 }
 
-// y = x · factor + offset, plus `add` unless null, without negative numbers if `relu`.
+// y = x · factor + offset, plus `add` unless null, kept in [low, high].
 extern "C" __global__ void __launch_bounds__(THREADS) normalise(Spread s, const element* x, const float* table,
-                                                                const element* add, uint relu, element* y) {
+                                                                const element* add, float low, float high, element* y) {
     uint c = SPREAD_CHANNEL(s);
     float factor[8], offset[8];
     channel8(table + c, factor);
@@ -118,18 +69,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalise(Spread s, const 
         if (add != nullptr) load8(add + at, other);
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
-            v[i] = fmaf(v[i], factor[i], offset[i]) + other[i];
-            if (relu) v[i] = fmaxf(v[i], 0.0f);
+            v[i] = fminf(fmaxf(fmaf(v[i], factor[i], offset[i]) + other[i], low), high);
         }
         store8(y + at, v);
     }
 }
 
-// Σ g and Σ g (x - mean) of the gradients g behind the ReLU. `second`, unless null, is added to g; the mask comes from the
+// Σ g and Σ g (x - mean) of the gradients g behind the activation. `second`, unless null, is added to g; the mask comes from the
 // output `y` where there was an addition, else from x. With `keep`, g is replaced by the sum behind the mask.
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_sums(Spread s, element* g, const element* second,
                                                                     const element* x, const element* y, const float* table,
-                                                                    uint relu, uint keep, float* partial) {
+                                                                    float low, float high, uint keep, float* partial) {
     uint c = SPREAD_CHANNEL(s);
     float factor[8], offset[8], mean[8];
     channel8(table + c, factor);
@@ -144,12 +94,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_sums(Spread s, el
         if (second != nullptr) load8(second + at, other);
         #pragma unroll
         for (uint i = 0; i < 8; i++) gradient[i] += other[i];
-        if (relu) {
+        if (low == 0.0f) {
             if (y != nullptr) load8(y + at, other);
             #pragma unroll
             for (uint i = 0; i < 8; i++) {
                 float out = y != nullptr ? other[i] : fmaf(v[i], factor[i], offset[i]);
-                if (!(out > 0.0f)) gradient[i] = 0.0f;
+                if (!(out > low && out < high)) gradient[i] = 0.0f;
             }
         }
         if (keep) store8(g + at, gradient);
@@ -193,10 +143,10 @@ __device__ __forceinline__ float input_gradient(const Gradients& k, uint i, floa
     return k.factor[i] * (g - k.mean_gradient[i] - (x - k.mean[i]) * k.along[i]);
 }
 
-// Gradients of the input x. With `relu`, g still has to be masked by the sign of the output, which x gives.
+// Gradients of the input x. Unless `low` is minus infinity, g still has to be masked by the output, which x gives.
 extern "C" __global__ void __launch_bounds__(THREADS) input_gradients(Spread s, const element* g, const element* x,
-                                                                      const float* table, const float* gradients, uint relu,
-                                                                      element* out) {
+                                                                      const float* table, const float* gradients, float low,
+                                                                      float high, element* out) {
     uint c = SPREAD_CHANNEL(s);
     float factor[8], offset[8];
     channel8(table + c, factor);
@@ -210,7 +160,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) input_gradients(Spread s, 
         load8(x + at, v);
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
-            if (relu && !(fmaf(v[i], factor[i], offset[i]) > 0.0f)) gradient[i] = 0.0f;
+            float y = fmaf(v[i], factor[i], offset[i]);
+            if (low == 0.0f && !(y > low && y < high)) gradient[i] = 0.0f;
             gradient[i] = input_gradient(k, i, gradient[i], v[i]);
         }
         store8(out + at, gradient);
@@ -222,11 +173,11 @@ struct Windows {
     uint n_images, height, width, channels, out_height, out_width, kernel, stride, padding;
 };
 
-// Normalisation, ReLU and max-pool in one: the normalised image in between is never written. Keeps, unless null, which place
-// of its window won (the first of the largest; 255 where the ReLU lets no gradient through) and the x there. One thread for
+// Normalisation, activation and max-pool in one: the normalised image in between is never written. Keeps, unless null, which place
+// of its window won (the first of the largest; 255 where the activation lets no gradient through) and the x there. One thread for
 // eight channels of a window.
 extern "C" __global__ void __launch_bounds__(THREADS) normalise_pool(Windows w, const element* x, const float* table,
-                                                                     uint relu, element* y, unsigned char* winners,
+                                                                     float low, float high, element* y, unsigned char* winners,
                                                                      element* winning_x) {
     uint groups = w.channels / 8;
     size_t index = (size_t)blockIdx.x * THREADS + threadIdx.x;
@@ -259,20 +210,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) normalise_pool(Windows w, 
         }
     }
     if (winners != nullptr) {
-        uint low = 0, high = 0;
+        uint words[2] = {};
         #pragma unroll
         for (uint i = 0; i < 8; i++) {
-            uint which = relu && !(best[i] > 0.0f) ? 255 : winner[i];
-            if (i < 4) low |= which << 8 * i;
-            else high |= which << 8 * (i - 4);
+            uint which = low == 0.0f && !(best[i] > low && best[i] < high) ? 255 : winner[i];
+            words[i / 4] |= which << 8 * (i % 4);
         }
-        *(uint2*)(winners + index * 8) = make_uint2(low, high);
+        *(uint2*)(winners + index * 8) = make_uint2(words[0], words[1]);
         store8(winning_x + index * 8, best_x);
     }
-    if (relu) {
-        #pragma unroll
-        for (uint i = 0; i < 8; i++) best[i] = fmaxf(best[i], 0.0f);
-    }
+    #pragma unroll
+    for (uint i = 0; i < 8; i++) best[i] = fminf(fmaxf(best[i], low), high);
     store8(y + index * 8, best);
 }
 

@@ -1,0 +1,1 @@
+../../../labelsieve-vision/tests/golden/vit.rs

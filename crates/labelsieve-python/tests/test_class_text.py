@@ -38,5 +38,5 @@ def test_texts_alone_are_clean_examples(tmp_path, sample, monkeypatch):
     labelsieve.train_files(None, "noisy.npz", "relevance.parquet", "model.safetensors", class_text="text.npz")
     with pytest.raises(ValueError, match="clean: expected a file, unless class_text is given"):
         labelsieve.clean_files(None, "noisy.npz", "relevance.parquet")
-    with pytest.raises(ValueError, match="there is no|No such file|cannot open"):
+    with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
         labelsieve.clean_files(None, "noisy.npz", "relevance.parquet", class_text="none.npz")

@@ -68,7 +68,7 @@ def test_features_are_those_of_pytorch_and_onnxruntime(folder):
 def test_what_does_not_fit_is_refused(folder):
     with pytest.raises(ValueError, match="a row of numbers for each"):
         labelsieve.embed_files("model.onnx", "photos", "features.npz", onnx_output="last_hidden_state")
-    with pytest.raises(ValueError, match="takes images of 32×32, but image_size says 64×64"):
+    with pytest.raises(ValueError, match="takes images of 32×32, but `image_size` says 64×64"):
         labelsieve.embed_files("model.onnx", "photos", "features.npz", image_size=64)
     with pytest.raises(ValueError, match="image_std: expected positive numbers"):
         labelsieve.embed_files("model.onnx", "photos", "features.npz", image_std=0)

@@ -136,7 +136,7 @@ impl Leading {
 
 /// What a pair that is measured costs, in products of single numbers by a screen of `level`. Measured at N = 30,000.
 fn cost_of_pair(level: Level) -> f64 {
-    if level.multiplies_integers() { 10_000.0 } else { 5_000.0 }
+    if level.adds_products() { 10_000.0 } else { 5_000.0 }
 }
 
 /// Reduced rows of `all` numbers made narrower: what leaves the leading numbers joins the rest.

@@ -109,10 +109,11 @@ impl FixedPointScreen {
 #[cfg(target_arch = "x86_64")]
 fn kernel(level: Level) -> Option<Multiply> {
     use crate::level::Instructions;
-    match level.instructions() {
-        Instructions::Avx512 if level.multiplies_integers() => Some(avx512::multiply),
-        Instructions::Avx512 | Instructions::Avx2 => Some(avx2::multiply),
-        Instructions::Plain => None,
+    match (level.instructions(), level.adds_products()) {
+        (Instructions::Avx512, true) => Some(avx512::multiply),
+        (Instructions::Avx2, true) => Some(avx2::vnni::multiply),
+        (Instructions::Avx512 | Instructions::Avx2, false) => Some(avx2::plain::multiply),
+        (Instructions::Plain, _) => None,
     }
 }
 
@@ -175,6 +176,32 @@ fn collect_hits(
                 }
                 mask &= mask - 1;
             }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::random::Stream;
+
+    /// A machine with VNNI would never run the kernel for those without it.
+    #[test]
+    fn avx2_finds_the_same_without_vnni() {
+        let (n, dim) = (100, 37);
+        let stream = Stream::new(3);
+        let data = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
+        let features = Features::new(data, dim).unwrap();
+        for level in Level::available() {
+            let Some(mut screen) = FixedPointScreen::new(level, features.as_slice()) else { continue };
+            let floors = vec![0.1; n];
+            let tile = Tile { rows: 0..n, columns: 0..n, row_floor: &floors, column_floor: &floors };
+            let mut hits = [Vec::new(), Vec::new()];
+            screen.hits(&tile, &mut hits[0]);
+            screen.multiply = avx2::plain::multiply; // every level that has a kernel has AVX2
+            screen.hits(&tile, &mut hits[1]);
+            assert!(hits[0].len() > n && hits[0] == hits[1], "{level}");
         }
     }
 }

@@ -124,16 +124,20 @@ impl Level {
         self.0
     }
 
-    /// Whether this level also multiplies 16-bit integers in pairs (AVX-512 VNNI), which not every machine with AVX-512
-    /// can.
+    /// Whether this level also multiplies 16-bit integers in pairs and adds them up in one instruction (VNNI), which not every
+    /// machine with AVX2 or AVX-512 can.
     #[cfg(target_arch = "x86_64")]
-    pub fn multiplies_integers(self) -> bool {
-        self.0 == Instructions::Avx512 && is_x86_feature_detected!("avx512vnni")
+    pub fn adds_products(self) -> bool {
+        match self.0 {
+            Instructions::Avx512 => is_x86_feature_detected!("avx512vnni"),
+            Instructions::Avx2 => is_x86_feature_detected!("avxvnni"),
+            Instructions::Plain => false,
+        }
     }
 
-    /// Whether this level also multiplies 16-bit integers in pairs, as x86-64 with AVX-512 VNNI does.
+    /// Whether this level also multiplies 16-bit integers in pairs and adds them up in one instruction, as x86-64 with VNNI does.
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn multiplies_integers(self) -> bool {
+    pub fn adds_products(self) -> bool {
         false
     }
 }

@@ -1,8 +1,11 @@
 //! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
 
 mod affinity;
+mod candidates;
+mod leading;
 mod neighbours;
 mod noisy_graph;
+mod reduced;
 mod search;
 
 pub use affinity::{Affinity, Propagation};

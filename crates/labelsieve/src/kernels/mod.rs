@@ -16,7 +16,7 @@ use crate::level::Level;
 
 pub(crate) use dot::{dot, dot_at};
 pub(crate) use product::{add_transposed_product, product, product_with_transposed};
-pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile, rounding_bound};
+pub(crate) use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
 pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as

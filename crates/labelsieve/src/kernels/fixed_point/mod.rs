@@ -112,7 +112,7 @@ fn kernel(level: Level) -> Option<Multiply> {
     match level.instructions() {
         Instructions::Avx512 if level.multiplies_integers() => Some(avx512::multiply),
         Instructions::Avx512 | Instructions::Avx2 => Some(avx2::multiply),
-        Instructions::Plain => None,
+        Instructions::Plain | Instructions::Neon => None,
     }
 }
 

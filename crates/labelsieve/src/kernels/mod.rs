@@ -5,6 +5,8 @@
 
 mod dot;
 mod fixed_point;
+#[cfg(target_arch = "aarch64")]
+mod float_screen;
 mod fused;
 #[doc(hidden)] // for our own crates
 pub mod matrix;

@@ -5,6 +5,8 @@
 
 mod dot;
 mod fixed_point;
+#[cfg(target_arch = "aarch64")]
+mod float_screen;
 mod fused;
 #[doc(hidden)] // for our own crates
 pub mod matrix;
@@ -30,7 +32,7 @@ macro_rules! for_this_machine {
         $(#[$meta])*
         #[cfg_attr(
             not(target_arch = "x86_64"),
-            expect(unused_variables, reason = "other machines have one level")
+            expect(unused_variables, reason = "elsewhere the compiler has all instructions anyway")
         )]
         $vis fn $name(level: $crate::level::Level, $($arg: $type),*) {
             #[inline(always)]
@@ -55,7 +57,7 @@ macro_rules! for_this_machine {
                     Instructions::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Instructions::Avx2 => return unsafe { avx2($($arg),*) },
-                    Instructions::Plain => (),
+                    Instructions::Plain | Instructions::Neon => (),
                 }
             }
             work($($arg),*)
@@ -73,7 +75,12 @@ pub(crate) fn prefetch(row: &[f32]) {
         // SAFETY: a hint; it reads nothing and cannot fault. Every x86-64 machine has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    for line in row.chunks(16) {
+        // SAFETY: as above; every arm64 machine has it.
+        unsafe { std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.as_ptr(), options(nostack, readonly)) };
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = row;
 }
 

@@ -7,6 +7,8 @@
 use std::ops::Range;
 
 use super::fixed_point::FixedPointScreen;
+#[cfg(target_arch = "aarch64")]
+use super::float_screen::FloatScreen;
 use super::for_this_machine;
 use super::product::product_with_transposed_at;
 use crate::level::Level;
@@ -52,6 +54,9 @@ pub(crate) struct Tile<'a> {
 pub(crate) enum Screen<'a> {
     /// Products in 16-bit integers, faster than `f32` (AVX2, AVX-512).
     FixedPoint(FixedPointScreen),
+    /// Products in `f32` that never leave the registers (NEON).
+    #[cfg(target_arch = "aarch64")]
+    Float(FloatScreen),
     /// Products in `f32`, by the instructions of a level.
     Plain(Level, RowSlice<'a>),
 }
@@ -62,6 +67,10 @@ pub(crate) const ROW_STEP: usize = 48;
 impl<'a> Screen<'a> {
     /// The fastest screen of `level`.
     pub fn new(level: Level, rows: RowSlice<'a>) -> Screen<'a> {
+        #[cfg(target_arch = "aarch64")]
+        if level.instructions() == crate::level::Instructions::Neon {
+            return Screen::Float(FloatScreen::new(rows));
+        }
         FixedPointScreen::new(level, rows).map_or(Screen::Plain(level, rows), Screen::FixedPoint)
     }
 
@@ -69,6 +78,8 @@ impl<'a> Screen<'a> {
     pub fn error_bound(&self) -> f32 {
         match self {
             Screen::FixedPoint(screen) => screen.error_bound(),
+            #[cfg(target_arch = "aarch64")]
+            Screen::Float(screen) => screen.error_bound(),
             Screen::Plain(_, rows) => rounding_bound(rows.dim),
         }
     }
@@ -77,6 +88,8 @@ impl<'a> Screen<'a> {
     pub fn hits(&self, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
         match self {
             Screen::FixedPoint(screen) => screen.hits(tile, hits),
+            #[cfg(target_arch = "aarch64")]
+            Screen::Float(screen) => screen.hits(tile, hits),
             Screen::Plain(level, rows) => plain_hits(*level, *rows, tile, scratch, hits),
         }
     }
@@ -136,7 +149,7 @@ mod tests {
         let rows = 0..n.min(2 * ROW_STEP);
         let columns = (n / ROW_STEP / 2 * ROW_STEP)..n;
         let row_floor: Vec<f32> =
-            rows.clone().map(|i| if i % 3 == 0 { f32::INFINITY } else { 0.05 }).collect();
+            rows.clone().map(|i| [f32::INFINITY, 0.05, 0.05, f32::NEG_INFINITY][i % 4]).collect();
         let column_floor: Vec<f32> = columns.clone().map(|j| if j % 5 == 0 { -0.02 } else { 0.1 }).collect();
         let tile = Tile {
             rows: rows.clone(),

@@ -5,7 +5,7 @@
 //! (fused), so all levels give the same bits.
 
 use super::fused::multiply_add;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::level::Instructions;
 use crate::level::Level;
 
@@ -23,6 +23,9 @@ pub(crate) fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => unsafe { avx2::thin_product(x, weights, out, d) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon => unsafe { neon::thin_product(x, weights, out, d) },
         _ => plain_product(x, weights, out, d),
     }
 }
@@ -41,6 +44,9 @@ pub(crate) fn thin_transposed_product(level: Level, x: &[f32], gradients: &[f32]
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, gradients, out, d) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon => unsafe { neon::thin_transposed_product(x, gradients, out, d) },
         _ => plain_transposed_product(x, gradients, out, d),
     }
 }
@@ -74,7 +80,7 @@ fn add_row(sums: &mut [f32; COLUMNS], x: f32, row: &[f32; COLUMNS]) {
 /// Both products in the vectors of the module around it, which has
 /// `Row`: sixteen numbers; `zero`, `load`, `store` and `add_scaled` for it; `ROWS`: rows whose sums are held in registers at a
 /// time; `GRADIENT_ROWS`: rows whose gradients are, likewise.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! products {
     ($features:literal) => {
         /// Columns of `x` whose sums are held in the first-level cache at a time.
@@ -258,6 +264,54 @@ mod avx2 {
     fn add_scaled(sum: Row, x: f32, row: Row) -> Row {
         let x = _mm256_set1_ps(x);
         [_mm256_fmadd_ps(x, row[0], sum[0]), _mm256_fmadd_ps(x, row[1], sum[1])]
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64::*;
+
+    use super::COLUMNS;
+
+    type Row = [float32x4_t; 4];
+    const ROWS: usize = 6;
+    const GRADIENT_ROWS: usize = 6;
+
+    products!("neon");
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn zero() -> Row {
+        [vdupq_n_f32(0.0); 4]
+    }
+
+    /// # Safety
+    /// Sixteen numbers at `from`.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn load(from: *const f32) -> Row {
+        // SAFETY: as the caller guarantees.
+        std::array::from_fn(|q| unsafe { vld1q_f32(from.add(4 * q)) })
+    }
+
+    /// # Safety
+    /// Space for sixteen numbers at `to`.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn store(to: *mut f32, row: Row) {
+        for (q, &quarter) in row.iter().enumerate() {
+            // SAFETY: as the caller guarantees.
+            unsafe { vst1q_f32(to.add(4 * q), quarter) };
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn add_scaled(mut sum: Row, x: f32, row: Row) -> Row {
+        for (sum, quarter) in sum.iter_mut().zip(row) {
+            *sum = vfmaq_n_f32(*sum, quarter, x);
+        }
+        sum
     }
 }
 

@@ -113,7 +113,7 @@ fn kernel(level: Level) -> Option<Multiply> {
         (Instructions::Avx512, true) => Some(avx512::multiply),
         (Instructions::Avx2, true) => Some(avx2::vnni::multiply),
         (Instructions::Avx512 | Instructions::Avx2, false) => Some(avx2::plain::multiply),
-        (Instructions::Plain, _) => None,
+        (Instructions::Plain | Instructions::Neon, _) => None,
     }
 }
 

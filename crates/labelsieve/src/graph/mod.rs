@@ -1,11 +1,13 @@
 //! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
 
 mod affinity;
+mod columns;
 mod neighbours;
 mod noisy_graph;
 mod search;
 
 pub use affinity::{Affinity, Propagation};
+pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
 

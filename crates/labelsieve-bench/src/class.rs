@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Affinity, NEIGHBOURS, Propagation};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::{AtomicFile, DataError, Matrix, Npz, write_npy_f32};
@@ -138,18 +139,19 @@ fn time_once(clean: &Features, noisy: Features, seed: u64) -> Result<(Seconds, V
     Ok((seconds, relevance.noisy().to_vec()))
 }
 
-/// All shots and episodes of a class over one noisy graph, as `bench paper` runs them.
+/// All shots and episodes of a class over one noisy graph, as one call of the engine.
 fn time_grid(clean_20: &Features, noisy: Features, seed: u64) -> Result<f64> {
-    let model = Method::gcn().build()?;
     let start = Instant::now();
     let pool = NoisyPool::with_graph(noisy);
-    for k in SHOTS {
-        for episode in 0..EPISODES {
-            let rows: Vec<usize> = (0..k).map(|i| (4 * episode + i) % clean_20.len()).collect();
-            let clean = clean_20.select(&rows);
-            std::hint::black_box(model.relevance(&ClassProblem::new(&clean, &pool)?, seed)?);
-        }
-    }
+    let rows =
+        |k: usize, episode: usize| (0..k).map(|i| (4 * episode + i) % clean_20.len()).collect::<Vec<_>>();
+    let cells = SHOTS.iter().flat_map(|&k| (0..EPISODES).map(move |episode| (k, episode)));
+    let clean: Vec<Features> = cells.map(|(k, episode)| clean_20.select(&rows(k, episode))).collect();
+    let jobs = clean
+        .iter()
+        .map(|clean| Ok(Job { problem: ClassProblem::new(clean, &pool)?, seed }))
+        .collect::<labelsieve::Result<Vec<Job>>>()?;
+    std::hint::black_box(Cpu.relevance(&Method::gcn(), &jobs, &|_, _| ())?);
     Ok(start.elapsed().as_secs_f64())
 }
 

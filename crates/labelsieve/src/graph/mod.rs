@@ -2,6 +2,7 @@
 
 mod affinity;
 mod candidates;
+mod columns;
 mod leading;
 mod neighbours;
 mod noisy_graph;
@@ -9,6 +10,7 @@ mod reduced;
 mod search;
 
 pub use affinity::{Affinity, Propagation};
+pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
 

@@ -214,7 +214,9 @@ fn the_normalised_graph_averages_over_an_example_and_its_neighbours() {
     assert!((affinity.row(0).1[0] - 0.5).abs() < 1e-6);
     let propagation = Propagation::new(affinity);
     let x = [3.0, 6.0, 9.0];
-    let averages: Vec<f32> = (0..3).map(|i| propagation.average(&x, i)).collect();
+    let (mut averages, columns) = ([0f32; 3], Columns { numbers: &x, width: 1, first: 0 });
+    add_neighbours(Level::current(), &propagation, 0..3, columns, &mut averages);
+    averages.iter_mut().enumerate().for_each(|(i, sum)| *sum *= propagation.inverse_degree(i));
     for (found, expected) in averages.iter().zip([4.0, 5.0, 9.0]) {
         assert!((found - expected).abs() < 1e-5, "{averages:?}"); // (3 + ½·6) / 1½, (6 + ½·3) / 1½, 9
     }

@@ -3,6 +3,7 @@
 //! Everything here is a plain function of slices. [`dot`] defines the similarity of two rows for the whole crate:
 //! faster products only *screen*, and whatever they let through is measured again with [`dot`].
 
+mod aligned;
 mod dot;
 mod fixed_point;
 #[cfg(target_arch = "aarch64")]
@@ -16,10 +17,11 @@ mod thin;
 
 use crate::level::Level;
 
+pub(crate) use aligned::Aligned;
 pub(crate) use dot::{dot, dot_at};
 pub(crate) use product::{add_transposed_product, product, product_with_transposed};
 pub(crate) use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
-pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
+pub(crate) use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
 /// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;

@@ -22,6 +22,7 @@
 //! 10⁻⁶ of their length, and both repeat themselves exactly in either precision.
 
 mod batch;
+mod cells;
 mod cosine;
 mod cuda;
 mod cudnn;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
 use crate::plan::{JobCost, Plan, PoolCost, TooLarge};
-use crate::rows::{Rows, Staging, row_keys, stride_of};
+use crate::rows::{Rows, Staging, stride_of};
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
@@ -20,11 +20,6 @@ pub(crate) trait BatchModel {
 
     /// Neighbours per row, if the model reads the graph.
     fn neighbours(&self) -> Option<usize>;
-
-    /// Whether the model draws random numbers by what a row is.
-    fn uses_row_keys(&self) -> bool {
-        false
-    }
 
     /// Bytes of a job with `k` clean and `z` noisy rows of `dim` numbers.
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize;
@@ -50,8 +45,6 @@ pub(crate) trait BatchModel {
 pub(crate) struct LoadedPool {
     pub rows: Rows,
     pub edges: Option<NoisyEdges>,
-    /// What each row is, for the models that ask; still on the host.
-    pub keys: Vec<u64>,
 }
 
 /// Where the time went, for benchmarks.
@@ -161,8 +154,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
             |phases| &mut phases.search,
             |_| neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
         )?;
-        let keys = if self.model.uses_row_keys() { row_keys(pool.features()) } else { Vec::new() };
-        Ok(LoadedPool { rows, edges, keys })
+        Ok(LoadedPool { rows, edges })
     }
 
     /// Jobs that name the same pool, by address, share it.

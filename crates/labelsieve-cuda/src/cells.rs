@@ -45,14 +45,16 @@ pub(crate) struct Cell {
     pub dropout_key: u64,
     pub shared_scale: f32,
     pub own_scale: f32,
+    pub clean_weight: f32,
+    pub noisy_weight: f32,
     pub group: u32,
     pub slot: u32,
     pub n_own: u32,
+    pub n_clean: u32,
     n_shared_slabs: u32,
     n_slabs: u32,
     n_shared_tiles: u32,
     n_tiles: u32,
-    unused: u32,
 }
 
 /// Laid out as in `network.cu`.

@@ -16,7 +16,8 @@ use crate::cells::{
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
 use crate::graph::{
-    ChangedRows, CleanRows, EdgeBuffers, Edges, Propagation, edges_per_row, insertion_bytes, propagate,
+    ChangedRows, CleanRows, EdgeBuffers, Edges, NoisyEdges, Propagation, edges_per_row, insertion_bytes,
+    propagate,
 };
 use crate::kernels::{
     BACKWARD_NARROW_SHARED, BACKWARD_WIDE_SHARED, FORWARD_NARROW_SHARED, FORWARD_WIDE_SHARED,
@@ -51,10 +52,7 @@ struct SharedRows {
 struct PreparedGroup {
     group: Group,
     cells: Vec<Cell>,
-    /// The own rows of all cells, one after the other, and where their edges begin, with one number more for each cell.
-    rows: CudaSlice<u32>,
-    offsets: Option<CudaSlice<u32>>,
-    _keys: CudaSlice<u64>,
+    own: OwnRows,
     _loss_weights: Vec<CudaSlice<f32>>,
     _memory: [CudaSlice<u8>; 2],
 }
@@ -64,10 +62,6 @@ impl BatchModel for NetworkModel {
 
     fn neighbours(&self) -> Option<usize> {
         self.neighbours
-    }
-
-    fn uses_row_keys(&self) -> bool {
-        true // for dropout
     }
 
     /// Most clean rows are near `neighbours` others, which they give an edge and cost another; a hub among them may change more.
@@ -144,84 +138,107 @@ impl NetworkModel {
         let memory = gpu.zeros::<u8>(Group::lay_out(0, z, dim, most_clean, jobs.len()).2)?;
         let (mut group, slots, _) = Group::lay_out(at(&memory), z, dim, most_clean, jobs.len());
         shared.describe(&mut group);
-        let insertions = match &pool.edges {
-            Some(edges) => {
-                let sets = clean.each(&slots);
-                Some(edges.insert_all(gpu, &pool.rows, group.row_keys, group.touched, &sets)?)
-            }
-            None => None,
-        };
+        let sets = clean.each(&slots);
+        let insert =
+            |edges: &NoisyEdges| edges.insert_all(gpu, &pool.rows, group.row_keys, group.touched, &sets);
+        let insertions = pool.edges.as_ref().map(insert).transpose()?;
         let totals = match &insertions {
             Some(insertions) => insertions.totals()?,
             None => clean.sizes.iter().map(|&k| (k, 0)).collect(),
         };
-        let n_own: usize = totals.iter().map(|&(rows, _)| rows).sum();
-        let (rows, keys, offsets) = match &insertions {
-            Some(_) => {
-                let offsets = gpu.buffer::<u32>(n_own + jobs.len())?;
-                (gpu.buffer::<u32>(n_own)?, gpu.buffer::<u64>(n_own)?, Some(offsets))
-            }
-            None => {
-                let names: Vec<u32> =
-                    clean.sizes.iter().flat_map(|&k| (z..z + k).map(|row| row as u32)).collect();
-                (gpu.copy(&names)?, gpu.copy(&clean.host_keys)?, None)
-            }
-        };
-        let loss_weights = jobs
-            .iter()
-            .map(|job| {
-                let mut weights = loss_weights(&job.problem, lambda_of(&job.problem, self.lambda));
-                weights.rotate_left(job.problem.clean.len()); // noisy rows first
-                weights
-            })
-            .collect::<Vec<_>>();
-        let on_device = loss_weights.iter().map(|weights| gpu.copy(weights)).collect::<Result<Vec<_>>>()?;
-        let lay_out = |base: u64| -> (Vec<Cell>, usize) {
-            let mut carver = Carver::new(base);
-            let cells = totals.iter().map(|&(n_own, n_edges)| {
-                let bytes = Cell::lay_out(0, z, n_own, n_edges, dim).1;
-                Cell::lay_out(carver.take(bytes), z, n_own, n_edges, dim).0
-            });
-            (cells.collect(), carver.taken())
-        };
-        let own_memory = gpu.buffer::<u8>(lay_out(0).1)?;
-        let mut cells = lay_out(at(&own_memory)).0;
-        let mut first = 0;
-        for (i, cell) in cells.iter_mut().enumerate() {
-            let (n_noisy, stream) = (z, Stream::new(jobs[i].seed));
-            cell.slot = slots[i] as u32;
-            cell.rows = at(&rows) + 4 * first as u64;
-            cell.row_keys = at(&keys) + 8 * first as u64;
-            cell.offsets = offsets.as_ref().map_or(0, |offsets| at(offsets) + 4 * (first + i) as u64);
-            cell.loss_weights = at(&on_device[i]);
+        let own = OwnRows::new(gpu, &clean, &totals, z, insertions.is_some())?;
+        let own_memory = gpu.buffer::<u8>(lay_out_cells(0, z, dim, &totals).1)?;
+        let mut cells = lay_out_cells(at(&own_memory), z, dim, &totals).0;
+        let mut loss_weights = Vec::new();
+        own.describe(&mut cells);
+        for ((cell, job), &slot) in cells.iter_mut().zip(jobs).zip(&slots) {
+            let stream = Stream::new(job.seed);
+            cell.slot = slot as u32;
             cell.weight_key = stream.branch(0).key();
             cell.dropout_key = stream.branch(1).key();
-            // |∂L/∂a| is at most the row's weight, and ∂s sums up to 1 + count of them with weights of at most 1.
-            let most = |weights: &[f32]| weights.iter().fold(0f32, |most, weight| most.max(weight.abs()));
-            let terms = 1.001 * (1 + self.neighbours.unwrap_or(0)) as f32;
-            cell.shared_scale = scale_of_halves(terms * most(&loss_weights[i][..n_noisy]));
-            cell.own_scale = scale_of_halves(terms * most(&loss_weights[i]));
-            first += cell.n_own as usize;
+            loss_weights.extend(self.weigh(gpu, cell, job)?);
         }
         if let Some(insertions) = insertions {
             let into: Vec<ChangedRows> = cells.iter().map(changed_rows).collect();
             insertions.fill(&into)?;
         }
-        let own: Vec<Propagation> = cells
+        let propagations: Vec<Propagation> = cells
             .iter()
-            .zip(clean.each(&slots))
+            .zip(&sets)
             .map(|(cell, clean)| own_propagation(cell, clean.values, &pool.rows, &group))
             .collect();
-        propagate(gpu, &own)?;
-        Ok(PreparedGroup {
-            group,
-            cells,
-            rows,
-            offsets,
-            _keys: keys,
-            _loss_weights: on_device,
-            _memory: [memory, own_memory],
-        })
+        propagate(gpu, &propagations)?;
+        Ok(PreparedGroup { group, cells, own, _loss_weights: loss_weights, _memory: [memory, own_memory] })
+    }
+
+    /// What the rows weigh in the loss, and so how large their gradients can be. Comes back where it differs from row to row.
+    fn weigh(&self, gpu: &Gpu, cell: &mut Cell, job: &Job) -> Result<Option<CudaSlice<f32>>> {
+        let weights = loss_weights(&job.problem, lambda_of(&job.problem, self.lambda));
+        let (clean, noisy) = weights.split_at(job.problem.clean.len());
+        // |∂L/∂a| is at most the row's weight, and ∂s sums up to 1 + count of them with weights of at most 1.
+        let most = |weights: &[f32]| weights.iter().fold(0f32, |most, weight| most.max(weight.abs()));
+        let terms = 1.001 * (1 + self.neighbours.unwrap_or(0)) as f32;
+        let most_noisy = most(noisy);
+        cell.shared_scale = scale_of_halves(terms * most_noisy);
+        cell.own_scale = scale_of_halves(terms * most_noisy.max(most(clean)));
+        cell.n_clean = clean.len() as u32;
+        let alike = |weights: &[f32]| weights.iter().all(|weight| weight.to_bits() == weights[0].to_bits());
+        if alike(clean) && alike(noisy) {
+            cell.clean_weight = clean.first().copied().unwrap_or(0.0);
+            cell.noisy_weight = noisy.first().copied().unwrap_or(0.0);
+            return Ok(None);
+        }
+        let weights = gpu.copy(&weights)?;
+        cell.loss_weights = at(&weights);
+        Ok(Some(weights))
+    }
+}
+
+/// Cells with so many rows and edges of their own in memory that starts at `base`, and the bytes that takes.
+fn lay_out_cells(base: u64, n: usize, dim: usize, totals: &[(usize, usize)]) -> (Vec<Cell>, usize) {
+    let mut carver = Carver::new(base);
+    let cells = totals.iter().map(|&(n_own, n_edges)| {
+        let bytes = Cell::lay_out(0, n, n_own, n_edges, dim).1;
+        Cell::lay_out(carver.take(bytes), n, n_own, n_edges, dim).0
+    });
+    (cells.collect(), carver.taken())
+}
+
+/// The own rows of all cells, one after the other: which they are, what they are, and where their edges begin, with one number
+/// more for each cell.
+struct OwnRows {
+    names: CudaSlice<u32>,
+    keys: CudaSlice<u64>,
+    offsets: Option<CudaSlice<u32>>,
+}
+
+impl OwnRows {
+    /// Space for the rows that an insertion finds; without edges, a cell's own rows are the clean ones.
+    fn new(
+        gpu: &Gpu,
+        clean: &CleanSets,
+        totals: &[(usize, usize)],
+        n_noisy: usize,
+        has_edges: bool,
+    ) -> Result<OwnRows> {
+        if has_edges {
+            let n: usize = totals.iter().map(|&(rows, _)| rows).sum();
+            let offsets = Some(gpu.buffer(n + totals.len())?);
+            return Ok(OwnRows { names: gpu.buffer(n)?, keys: gpu.buffer(n)?, offsets });
+        }
+        let names: Vec<u32> =
+            clean.sizes.iter().flat_map(|&k| (n_noisy..n_noisy + k).map(|row| row as u32)).collect();
+        Ok(OwnRows { names: gpu.copy(&names)?, keys: row_keys(gpu, &clean.rows)?, offsets: None })
+    }
+
+    fn describe(&self, cells: &mut [Cell]) {
+        let mut first = 0;
+        for (i, cell) in cells.iter_mut().enumerate() {
+            cell.rows = at(&self.names) + 4 * first;
+            cell.row_keys = at(&self.keys) + 8 * first;
+            cell.offsets = self.offsets.as_ref().map_or(0, |offsets| at(offsets) + 4 * (first + i as u64));
+            first += u64::from(cell.n_own);
+        }
     }
 }
 
@@ -251,19 +268,14 @@ fn own_propagation(cell: &Cell, clean: u64, noisy: &Rows, group: &Group) -> Prop
 struct CleanSets {
     rows: Rows,
     keys: CudaSlice<u64>,
-    host_keys: Vec<u64>,
     sizes: Vec<usize>,
 }
 
 impl CleanSets {
     fn upload(gpu: &Gpu, jobs: &[&Job]) -> Result<CleanSets> {
-        let host_keys: Vec<u64> = jobs.iter().flat_map(|job| row_keys(job.problem.clean)).collect();
-        Ok(CleanSets {
-            rows: upload_rows(gpu, jobs.iter().map(|job| job.problem.clean))?,
-            keys: gpu.copy(&host_keys)?,
-            host_keys,
-            sizes: jobs.iter().map(|job| job.problem.clean.len()).collect(),
-        })
+        let rows = upload_rows(gpu, jobs.iter().map(|job| job.problem.clean))?;
+        let sizes = jobs.iter().map(|job| job.problem.clean.len()).collect();
+        Ok(CleanSets { keys: row_keys(gpu, &rows)?, rows, sizes })
     }
 
     /// Where the rows of each job are.
@@ -285,7 +297,7 @@ impl SharedRows {
         let shared = SharedRows {
             x: gpu.buffer(x_bytes(n, dim))?,
             inverse_degree: gpu.buffer(n)?,
-            keys: gpu.copy(&pool.keys)?,
+            keys: row_keys(gpu, &pool.rows)?,
             edges: pool.edges.as_ref().map(|edges| Arc::clone(&edges.edges)),
             n,
             dim,
@@ -336,11 +348,11 @@ impl PreparedGroup {
     fn edge_counts<'a>(&self, gpu: &Gpu, shared: &'a [u32]) -> Result<EdgeCounts<'a>> {
         let n_own: Vec<usize> = self.cells.iter().map(|cell| cell.n_own as usize).collect();
         let n_rows: usize = n_own.iter().sum();
-        let offsets = match &self.offsets {
+        let offsets = match &self.own.offsets {
             Some(offsets) => gpu.read(offsets, n_rows + n_own.len())?,
             None => Vec::new(),
         };
-        Ok(EdgeCounts { shared, rows: gpu.read(&self.rows, n_rows)?, offsets, n_own })
+        Ok(EdgeCounts { shared, rows: gpu.read(&self.own.names, n_rows)?, offsets, n_own })
     }
 }
 

@@ -34,7 +34,7 @@ kernels! {
     "screen.cu": round_rows select_candidates rank_candidates;
     "affinity.cu": mutual_edges running_sum insertion_sums insertion_totals clean_similarities clean_neighbours
         last_neighbours class_edges propagate_features;
-    "network.cu": initial_parameters forward_wide forward_narrow probability gather backward_wide backward_narrow adam;
+    "network.cu": find_row_keys initial_parameters forward_wide forward_narrow probability gather backward_wide backward_narrow adam;
     "label_propagation.cu": flow_scale flow_start flow_first_square flow_apply flow_step flow_turn;
     "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_gradients unit_rows momentum_step;
 }

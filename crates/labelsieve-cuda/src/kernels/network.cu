@@ -36,7 +36,7 @@ struct Cell {
     float* partial;        // per slab of rows: G (16×width), G₀ (16)
     double* bias_partial;  // per tile: ∂b₂
     float* probability;    // p of the noisy rows
-    const float* loss_weights; // what each row adds to the loss, noisy rows first: positive where it should be 1, negative where 0
+    const float* loss_weights; // what each row adds to the loss, clean rows first; null: all clean and all noisy ones alike
     const ushort* x;           // own rows: clean ones, then noisy ones whose edges are not the group's
     const uint* rows;          // which each is: a noisy row, or n_noisy + a clean one
     const ulong64* row_keys;   // what each is, which decides on its dropout
@@ -48,8 +48,9 @@ struct Cell {
     uint* gradients;           // ∂s in halves
     ulong64 weight_key, dropout_key;
     float shared_scale, own_scale; // of ∂s in halves: powers of two
+    float clean_weight, noisy_weight; // in the loss: positive where p should be 1, negative where 0
     uint group, slot;
-    uint n_own, n_shared_slabs, n_slabs, n_shared_tiles, n_tiles, unused;
+    uint n_own, n_clean, n_shared_slabs, n_slabs, n_shared_tiles, n_tiles;
 };
 
 // Laid out as `Group` in cells.rs. A number of every cell for each row lies at row × slots + slot.
@@ -105,6 +106,13 @@ __device__ __forceinline__ void load_transposed(uint (&to)[4], uint shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(shared));
 }
+
+// sums = a b + start. Tensor cores cut off what does not fit an f32 instead of rounding, so long sums are made outside of them.
+__device__ __forceinline__ void multiply(float (&sums)[4], const uint (&a)[4], uint b_0, uint b_1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+                 : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1), "f"(0.0f));
+}
 __device__ __forceinline__ void multiply_add(float (&sums)[4], const uint (&a)[4], uint b_0, uint b_1) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
@@ -131,6 +139,21 @@ __device__ __forceinline__ Rows shared_rows(const Group& group) {
 }
 __device__ __forceinline__ Rows own_rows(const Cell& cell) {
     return {cell.x, cell.rows, nullptr, cell.row_keys, cell.active, cell.gradients, cell.n_own, 1};
+}
+
+// What each row is: `row_key` of labelsieve::random. Four threads a row, a chain each.
+extern "C" __global__ void __launch_bounds__(256) find_row_keys(const float* rows, uint n, uint dim, uint stride, ulong64* keys) {
+    const float STEPS = 64.0f, ROUND = 12582912.0f;
+    uint row = (blockIdx.x * 256 + threadIdx.x) / 4, chain = threadIdx.x % 4;
+    ulong64 state = mix(chain + 1);
+    for (uint c = chain; c < dim && row < n; c += 4) {
+        ulong64 product = (state ^ __float_as_uint(rows[(size_t)row * stride + c] * STEPS + ROUND)) * GOLDEN;
+        state = product ^ (product >> 32);
+    }
+    ulong64 key = dim;
+    #pragma unroll
+    for (uint other = 0; other < 4; other++) key = mix((key + GOLDEN) ^ __shfl_sync(EVERY_LANE, state, other, 4));
+    if (row < n && chain == 0) keys[row] = key;
 }
 
 // ---- Forward ----
@@ -247,13 +270,20 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
                 #pragma unroll
                 for (uint part = 0; part < 2; part++)
                     load_matrices(b[part], of_cell + word_in_row(b_row, part * 4 + step * 2 + b_word));
+                float now[M_TILES][2][4];
                 #pragma unroll
-                for (uint product = 0; product < 3; product++) // high·high, high·low, low·high
+                for (uint product = 0; product < 3; product++) // the small ones first: low·high, high·low, high·high
                     #pragma unroll
                     for (uint m = 0; m < M_TILES; m++)
                         #pragma unroll
-                        for (uint n = 0; n < 2; n++)
-                            multiply_add(sums[m][i][n], a[product / 2][m], b[product % 2][2 * n], b[product % 2][2 * n + 1]);
+                        for (uint n = 0; n < 2; n++) {
+                            if (product == 0) multiply(now[m][n], a[1][m], b[0][2 * n], b[0][2 * n + 1]);
+                            else multiply_add(now[m][n], a[0][m], b[2 - product][2 * n], b[2 - product][2 * n + 1]);
+                        }
+                #pragma unroll
+                for (uint m = 0; m < M_TILES; m++)
+                    #pragma unroll
+                    for (uint e = 0; e < 8; e++) sums[m][i][e / 4][e % 4] += now[m][e / 4][e % 4];
             }
         }
     }
@@ -357,7 +387,9 @@ __device__ __forceinline__ float row_probability(const Group& group, const Cell&
         if (name < group.n) cell.probability[name] = p;
         return 0.0f;
     }
-    float weight = cell.loss_weights[name];
+    bool noisy = name < group.n;
+    float weight = noisy ? cell.noisy_weight : cell.clean_weight;
+    if (cell.loss_weights != nullptr) weight = cell.loss_weights[noisy ? cell.n_clean + name : name - group.n];
     float toward_target = signbit(weight) ? 1.0f - p : p; // by the sign bit: a weight may be -0
     float gradient = -weight * (p * (1.0f - p)) / (toward_target + EPSILON);
     group.gradient_over_degree[at] = gradient * inverse;
@@ -472,7 +504,7 @@ __device__ __forceinline__ void backward_block(const Rows& rows, const Group& gr
     bool there[CELLS];
     #pragma unroll
     for (uint i = 0; i < CELLS; i++) there[i] = numbers[warp_n * CELLS + i] != NOBODY;
-    float sums[M_TILES][CELLS][2][4] = {}, ones[CELLS][2][4] = {};
+    float sums[M_TILES][CELLS][2][4] = {}, ones[CELLS][2][2] = {};
     const bool counts = block == 0 && warp_m == 0;
     const uint ONES[4] = {ONE, ONE, ONE, ONE};
     for (uint s = 0; s < STAGES - 1; s++)
@@ -515,20 +547,29 @@ __device__ __forceinline__ void backward_block(const Rows& rows, const Group& gr
                 #pragma unroll
                 for (uint i = 0; i < CELLS; i++) {
                     if (!there[i]) continue;
+                    float now[2][4];
                     #pragma unroll
-                    for (uint product = 0; product < 3; product++)
+                    for (uint product = 0; product < 3; product++) // as in `forward_block`
                         #pragma unroll
-                        for (uint n = 0; n < 2; n++)
-                            multiply_add(sums[m][i][n], a[product / 2], b[i][product % 2][n][0], b[i][product % 2][n][1]);
+                        for (uint n = 0; n < 2; n++) {
+                            if (product == 0) multiply(now[n], a[1], b[i][0][n][0], b[i][0][n][1]);
+                            else multiply_add(now[n], a[0], b[i][2 - product][n][0], b[i][2 - product][n][1]);
+                        }
+                    #pragma unroll
+                    for (uint e = 0; e < 8; e++) sums[m][i][e / 4][e % 4] += now[e / 4][e % 4];
                 }
             }
             if (counts) {
                 #pragma unroll
                 for (uint i = 0; i < CELLS; i++)
                     #pragma unroll
-                    for (uint part = 0; part < 2; part++)
-                        #pragma unroll
-                        for (uint n = 0; n < 2; n++) multiply_add(ones[i][n], ONES, b[i][part][n][0], b[i][part][n][1]);
+                    for (uint n = 0; n < 2; n++) {
+                        float now[4]; // all rows alike
+                        multiply(now, ONES, b[i][1][n][0], b[i][1][n][1]);
+                        multiply_add(now, ONES, b[i][0][n][0], b[i][0][n][1]);
+                        ones[i][n][0] += now[0];
+                        ones[i][n][1] += now[1];
+                    }
             }
         }
     }

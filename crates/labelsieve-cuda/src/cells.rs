@@ -100,7 +100,7 @@ pub(crate) fn x_bytes(n: usize, dim: usize) -> usize {
 
 /// Rows of the pool whose products with X are summed at a time: enough slabs for a GPU, few enough to add them up.
 fn slab_of(n: usize) -> usize {
-    n.div_ceil(64).next_multiple_of(SLICE).clamp(256, 1024)
+    n.div_ceil(64).next_multiple_of(SLICE).clamp(256, 2048)
 }
 
 /// How the cells of a group share its slots: chunks as even as can be, a lonely cell by itself.
@@ -205,7 +205,6 @@ impl Cell {
             theta: words(width * HIDDEN),
             partial: words(n_slabs * (width + 1) * HIDDEN),
             bias_partial: words(2 * n_tiles),
-            probability: words(n),
             x: words(x_bytes(n_own, dim) / 4),
             columns: words(n_edges),
             weights: words(n_edges),

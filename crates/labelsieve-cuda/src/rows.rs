@@ -106,7 +106,7 @@ pub(crate) fn row_keys(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<u64>> {
 ///
 /// These are not rayon's threads, because the GPU is locked meanwhile: a thread that waits for others in rayon may begin
 /// another task in the meantime, and when that task wants the GPU, it waits for itself.
-fn fill_side_by_side<T: Send>(
+pub(crate) fn fill_side_by_side<T: Send>(
     out: &mut [T],
     stride: usize,
     cost: usize,

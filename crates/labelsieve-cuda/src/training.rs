@@ -22,8 +22,8 @@ use crate::graph::{
 use crate::kernels::{
     BACKWARD_NARROW_SHARED, BACKWARD_WIDE_SHARED, FORWARD_NARROW_SHARED, FORWARD_WIDE_SHARED,
 };
-use crate::memory::{Carver, Tile, read_at};
-use crate::rows::{Rows, row_keys};
+use crate::memory::{Carver, Tile};
+use crate::rows::{Rows, fill_side_by_side, row_keys};
 
 /// The two-layer network with its settings; without neighbours it is the MLP.
 pub(crate) struct NetworkModel {
@@ -53,6 +53,8 @@ struct PreparedGroup {
     group: Group,
     cells: Vec<Cell>,
     own: OwnRows,
+    /// p of the noisy rows, cell after cell.
+    probability: CudaSlice<f32>,
     _loss_weights: Vec<CudaSlice<f32>>,
     _memory: [CudaSlice<u8>; 2],
 }
@@ -70,10 +72,10 @@ impl BatchModel for NetworkModel {
         let count = self.neighbours.unwrap_or(0);
         let n_own = k + z.min(3 * k * count);
         let own_rows = n_own * (4 + 8 + 4);
-        let loss_weights = (k + z) * 4;
+        let (loss_weights, probability) = ((k + z) * 4, z * 4);
         let scratch = if self.neighbours.is_some() { insertion_bytes(k, z, count) } else { 0 };
         let (_, cell) = Cell::lay_out(0, z, n_own, n_own * count, dim);
-        cell + most_slot_bytes(z, k) + own_rows + loss_weights + scratch
+        cell + most_slot_bytes(z, k) + own_rows + loss_weights + probability + scratch
     }
 
     /// X, inverse degrees, keys, the touched rows and the edges.
@@ -103,18 +105,11 @@ impl BatchModel for NetworkModel {
             cells.extend(prepared.cells.iter().map(|cell| cell.of_group(number)));
         }
         Networks::new(gpu, &groups, &cells)?.train(&self.training)?;
-        let mut position = 0;
+        let (mut position, mut host) = (0, Vec::new());
         for pool in prepared {
-            let shared_counts = pool.shared.edge_counts(gpu)?;
+            let counts = pool.shared.edge_counts(gpu)?;
             for group in &pool.groups {
-                let counts =
-                    shared_counts.as_ref().map(|counts| group.edge_counts(gpu, counts)).transpose()?;
-                for (i, cell) in group.cells.iter().enumerate() {
-                    let relevance = Relevance::new(read_at(gpu, cell.probability, pool.shared.n)?)?;
-                    let relevance = match &counts {
-                        Some(counts) => relevance.with_reciprocal_neighbours(counts.of_cell(i)),
-                        None => relevance,
-                    };
+                for relevance in group.relevance(gpu, counts.as_deref(), &mut host)? {
                     done(position, relevance);
                     position += 1;
                 }
@@ -149,14 +144,17 @@ impl NetworkModel {
         let own = OwnRows::new(gpu, &clean, &totals, z, insertions.is_some())?;
         let own_memory = gpu.buffer::<u8>(lay_out_cells(0, z, dim, &totals).1)?;
         let mut cells = lay_out_cells(at(&own_memory), z, dim, &totals).0;
-        let mut loss_weights = Vec::new();
+        let probability = gpu.buffer::<f32>(z * jobs.len())?;
+        let weights = side_by_side(jobs.len(), z, |i| LossWeights::new(jobs[i], self.lambda));
+        let mut on_device = Vec::new();
         own.describe(&mut cells);
-        for ((cell, job), &slot) in cells.iter_mut().zip(jobs).zip(&slots) {
-            let stream = Stream::new(job.seed);
-            cell.slot = slot as u32;
+        for (i, cell) in cells.iter_mut().enumerate() {
+            let stream = Stream::new(jobs[i].seed);
+            cell.slot = slots[i] as u32;
+            cell.probability = at(&probability) + (4 * z * i) as u64;
             cell.weight_key = stream.branch(0).key();
             cell.dropout_key = stream.branch(1).key();
-            loss_weights.extend(self.weigh(gpu, cell, job)?);
+            on_device.extend(weights[i].describe(gpu, cell, self.neighbours)?);
         }
         if let Some(insertions) = insertions {
             let into: Vec<ChangedRows> = cells.iter().map(changed_rows).collect();
@@ -168,30 +166,64 @@ impl NetworkModel {
             .map(|(cell, clean)| own_propagation(cell, clean.values, &pool.rows, &group))
             .collect();
         propagate(gpu, &propagations)?;
-        Ok(PreparedGroup { group, cells, own, _loss_weights: loss_weights, _memory: [memory, own_memory] })
+        Ok(PreparedGroup {
+            group,
+            cells,
+            own,
+            probability,
+            _loss_weights: on_device,
+            _memory: [memory, own_memory],
+        })
+    }
+}
+
+/// What the rows of a job weigh in the loss: all clean and all noisy ones alike, or each for itself, clean rows first.
+struct LossWeights {
+    clean: f32,
+    noisy: f32,
+    most_clean: f32,
+    most_noisy: f32,
+    n_clean: usize,
+    each: Option<Vec<f32>>,
+}
+
+impl LossWeights {
+    fn new(job: &Job, lambda: Option<f32>) -> LossWeights {
+        let weights = loss_weights(&job.problem, lambda_of(&job.problem, lambda));
+        let (clean, noisy) = weights.split_at(job.problem.clean.len());
+        let most = |weights: &[f32]| weights.iter().fold(0f32, |most, weight| most.max(weight.abs()));
+        let alike = |weights: &[f32]| weights.iter().all(|weight| weight.to_bits() == weights[0].to_bits());
+        LossWeights {
+            clean: clean.first().copied().unwrap_or(0.0),
+            noisy: noisy.first().copied().unwrap_or(0.0),
+            most_clean: most(clean),
+            most_noisy: most(noisy),
+            n_clean: clean.len(),
+            each: if alike(clean) && alike(noisy) { None } else { Some(weights) },
+        }
     }
 
-    /// What the rows weigh in the loss, and so how large their gradients can be. Comes back where it differs from row to row.
-    fn weigh(&self, gpu: &Gpu, cell: &mut Cell, job: &Job) -> Result<Option<CudaSlice<f32>>> {
-        let weights = loss_weights(&job.problem, lambda_of(&job.problem, self.lambda));
-        let (clean, noisy) = weights.split_at(job.problem.clean.len());
-        // |∂L/∂a| is at most the row's weight, and ∂s sums up to 1 + count of them with weights of at most 1.
-        let most = |weights: &[f32]| weights.iter().fold(0f32, |most, weight| most.max(weight.abs()));
-        let terms = 1.001 * (1 + self.neighbours.unwrap_or(0)) as f32;
-        let most_noisy = most(noisy);
-        cell.shared_scale = scale_of_halves(terms * most_noisy);
-        cell.own_scale = scale_of_halves(terms * most_noisy.max(most(clean)));
-        cell.n_clean = clean.len() as u32;
-        let alike = |weights: &[f32]| weights.iter().all(|weight| weight.to_bits() == weights[0].to_bits());
-        if alike(clean) && alike(noisy) {
-            cell.clean_weight = clean.first().copied().unwrap_or(0.0);
-            cell.noisy_weight = noisy.first().copied().unwrap_or(0.0);
-            return Ok(None);
-        }
-        let weights = gpu.copy(&weights)?;
-        cell.loss_weights = at(&weights);
-        Ok(Some(weights))
+    /// Tells the cell, and how large its gradients can get: |∂L/∂a| is at most the row's weight, and ∂s is a sum of up to
+    /// 1 + count of them with factors of at most 1. Comes back where the weights differ from row to row.
+    fn describe(&self, gpu: &Gpu, cell: &mut Cell, count: Option<usize>) -> Result<Option<CudaSlice<f32>>> {
+        let terms = 1.001 * (1 + count.unwrap_or(0)) as f32;
+        cell.shared_scale = scale_of_halves(terms * self.most_noisy);
+        cell.own_scale = scale_of_halves(terms * self.most_noisy.max(self.most_clean));
+        (cell.clean_weight, cell.noisy_weight) = (self.clean, self.noisy);
+        cell.n_clean = self.n_clean as u32;
+        let each = self.each.as_ref().map(|weights| gpu.copy(weights)).transpose()?;
+        cell.loss_weights = each.as_ref().map_or(0, at);
+        Ok(each)
     }
+}
+
+/// `make` of 0, 1, …, by several threads where each costs this many numbers.
+fn side_by_side<R: Send>(n: usize, cost: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let mut made: Vec<Option<R>> = (0..n).map(|_| None).collect();
+    fill_side_by_side(&mut made, 1, cost, |items, made| {
+        items.zip(made).for_each(|(item, made)| *made = Some(make(item)));
+    });
+    made.into_iter().map(|made| made.expect("every item is made")).collect()
 }
 
 /// Cells with so many rows and edges of their own in memory that starts at `base`, and the bytes that takes.
@@ -353,6 +385,23 @@ impl PreparedGroup {
             None => Vec::new(),
         };
         Ok(EdgeCounts { shared, rows: gpu.read(&self.own.names, n_rows)?, offsets, n_own })
+    }
+
+    /// What the cells say, once they are trained. `host`: memory to be used again.
+    fn relevance(&self, gpu: &Gpu, shared: Option<&[u32]>, host: &mut Vec<f32>) -> Result<Vec<Relevance>> {
+        let n = self.group.n as usize;
+        let counts = shared.map(|shared| self.edge_counts(gpu, shared)).transpose()?;
+        host.resize(host.len().max(n * self.cells.len()), 0.0);
+        gpu.stream.memcpy_dtoh(&self.probability, &mut host[..n * self.cells.len()])?;
+        gpu.finish()?;
+        let relevance = side_by_side(self.cells.len(), n, |cell| -> Result<Relevance> {
+            let relevance = Relevance::new(host[cell * n..][..n].to_vec())?;
+            Ok(match &counts {
+                Some(counts) => relevance.with_reciprocal_neighbours(counts.of_cell(cell)),
+                None => relevance,
+            })
+        });
+        relevance.into_iter().collect()
     }
 }
 

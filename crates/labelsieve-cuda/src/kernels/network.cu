@@ -109,12 +109,12 @@ __device__ __forceinline__ void load_transposed(uint (&to)[4], uint shared) {
 
 // sums = a b + start. Tensor cores cut off what does not fit an f32 instead of rounding, so long sums are made outside of them.
 __device__ __forceinline__ void multiply(float (&sums)[4], const uint (&a)[4], uint b_0, uint b_1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
                  : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1), "f"(0.0f));
 }
 __device__ __forceinline__ void multiply_add(float (&sums)[4], const uint (&a)[4], uint b_0, uint b_1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1));
 }
@@ -264,7 +264,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
                     load_matrices(a[part][m], x + (a_row + 16 * m) * 128 + word_in_row(a_row, part * 4 + step * 2 + a_word));
             #pragma unroll
             for (uint i = 0; i < CELLS; i++) {
-                uint place = WIDE ? i % 2 + warp_n * 2 + i / 2 * 4 : 0;
+                uint place = WIDE ? i % 2 * 4 + warp_n * 2 + i / 2 : 0;
                 if (WIDE && thetas[place] == nullptr) continue;
                 uint b[2][4], of_cell = theta + (place * HIDDEN + b_row) * 128;
                 #pragma unroll
@@ -289,7 +289,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
     }
     #pragma unroll
     for (uint i = 0; i < CELLS; i++) {
-        uint place = WIDE ? i % 2 + warp_n * 2 + i / 2 * 4 : 0;
+        uint place = WIDE ? i % 2 * 4 + warp_n * 2 + i / 2 : 0;
         if (numbers[place] == NOBODY) continue;
         const Cell& cell = cells[numbers[place]];
         const float* small = cell.parameters + group.width * HIDDEN + lane % 4 * 4;
@@ -489,93 +489,108 @@ __device__ __forceinline__ void fetch_backward(const Rows& rows, uint chunk, uin
     copies_end();
 }
 
+// Adds the products of SLICE rows in shared memory for the first N cells of the warp.
+template <bool WIDE, uint N, uint M_TILES, uint CELLS>
+__device__ __forceinline__ void add_products(float (&sums)[M_TILES][CELLS][2][4], float (&ones)[CELLS][2][2], uint x,
+                                             const uint* gradients, const ushort* active, uint warp_m, uint warp_n, bool counts) {
+    const uint ACROSS = WIDE ? CHUNK : 1, ONE = 0x3c003c00u, ONES[4] = {ONE, ONE, ONE, ONE};
+    uint lane = lane_id(), quarter = lane % 4, a_row = lane / 16 * 8 + lane % 8, a_word = lane / 8 % 2;
+    #pragma unroll 1 // more would not fit the registers
+    for (uint step = 0; step < 2; step++) {
+        uint b[N][2][2][2]; // high, low; units; rows
+        #pragma unroll
+        for (uint k = 0; k < 2; k++) {
+            uint at = (step * 16 + k * 8 + quarter * 2) * ACROSS + warp_n * CELLS, g[2][CELLS], units[CELLS];
+            if (WIDE) { // both cells at once
+                uint2 g_0 = *(const uint2*)(gradients + at), g_1 = *(const uint2*)(gradients + at + ACROSS);
+                uint u_0 = *(const uint*)(active + at), u_1 = *(const uint*)(active + at + ACROSS);
+                g[0][0] = g_0.x, g[0][CELLS - 1] = g_0.y, g[1][0] = g_1.x, g[1][CELLS - 1] = g_1.y;
+                units[0] = __byte_perm(u_0, u_1, 0x5410), units[CELLS - 1] = __byte_perm(u_0, u_1, 0x7632);
+            } else {
+                g[0][0] = gradients[at], g[1][0] = gradients[at + 1];
+                units[0] = active[at] | (uint)active[at + 1] << 16;
+            }
+            #pragma unroll
+            for (uint i = 0; i < N; i++) {
+                uint high = __byte_perm(g[0][i], g[1][i], 0x5410), low = __byte_perm(g[0][i], g[1][i], 0x7632);
+                #pragma unroll
+                for (uint n = 0; n < 2; n++) {
+                    uint mask = (units[i] >> (n * 8 + lane / 4) & 0x00010001u) * 0xffffu;
+                    b[i][0][n][k] = high & mask;
+                    b[i][1][n][k] = low & mask;
+                }
+            }
+        }
+        #pragma unroll
+        for (uint m = 0; m < M_TILES; m++) {
+            uint column = (warp_m * M_TILES + m) * 16, row = step * 16 + a_row;
+            uint at = x + row * 512 + column / SLICE * 128, word = column % SLICE / 8 + a_word;
+            uint a[2][4];
+            load_transposed(a[0], at + word_in_row(row, word));
+            load_transposed(a[1], at + word_in_row(row, 4 + word));
+            #pragma unroll
+            for (uint i = 0; i < N; i++) {
+                float now[2][4];
+                #pragma unroll
+                for (uint product = 0; product < 3; product++) // as in `forward_block`
+                    #pragma unroll
+                    for (uint n = 0; n < 2; n++) {
+                        if (product == 0) multiply(now[n], a[1], b[i][0][n][0], b[i][0][n][1]);
+                        else multiply_add(now[n], a[0], b[i][2 - product][n][0], b[i][2 - product][n][1]);
+                    }
+                #pragma unroll
+                for (uint e = 0; e < 8; e++) sums[m][i][e / 4][e % 4] += now[e / 4][e % 4];
+            }
+        }
+        if (counts) {
+            #pragma unroll
+            for (uint i = 0; i < N; i++)
+                #pragma unroll
+                for (uint n = 0; n < 2; n++) {
+                    float now[4]; // all rows alike
+                    multiply(now, ONES, b[i][1][n][0], b[i][1][n][1]);
+                    multiply_add(now, ONES, b[i][0][n][0], b[i][0][n][1]);
+                    ones[i][n][0] += now[0];
+                    ones[i][n][1] += now[1];
+                }
+        }
+    }
+}
+
 // 256 threads: 128 columns of X times the units of the cells, over the rows of a slab. Wide, two warps share the columns and
 // four the cells; narrow, eight warps share the columns and there is one cell.
 template <bool WIDE>
 __device__ __forceinline__ void backward_block(const Rows& rows, const Group& group, const Cell* cells, const uint* numbers,
                                                uint chunk, uint block, uint first_row, uint end, uint slab, bool own) {
     const uint STAGES = BACKWARD_STAGES, M_TILES = WIDE ? 4 : 1, CELLS = WIDE ? 2 : 1, ACROSS = WIDE ? CHUNK : 1;
-    const uint STAGE = SLICE * (512 + ACROSS * 6), ONE = 0x3c003c00u;
+    const uint STAGE = SLICE * (512 + ACROSS * 6);
     extern __shared__ __align__(128) unsigned char buffers[];
     uint warp = threadIdx.x / 32, lane = lane_id(), quarter = lane % 4;
     // Of the warps w and w + 4, which share a scheduler, one has the cells that a chunk fills first.
     uint warp_m = WIDE ? warp / 2 % 2 : warp, warp_n = WIDE ? warp % 2 + warp / 4 * 2 : 0;
     uint n_slices = group.width / SLICE, base = shared_address(buffers), n_steps = (end - first_row + SLICE - 1) / SLICE;
-    bool there[CELLS];
+    uint n_there = 0; // a chunk fills the first place of every pair before the second
     #pragma unroll
-    for (uint i = 0; i < CELLS; i++) there[i] = numbers[warp_n * CELLS + i] != NOBODY;
+    for (uint i = 0; i < CELLS; i++) n_there += numbers[warp_n * CELLS + i] != NOBODY;
     float sums[M_TILES][CELLS][2][4] = {}, ones[CELLS][2][2] = {};
     const bool counts = block == 0 && warp_m == 0;
-    const uint ONES[4] = {ONE, ONE, ONE, ONE};
     for (uint s = 0; s < STAGES - 1; s++)
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + s * SLICE, end, base + s * STAGE);
-    uint a_row = lane / 16 * 8 + lane % 8, a_word = lane / 8 % 2;
     for (uint s = 0; s < n_steps; s++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads(); // these rows are there, and nobody reads the ones before them any more
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + (s + STAGES - 1) * SLICE, end,
                              base + (s + STAGES - 1) % STAGES * STAGE);
-        uint x = base + s % STAGES * STAGE;
-        const uint* gradients = (const uint*)(buffers + s % STAGES * STAGE + SLICE * 512);
+        unsigned char* stage = buffers + s % STAGES * STAGE;
+        const uint* gradients = (const uint*)(stage + SLICE * 512);
         const ushort* active = (const ushort*)(gradients + SLICE * ACROSS);
-        #pragma unroll
-        for (uint step = 0; step < 2; step++) {
-            uint b[CELLS][2][2][2]; // high, low; units; rows
-            #pragma unroll
-            for (uint i = 0; i < CELLS; i++) {
-                #pragma unroll
-                for (uint k = 0; k < 2; k++) {
-                    uint at = (step * 16 + k * 8 + quarter * 2) * ACROSS + warp_n * CELLS + i;
-                    uint g_0 = gradients[at], g_1 = gradients[at + ACROSS];
-                    uint units = active[at] | (uint)active[at + ACROSS] << 16;
-                    uint high = __byte_perm(g_0, g_1, 0x5410), low = __byte_perm(g_0, g_1, 0x7632);
-                    #pragma unroll
-                    for (uint n = 0; n < 2; n++) {
-                        uint mask = (units >> (n * 8 + lane / 4) & 0x00010001u) * 0xffffu;
-                        b[i][0][n][k] = high & mask;
-                        b[i][1][n][k] = low & mask;
-                    }
-                }
-            }
-            #pragma unroll
-            for (uint m = 0; m < M_TILES; m++) {
-                uint column = (warp_m * M_TILES + m) * 16, row = step * 16 + a_row;
-                uint at = x + row * 512 + column / SLICE * 128, word = column % SLICE / 8 + a_word;
-                uint a[2][4];
-                load_transposed(a[0], at + word_in_row(row, word));
-                load_transposed(a[1], at + word_in_row(row, 4 + word));
-                #pragma unroll
-                for (uint i = 0; i < CELLS; i++) {
-                    if (!there[i]) continue;
-                    float now[2][4];
-                    #pragma unroll
-                    for (uint product = 0; product < 3; product++) // as in `forward_block`
-                        #pragma unroll
-                        for (uint n = 0; n < 2; n++) {
-                            if (product == 0) multiply(now[n], a[1], b[i][0][n][0], b[i][0][n][1]);
-                            else multiply_add(now[n], a[0], b[i][2 - product][n][0], b[i][2 - product][n][1]);
-                        }
-                    #pragma unroll
-                    for (uint e = 0; e < 8; e++) sums[m][i][e / 4][e % 4] += now[e / 4][e % 4];
-                }
-            }
-            if (counts) {
-                #pragma unroll
-                for (uint i = 0; i < CELLS; i++)
-                    #pragma unroll
-                    for (uint n = 0; n < 2; n++) {
-                        float now[4]; // all rows alike
-                        multiply(now, ONES, b[i][1][n][0], b[i][1][n][1]);
-                        multiply_add(now, ONES, b[i][0][n][0], b[i][0][n][1]);
-                        ones[i][n][0] += now[0];
-                        ones[i][n][1] += now[1];
-                    }
-            }
-        }
+        uint x = base + s % STAGES * STAGE;
+        if (!WIDE || n_there == 2) add_products<WIDE, CELLS>(sums, ones, x, gradients, active, warp_m, warp_n, counts);
+        else if (n_there == 1) add_products<WIDE, 1>(sums, ones, x, gradients, active, warp_m, warp_n, counts);
     }
     #pragma unroll
     for (uint i = 0; i < CELLS; i++) {
-        if (!there[i]) continue;
+        if (i >= n_there) continue;
         const Cell& cell = cells[numbers[warp_n * CELLS + i]];
         size_t number = slab + (own ? cell.n_shared_slabs : 0);
         float* partial = cell.partial + number * (group.width * HIDDEN + HIDDEN);

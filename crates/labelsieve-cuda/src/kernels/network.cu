@@ -107,7 +107,8 @@ __device__ __forceinline__ void load_transposed(uint (&to)[4], uint shared) {
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(shared));
 }
 
-// sums = a b + start. Tensor cores cut off what does not fit an f32 instead of rounding, so long sums are made outside of them.
+// Tensor cores cut off what does not fit an f32 instead of rounding it, so sums of more than 16 products are made outside of them:
+// left inside, relevances differed from the CPU's by up to 4·10⁻³ after 100 iterations.
 __device__ __forceinline__ void multiply(float (&sums)[4], const uint (&a)[4], uint b_0, uint b_1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
                  : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
@@ -227,8 +228,8 @@ __device__ __forceinline__ void activate(const Rows& rows, float* support, uint 
     rows.active[rows.slots == 1 ? row : (size_t)row * rows.slots + slot] = (ushort)active;
 }
 
-// 256 threads: 128 rows times the units of `present` cells, of which `thetas` says where Θ₁ is. Wide, four warps share the
-// rows and two the cells; narrow, eight warps share the rows and there is one cell.
+// 256 threads: 128 rows times the units of the cells with these numbers. Wide, four warps share the rows and two the cells;
+// narrow, eight warps share the rows and there is one cell.
 template <bool WIDE>
 __device__ __forceinline__ void forward_block(const Rows& rows, const Group& group, const Cell* cells, const uint* numbers,
                                               uint first_row, uint iteration, uint threshold, float scale, float unscale) {
@@ -396,9 +397,8 @@ __device__ __forceinline__ float row_probability(const Group& group, const Cell&
     return gradient;
 }
 
-// Goes through the rows of a tile, 256 threads in 32 strands of rows. `row(cell, name, index, inverse, flow, own)` is called
-// once for each row and cell and gives what to sum; the sums of the tile come back for the cell of the thread's slot, by its
-// first threads.
+// Goes through the rows of a tile, 256 threads in 32 strands of rows. `each` is called once for each row and cell and gives what to
+// sum; `total` gets the sum of the tile for each cell.
 template <typename Row, typename Sum>
 __device__ __forceinline__ void sparse_block(Tile tile, const Group* groups, const Cell* cells, bool forwards, Row each, Sum total) {
     __shared__ double sums[32][MOST_CELLS];

@@ -40,6 +40,8 @@ enum Kind {
     Grid,
     /// Every fifth row is zero.
     Zeros,
+    /// At right angles to one another, up to as many rows as there are numbers: no two have an edge.
+    Apart,
 }
 
 fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
@@ -58,6 +60,7 @@ fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
                     draw(stream, row)
                 }
             }
+            Kind::Apart => f32::from(u8::from(row % dim == column)),
         }
     };
     Features::new((0..n * dim).map(|i| value(i / dim, i % dim)).collect(), dim).unwrap()
@@ -214,6 +217,43 @@ fn mlp_relevance_agrees_with_the_cpu_and_repeats_itself() {
     for case in cases() {
         check_parity(&Method::Mlp(Mlp::default()), &case, 1e-3);
     }
+}
+
+/// Shots and episodes over one pool train side by side, up to 32 in a group; 33 make a second group of one.
+#[test]
+fn a_grid_over_one_pool_gives_what_its_cells_give_alone() {
+    let grid: Vec<usize> = [1, 2, 5, 10, 20].repeat(5);
+    let more: Vec<usize> = (0..33).map(|i| 1 + i % 3).collect();
+    for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
+        for case in [
+            case(96, &[900, 40], &grid, Kind::Clusters(9)),
+            case(512, &[3000], &[1, 5, 20], Kind::Clusters(30)),
+            case(33, &[300], &more, Kind::Duplicates(40)),
+            case(130, &[40], &[1, 2], Kind::Apart),
+            case(64, &[1, 3], &[20, 60, 7], Kind::Everywhere),
+        ] {
+            check_parity(&method, &case, 1e-3);
+        }
+    }
+}
+
+#[test]
+fn cells_of_a_grid_have_their_own_decisions() {
+    let cuda = gpu_or_skip!();
+    let decided = case(64, &[700], &[1, 2, 5, 3], Kind::Clusters(9)).decided(&[
+        None,
+        Some(Decision::Accept),
+        None,
+        Some(Decision::Reject),
+    ]);
+    let mut jobs = decided.jobs();
+    for job in jobs.iter_mut().step_by(2) {
+        job.problem = ClassProblem::new(job.problem.clean, &decided.pools[0]).unwrap();
+    }
+    let together = score(cuda, &Method::gcn(), &jobs);
+    let alone: Vec<Relevance> = jobs.iter().flat_map(|&job| score(cuda, &Method::gcn(), &[job])).collect();
+    assert_eq!(together, alone);
+    assert!(largest_gap(&together, &score(&Cpu, &Method::gcn(), &jobs)) <= 1e-3);
 }
 
 #[test]

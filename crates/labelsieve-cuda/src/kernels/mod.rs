@@ -32,6 +32,10 @@ pub(crate) use kernels;
 
 kernels! {
     "screen.cu": round_rows select_candidates rank_candidates;
+    "directions.cu": random_signs trace_and_square cholesky forward_substitution deviation lead_rows gather_rows;
+    "floors.cu": guess_floors count_survivors count_steps start_steps order_rows;
+    "pairs.cu": screen_pairs_64 screen_pairs_96 screen_pairs_128;
+    "survivors.cu": rank_survivors;
     "affinity.cu": mutual_edges running_sum clean_similarities clean_neighbours last_neighbours class_edges
         propagate_features;
     "network.cu": initial_parameters forward probability gather backward adam;
@@ -42,13 +46,35 @@ kernels! {
 /// Shared memory of `forward`: two buffers of a 256-row chunk of X (32 columns, padded by 4) and of Θ₁.
 pub(crate) const FORWARD_SHARED: u32 = 2 * (256 * 36 + 32 * 16) * 4;
 
+/// Shared memory of `cholesky`: p × (p + 1) numbers for the most directions there are.
+pub(crate) const CHOLESKY_SHARED: u32 = 127 * 128 * 4;
+
+/// Shared memory of `screen_pairs` for leads of `width` numbers: two buffers of 128 columns, each 16 bytes longer than it is.
+pub(crate) fn pairs_shared(width: usize) -> u32 {
+    (2 * 128 * (width / 8 + 1) * 16) as u32
+}
+
 impl Kernels {
     /// Compiles all files side by side and loads them.
     pub fn compile(context: &Arc<CudaContext>, architecture: &str) -> Result<Kernels> {
         let kernels = Kernels::find(&Modules::compile(context, architecture, FILES, "", &[])?)?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         kernels.forward.set_attribute(attribute, FORWARD_SHARED as i32)?;
+        kernels.cholesky.set_attribute(attribute, CHOLESKY_SHARED as i32)?;
+        for width in [64, 96, 128] {
+            kernels.screen_pairs(width).set_attribute(attribute, pairs_shared(width) as i32)?;
+        }
         Ok(kernels)
+    }
+
+    /// The kernel for leads of `width` numbers.
+    pub fn screen_pairs(&self, width: usize) -> &CudaFunction {
+        match width {
+            64 => &self.screen_pairs_64,
+            96 => &self.screen_pairs_96,
+            128 => &self.screen_pairs_128,
+            _ => unreachable!("leads have 64, 96 or 128 numbers"),
+        }
     }
 }
 

@@ -33,31 +33,27 @@ extern "C" __global__ void __launch_bounds__(1024) trace_and_square(const float*
     }
 }
 
-// Cholesky's L of a p×p matrix, in its place, and 1 / Lᵢᵢ, by one block of 1024 threads. A direction that the earlier ones
-// span is given up: its column of L and 1 / Lᵢᵢ are 0.
+// Cholesky's L of a p×p matrix, in its place, and 1 / Lᵢᵢ, by one block of 1024 threads. p is odd, so that columns lie in all
+// banks. A direction that the earlier ones span is given up: its column of L and 1 / Lᵢᵢ are 0.
 extern "C" __global__ void __launch_bounds__(1024) cholesky(float* matrix, uint p, float* inverse_diagonal) {
-    extern __shared__ float l[]; // p × (p + 1)
-    __shared__ float lengths[MOST_DIRECTIONS];
-    uint stride = p + 1;
-    for (uint i = threadIdx.x; i < p * p; i += 1024) l[i / p * stride + i % p] = matrix[i];
+    extern __shared__ float l[]; // p × p, columns not yet divided by their pivot's root
+    __shared__ float lengths[MOST_DIRECTIONS], inverses[MOST_DIRECTIONS];
+    uint row = threadIdx.x % 128, part = threadIdx.x / 128;
+    for (uint i = threadIdx.x; i < p * p; i += 1024) l[i] = matrix[i];
     __syncthreads();
-    if (threadIdx.x < p) lengths[threadIdx.x] = l[threadIdx.x * stride + threadIdx.x];
+    if (threadIdx.x < p) lengths[threadIdx.x] = l[threadIdx.x * p + threadIdx.x];
     for (uint k = 0; k < p; k++) {
         __syncthreads();
-        float pivot = l[k * stride + k];
-        float inverse = pivot > 1e-5f * lengths[k] ? rsqrtf(pivot) : 0.0f;
-        __syncthreads();
-        for (uint i = k + 1 + threadIdx.x; i < p; i += 1024) l[i * stride + k] *= inverse;
-        if (threadIdx.x == 0) inverse_diagonal[k] = inverse;
-        __syncthreads();
-        uint left = p - k - 1;
-        for (uint e = threadIdx.x; e < left * left; e += 1024) {
-            uint i = k + 1 + e / left, j = k + 1 + e % left;
-            if (j <= i) l[i * stride + j] -= l[i * stride + k] * l[j * stride + k];
-        }
+        float pivot = l[k * p + k];
+        float inverse = pivot > 1e-5f * lengths[k] ? 1.0f / pivot : 0.0f;
+        if (threadIdx.x == 0) inverses[k] = sqrtf(inverse);
+        if (row >= p) continue;
+        float own = l[row * p + k] * inverse;
+        for (uint j = k + 1 + part; j <= row; j += 8) l[row * p + j] -= own * l[j * p + k];
     }
     __syncthreads();
-    for (uint i = threadIdx.x; i < p * p; i += 1024) matrix[i] = l[i / p * stride + i % p];
+    for (uint i = threadIdx.x; i < p * p; i += 1024) matrix[i] = l[i] * inverses[i % p];
+    if (threadIdx.x < p) inverse_diagonal[threadIdx.x] = inverses[threadIdx.x];
 }
 
 // Solves L Q = Z: p rows of `dim` numbers. One thread a column.

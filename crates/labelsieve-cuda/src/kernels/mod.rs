@@ -46,8 +46,8 @@ kernels! {
 /// Shared memory of `forward`: two buffers of a 256-row chunk of X (32 columns, padded by 4) and of Θ₁.
 pub(crate) const FORWARD_SHARED: u32 = 2 * (256 * 36 + 32 * 16) * 4;
 
-/// Shared memory of `cholesky`: p × (p + 1) numbers for the most directions there are.
-pub(crate) const CHOLESKY_SHARED: u32 = 127 * 128 * 4;
+/// Shared memory of `cholesky`: p × p numbers for the most directions there are.
+pub(crate) const CHOLESKY_SHARED: u32 = 127 * 127 * 4;
 
 /// Shared memory of `screen_pairs` for leads of `width` numbers: two buffers of 128 columns, each 16 bytes longer than it is.
 pub(crate) fn pairs_shared(width: usize) -> u32 {

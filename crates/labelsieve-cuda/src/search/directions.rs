@@ -22,8 +22,8 @@ use crate::rows::Rows;
 const SAMPLE: usize = 8192;
 /// Steps of subspace iteration. Four leave 1.03 times as much outside as the best directions would, on features of two networks.
 const ROUNDS: usize = 4;
-/// (Σλ)² / Σλ² of the second moments: so many directions of equal weight would hold all. Features of two networks have 17
-/// and 40. From here on, what the leading ones leave is too long to say anything.
+/// (Σλ)² / Σλ² of the second moments: so many directions of equal weight would hold all. Features of two networks have 15
+/// and 48. From here on, what the leading ones leave is too long to say anything.
 const MOST_SPREAD: f32 = 100.0;
 /// Coordinates are summed over so many numbers at a time, because the error of a sum grows with its length.
 const SUMMED: usize = 64;
@@ -52,6 +52,15 @@ pub(super) struct Leads {
 struct Matrix {
     address: u64,
     stride: usize,
+}
+
+/// How a product is made.
+#[derive(Clone, Copy)]
+enum Arithmetic {
+    /// In `f32` throughout, whatever the environment allows.
+    True,
+    /// With factors cut to 11 bits.
+    Fast,
 }
 
 /// A factor of a product.
@@ -93,7 +102,7 @@ impl Directions {
         );
         for _ in 0..ROUNDS {
             let (all, some) = (Plain(Matrix::new(moments, dim)), Plain(directions.matrix()));
-            product(gpu, all, some, (dim, count, dim), 0.0, Matrix::new(&products, dim))?;
+            product(gpu, Arithmetic::True, all, some, (dim, count, dim), 0.0, Matrix::new(&products, dim))?;
             directions.orthonormalise(gpu, &products)?;
         }
         let once_more = std::mem::replace(&mut directions.values, gpu.buffer(n)?);
@@ -112,7 +121,15 @@ impl Directions {
         let products = gpu.buffer(p * p)?;
         let inverse_diagonal = gpu.buffer::<f32>(p)?;
         let rows = Matrix::new(from, dim);
-        product(gpu, Transposed(rows), Plain(rows), (p, p, dim), 0.0, Matrix::new(&products, p))?;
+        product(
+            gpu,
+            Arithmetic::True,
+            Transposed(rows),
+            Plain(rows),
+            (p, p, dim),
+            0.0,
+            Matrix::new(&products, p),
+        )?;
         let shape = LaunchConfig { shared_mem_bytes: CHOLESKY_SHARED, ..blocks(1, 1024) };
         launch!(gpu.stream, gpu.kernels.cholesky, shape, at(&products), p as u32, at(&inverse_diagonal));
         launch!(
@@ -153,15 +170,16 @@ impl Directions {
         out: &CudaSlice<f32>,
     ) -> Result<()> {
         for start in (0..self.dim).step_by(SUMMED) {
-            let directions = self.matrix().from_row(start);
+            let directions = self.matrix().without_rows(start);
             let rows = Matrix { address: rows.address(), stride: rows.stride * step };
             let rows = Matrix { address: rows.address + (first * rows.stride * 4) as u64, ..rows };
             let shape = (p, n, SUMMED.min(self.dim - start));
             let before = if start == 0 { 0.0 } else { 1.0 };
             product(
                 gpu,
+                Arithmetic::True,
                 Transposed(directions),
-                Plain(rows.from_row(start)),
+                Plain(rows.without_rows(start)),
                 shape,
                 before,
                 Matrix::new(out, width),
@@ -180,7 +198,15 @@ impl Directions {
     ) -> Result<()> {
         let rows = Matrix { address: rows.address(), stride: rows.stride * step };
         let shape = (n, self.count, self.dim);
-        product(gpu, Transposed(rows), Plain(self.matrix()), shape, 0.0, Matrix::new(out, n))
+        product(
+            gpu,
+            Arithmetic::Fast,
+            Transposed(rows),
+            Plain(self.matrix()),
+            shape,
+            0.0,
+            Matrix::new(out, n),
+        )
     }
 }
 
@@ -251,7 +277,15 @@ pub(super) fn second_moments(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<f32>> {
     let (dim, n) = (rows.dim, rows.n.min(SAMPLE));
     let moments = gpu.buffer(dim * dim)?;
     let sample = Matrix { address: rows.address(), stride: rows.stride * (rows.n / n) };
-    product(gpu, Plain(sample), Transposed(sample), (dim, dim, n), 0.0, Matrix::new(&moments, dim))?;
+    product(
+        gpu,
+        Arithmetic::Fast,
+        Plain(sample),
+        Transposed(sample),
+        (dim, dim, n),
+        0.0,
+        Matrix::new(&moments, dim),
+    )?;
     Ok(moments)
 }
 
@@ -268,15 +302,16 @@ impl Matrix {
         Matrix { address: at(values), stride }
     }
 
-    /// Without the rows before `row`.
-    fn from_row(self, row: usize) -> Matrix {
-        Matrix { address: self.address + (row * 4) as u64, ..self }
+    /// Without its first `n` rows.
+    fn without_rows(self, n: usize) -> Matrix {
+        Matrix { address: self.address + (n * 4) as u64, ..self }
     }
 }
 
-/// c = a b + `before` c, where c is m × n and a has k columns; true `f32` arithmetic, whatever the environment allows.
+/// c = a b + `before` c, where c is m × n and a has k columns.
 fn product(
     gpu: &Gpu,
+    arithmetic: Arithmetic,
     a: Factor,
     b: Factor,
     (m, n, k): (usize, usize, usize),
@@ -290,6 +325,10 @@ fn product(
     };
     let ((turn_a, a), (turn_b, b), one) = (parts(a), parts(b), 1f32);
     let float = blas::cudaDataType::CUDA_R_32F;
+    let compute = match arithmetic {
+        Arithmetic::True => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_PEDANTIC,
+        Arithmetic::Fast => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+    };
     // SAFETY: the matrices lie inside their buffers, `stride` apart. The scalars are read before the call returns.
     unsafe {
         gemm_ex(
@@ -310,7 +349,7 @@ fn product(
             c.address as *mut _,
             float,
             c.stride as i32,
-            blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_PEDANTIC,
+            compute,
             blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
         )?;
     }

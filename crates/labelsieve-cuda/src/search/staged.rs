@@ -8,6 +8,8 @@
 //! 4. Rows that even that leaves with too many, duplicates for instance, are searched in full.
 #![expect(unsafe_code, reason = "structs of plain numbers, handed to kernels")]
 
+use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
+
 use super::directions::{Directions, Leads};
 use super::full::{self, Chosen, Pass, Screen};
 use super::{CAPACITY, Lists};
@@ -17,15 +19,15 @@ use crate::kernels::pairs_shared;
 use crate::rows::Rows;
 
 /// With fewer rows the directions cost more than they save.
-const LEAST_ROWS: usize = 60_000;
+const LEAST_ROWS: usize = 40_000;
 /// Longer lists of neighbours would need longer lists of survivors.
 const MOST_NEIGHBOURS: usize = 64;
 
 /// Rows and columns of the pairs by which the number of directions is chosen.
 const PROBES: usize = 256;
 const PROBED: usize = 2048;
-/// The most survivors per row, on average, with which few rows have more than a list holds.
-const MOST_SURVIVORS: f64 = 320.0;
+/// The most survivors per row, on average, that may pay: most lists are too short then.
+const MOST_SURVIVORS: f64 = 800.0;
 
 /// Scores of a sample that a floor is guessed from.
 const SAMPLED_SCORES: usize = 32;
@@ -131,13 +133,17 @@ pub(super) fn choose(
 
 /// Nanoseconds per row on an H200.
 fn full_cost(n: usize) -> f64 {
-    3.4e-3 * n as f64
+    3.6e-3 * n as f64
 }
 
-/// As above. Half the pairs, survivors to measure, and what the directions cost once.
+/// As above: half the pairs, survivors to measure, rows to be screened again because theirs do not fit a list, and what it
+/// costs to find directions and floors.
 fn staged_cost(n: usize, p: usize, survivors: f64) -> f64 {
     let pairs = n as f64 / 2.0 * (3e-4 + 2.9e-6 * (p + 1) as f64);
-    pairs + 0.35 * survivors + 2e6 / n as f64
+    let measured = 0.35 * survivors.min(CAPACITY as f64);
+    let share_again = ((survivors - 200.0) / 700.0).clamp(0.0, 1.0);
+    let again = share_again * (2.0 * pairs + 90.0 + 0.07 * full_cost(n));
+    pairs + measured + again + 3e6 / n as f64
 }
 
 /// The neighbours of all rows, by the first `p` directions.

@@ -42,6 +42,8 @@ enum Kind {
     Zeros,
     /// At right angles to one another, up to as many rows as there are numbers: no two have an edge.
     Apart,
+    /// Tight clusters, and ever less in every further direction.
+    Steep,
 }
 
 fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
@@ -61,6 +63,10 @@ fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
                 }
             }
             Kind::Apart => f32::from(u8::from(row % dim == column)),
+            Kind::Steep => {
+                let centre = draw(stream.branch(1), row % 40);
+                (centre + draw(stream, row)) / (1 + column) as f32
+            }
         }
     };
     Features::new((0..n * dim).map(|i| value(i / dim, i % dim)).collect(), dim).unwrap()
@@ -82,6 +88,9 @@ fn neighbours_equal_the_exact_search_bit_for_bit() {
         (9001, 512, Kind::Everywhere),
         (12_000, 256, Kind::Clusters(3)),
         (20_000, 512, Kind::Clusters(50)),
+        (60_001, 512, Kind::Steep),
+        (70_003, 130, Kind::Steep),
+        (60_500, 300, Kind::Clusters(40)),
     ] {
         let features = features(n, dim, kind, n as u64);
         for count in [1, 50, 256] {

@@ -128,7 +128,8 @@ const FLAT: Spectrum = Spectrum { name: "a flat spectrum", eigenvalue: |_| 1.0, 
 
 /// Features of a ResNet-10: 46,200 photos of Tiny ImageNet. A power law bent down before it breaks off, and one for the tail,
 /// both read off the measured eigenvalues (λ₀ = 0.055, λ₁₆ = 0.018, λ₆₄ = 0.0044, λ₁₂₈ = 3.3e-5, λ₂₅₆ = 1.1e-5), the share of
-/// the centres chosen such that similarities to the 50 nearest and the pairs that 63 directions leave (0.29 %) come out alike.
+/// the centres chosen such that similarities to the 50 nearest and the pairs that 63 directions leave come out alike: 0.28 %
+/// of 44,000 generated rows, 0.29 % of the real ones. With 31 directions they do not (10 and 19 %).
 const PHOTOS: Spectrum = Spectrum {
     name: "the spectrum of photos",
     eigenvalue: |k| match k < 76.0 {
@@ -138,7 +139,8 @@ const PHOTOS: Spectrum = Spectrum {
     centres: 0.35,
 };
 
-/// As above for 43,612 pictures of clothes (λ₀ = 0.15, λ₁₆ = 0.018, λ₃₂ = 0.0017, λ₆₄ = 3.1e-4, λ₂₅₆ = 4.4e-5; 0.24 %).
+/// As above for 43,612 pictures of clothes (λ₀ = 0.15, λ₁₆ = 0.018, λ₃₂ = 0.0017, λ₆₄ = 3.1e-4, λ₂₅₆ = 4.4e-5). 63 directions leave
+/// 0.21 % of the pairs here, 0.24 % there; real neighbours are nearer (0.81 for the fiftieth, 0.64 here).
 const FASHION: Spectrum = Spectrum {
     name: "the spectrum of clothes",
     eigenvalue: |k| match k < 33.0 {

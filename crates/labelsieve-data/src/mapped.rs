@@ -22,7 +22,7 @@ impl MappedFloats {
         // pieces; whoever shortens it ends the process. Only large files come here, which nobody rewrites in place.
         let map = unsafe { MmapOptions::new().offset(bytes.start).len(len).map(file)? };
         let mapped = MappedFloats { map };
-        let fits = cfg!(target_endian = "little") && mapped.as_ref().len() * size_of::<f32>() == len;
+        let fits = cfg!(target_endian = "little") && size_of_val(mapped.as_ref()) == len;
         Ok(fits.then_some(mapped))
     }
 }

@@ -37,16 +37,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     if wanted("classes") {
         classes_alone(&cuda)?;
     }
-    if wanted("single") {
-        let classes = generate(PHOTOS);
-        run(&cuda, &Method::gcn(), &classes, &SHOTS[..1], 1)?;
-        run(&cuda, &Method::gcn(), &classes, &SHOTS[..1], 1)?;
-    }
-    if wanted("single") || wanted("methods") || wanted("grid") {
-        let classes = generate(FLAT);
+    for spectrum in [PHOTOS, FLAT] {
+        if !(wanted("single") || wanted("methods") || wanted("grid")) {
+            break;
+        }
+        let classes = generate(spectrum);
         if wanted("single") {
             run(&cuda, &Method::gcn(), &classes, &SHOTS[..1], 1)?;
             run(&cuda, &Method::gcn(), &classes, &SHOTS[..1], 1)?;
+        }
+        if wanted("grid") {
+            run(&cuda, &Method::gcn(), &classes, &SHOTS, EPISODES)?;
         }
         if wanted("methods") {
             for method in [
@@ -57,9 +58,6 @@ fn main() -> Result<(), Box<dyn Error>> {
                 run(&cuda, &method, &classes, &SHOTS[..1], 1)?;
             }
             classifiers(&cuda, &classes)?;
-        }
-        if wanted("grid") {
-            run(&cuda, &Method::gcn(), &classes, &SHOTS, EPISODES)?;
         }
     }
     Ok(())

@@ -184,6 +184,10 @@ fn largest_gap(a: &[Relevance], b: &[Relevance]) -> f32 {
     a.iter().zip(b).map(gap).fold(0.0, f32::max)
 }
 
+/// What rounding may come to in a hundred steps, where a hidden unit near zero falls on the other side. On these cases the CPU
+/// differs by 0.004 (MLP) from itself when every number of its rows moves by 10⁻⁷ of itself.
+const OF_ROUNDING: f32 = 1e-2;
+
 fn check_parity(method: &Method, case: &Case, tolerance: f32) {
     let cuda = gpu_or_skip!();
     let jobs = case.jobs();
@@ -208,8 +212,12 @@ fn cases() -> Vec<Case> {
 #[test]
 fn gcn_relevance_agrees_with_the_cpu_and_repeats_itself() {
     for case in cases() {
-        check_parity(&Method::gcn(), &case, 1e-3);
-        check_parity(&Method::Gcn(Gcn { lambda: Some(0.5), neighbours: 10, ..Gcn::default() }), &case, 1e-3);
+        check_parity(&Method::gcn(), &case, OF_ROUNDING);
+        check_parity(
+            &Method::Gcn(Gcn { lambda: Some(0.5), neighbours: 10, ..Gcn::default() }),
+            &case,
+            OF_ROUNDING,
+        );
     }
 }
 
@@ -218,13 +226,14 @@ fn a_single_step_agrees_to_rounding() {
     let training = Training { iterations: 1, ..Training::default() };
     for case in cases() {
         check_parity(&Method::Gcn(Gcn { training, ..Gcn::default() }), &case, 1e-5);
+        check_parity(&Method::Mlp(Mlp { training, ..Mlp::default() }), &case, 1e-5);
     }
 }
 
 #[test]
 fn mlp_relevance_agrees_with_the_cpu_and_repeats_itself() {
     for case in cases() {
-        check_parity(&Method::Mlp(Mlp::default()), &case, 1e-3);
+        check_parity(&Method::Mlp(Mlp::default()), &case, OF_ROUNDING);
     }
 }
 
@@ -241,7 +250,7 @@ fn a_grid_over_one_pool_gives_what_its_cells_give_alone() {
             case(130, &[40], &[1, 2], Kind::Apart),
             case(64, &[1, 3], &[20, 60, 7], Kind::Everywhere),
         ] {
-            check_parity(&method, &case, 1e-3);
+            check_parity(&method, &case, OF_ROUNDING);
         }
     }
 }

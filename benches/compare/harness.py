@@ -21,8 +21,9 @@ MIB = 1024.0  # ru_maxrss and /proc count KiB
 
 # Which instructions each side may use. Ours has one variable. Of theirs, MKL makes PyTorch's products and ATen its other
 # loops; faiss multiplies with the OpenBLAS 0.3.15 of its wheel, which knows no processor younger than itself and falls
-# back to SSE there (`OPENBLAS_VERBOSE=2` says `Prescott`), so it is told at every level. Each was checked by timing a
-# product; ONEDNN_MAX_CPU_ISA changes none of them and is left alone. FAISS_OPT_LEVEL is for wheels before 1.15.
+# back to SSE there (`OPENBLAS_VERBOSE=2` says `Prescott`), so it is told at every level. The variables of MKL and OpenBLAS
+# change how long a product takes; for those of ATen and faiss only the level that the library reports was seen to
+# change. ONEDNN_MAX_CPU_ISA and FAISS_OPT_LEVEL changed neither and are left alone.
 LEVELS = {
     "avx512": {"LABELSIEVE_CPU": "avx512", "OPENBLAS_CORETYPE": "SkylakeX"},
     "avx2": {"LABELSIEVE_CPU": "avx2", "OPENBLAS_CORETYPE": "Haswell", "MKL_ENABLE_INSTRUCTIONS": "AVX2",

@@ -12,7 +12,6 @@ use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
 use crate::plan::{JobCost, Plan, PoolCost, TooLarge};
 use crate::rows::{Rows, Staging, stride_of};
-use crate::search;
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
@@ -208,10 +207,7 @@ fn pool_bytes(z: usize, dim: usize, neighbours: Option<usize>) -> usize {
     const TILES: usize = 256 << 20;
     let rows = z * stride_of(dim) * 4;
     match neighbours {
-        Some(count) => {
-            let search = search::staged_bytes(z, dim, count) + TILES;
-            rows + z * (dim.next_multiple_of(8) * 2 + count * 16 + 16) + search
-        }
+        Some(count) => rows + z * (dim.next_multiple_of(8) * 2 + count * 16 + 16) + TILES,
         None => rows,
     }
 }

@@ -103,7 +103,7 @@ fn slab_of(n: usize) -> usize {
     n.div_ceil(64).next_multiple_of(SLICE).clamp(256, 2048)
 }
 
-/// How the cells of a group share its slots: chunks as even as can be, a lonely cell by itself.
+/// How the cells of a group share its slots: chunks as even as can be, a single cell by itself.
 struct Slots {
     n: usize,
     n_chunks: usize,

@@ -471,7 +471,7 @@ impl<'a> Networks<'a> {
     fn new(gpu: &'a Gpu, groups: &[Group], cells: &[Cell]) -> Result<Networks<'a>> {
         let group_of = |cell: &Cell| &groups[cell.group as usize];
         let wide = || groups.iter().enumerate().filter(|(_, group)| !group.is_narrow());
-        // A lonely cell's group, and every cell's own rows.
+        // A single cell's group, and every cell's own rows.
         let narrow = |shared: fn(&Group) -> usize, own: fn(&Group, usize) -> usize| {
             cells.iter().enumerate().flat_map(move |(number, cell)| {
                 let group = group_of(cell);

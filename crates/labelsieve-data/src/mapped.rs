@@ -18,8 +18,10 @@ impl MappedFloats {
     /// Maps these bytes of a file of little-endian floats; nothing where they do not lie as such numbers do in memory.
     pub(crate) fn new(file: &File, bytes: Range<u64>) -> io::Result<Option<MappedFloats>> {
         let len = usize::try_from(bytes.end - bytes.start).map_err(io::Error::other)?;
-        // SAFETY: the map is only read. Whoever changes the file during a run gets a wrong result, as when it is read in
-        // pieces; whoever shortens it ends the process. Only large files come here, which nobody rewrites in place.
+        if file.metadata()?.len() < bytes.end {
+            return Err(io::ErrorKind::UnexpectedEof.into()); // it is shorter than when it was opened
+        }
+        // SAFETY: the map is only read. That nobody writes to the file meanwhile cannot be made sure of here; the manual asks for it.
         let map = unsafe { MmapOptions::new().offset(bytes.start).len(len).map(file)? };
         let mapped = MappedFloats { map };
         let fits = cfg!(target_endian = "little") && size_of_val(mapped.as_ref()) == len;

@@ -14,7 +14,7 @@ use crate::{DataError, Result};
 /// More columns than any backbone produces; a file that claims more is corrupt.
 const MAX_COLUMNS: usize = 1 << 20;
 /// Fewer bytes than these are copied: that is soon done, and a copy does not depend on the file any more.
-const LEAST_LENT: usize = 256 << 20;
+const LEAST_LENT: usize = 1 << 30;
 
 /// A matrix whose rows are read on demand as `f32`, from any number of threads.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Matrix {
                 let mapped = array.map_floats(first * self.cols..(last + 1) * self.cols)?;
                 Some(Arc::new(mapped))
             }
-            Storage::Memory(values) if rows.len() == self.rows => Some(Arc::new(Whole(Arc::clone(values)))),
+            Storage::Memory(values) if rows.len() == self.rows => Some(Arc::clone(values) as SharedNumbers),
             _ => None,
         }
     }
@@ -203,15 +203,6 @@ impl Matrix {
         let at = values.iter().position(|value| !value.is_finite()).unwrap_or(0);
         let place = format!("row {}, column {}", first_row + at / self.cols, at % self.cols);
         Err(DataError::malformed(&self.path, place, "a finite number", values[at].to_string()))
-    }
-}
-
-/// All numbers of a matrix in memory.
-struct Whole(Arc<Vec<f32>>);
-
-impl AsRef<[f32]> for Whole {
-    fn as_ref(&self) -> &[f32] {
-        &self.0
     }
 }
 

@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(256) rank_survivors(
         Again to = again.ids != 0 ? again : rest;
         uint slot = atomicAdd(to.count, 1);
         to.ids[slot] = row;
-        // `width` measured rows are a proof; a little less, lest rounding spoils it.
+        // `width` measured rows are a proof, minus a little for rounding.
         to.floors[slot] = (measured >= width ? last : spares[row]) - margin - 1e-6f;
     }
 }

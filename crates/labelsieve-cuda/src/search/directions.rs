@@ -71,6 +71,9 @@ enum Factor {
 }
 use Factor::{Plain, Transposed};
 
+/// How far from orthonormal directions may be for the bounds to hold; it comes to 10⁻⁵ or so.
+const LARGEST_DEVIATION: f32 = 0.02;
+
 impl Directions {
     /// Memory that finding and using them takes, rows along them not counted.
     pub fn bytes(dim: usize) -> usize {
@@ -84,7 +87,8 @@ impl Directions {
         if spread(gpu, &moments, rows.dim)? > MOST_SPREAD {
             return Ok(None);
         }
-        Directions::from_moments(gpu, &moments, rows.dim).map(Some)
+        let directions = Directions::from_moments(gpu, &moments, rows.dim)?;
+        Ok((directions.deviation < LARGEST_DEVIATION).then_some(directions))
     }
 
     /// The leading directions of rows with these second moments.

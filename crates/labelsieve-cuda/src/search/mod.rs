@@ -31,11 +31,6 @@ pub(crate) struct Lists {
     pub width: usize,
 }
 
-/// What a search of `count` neighbours of `n` rows of `dim` numbers needs beside the full one's memory.
-pub(crate) fn staged_bytes(n: usize, dim: usize, count: usize) -> usize {
-    if staged::may_pay(n, dim, count) { staged::bytes(n, dim) } else { 0 }
-}
-
 /// The `count` nearest other rows of each row.
 pub(crate) fn nearest(gpu: &Gpu, rows: &Rows, count: usize) -> Result<Lists> {
     let width = count.min(rows.n.saturating_sub(1));
@@ -45,15 +40,22 @@ pub(crate) fn nearest(gpu: &Gpu, rows: &Rows, count: usize) -> Result<Lists> {
         return Ok(lists);
     }
     let screen = Screen::new(gpu, rows)?;
-    if staged::may_pay(rows.n, rows.dim, width)
-        && let Some(directions) = Directions::new(gpu, rows)?
-        && let Some(p) = staged::choose(gpu, rows, &screen, &directions, width)?
-    {
-        match staged::search(gpu, rows, &screen, (&directions, p), &lists) {
-            Err(Error::OutOfMemory) => (), // the full search needs less
-            done => return done.map(|()| lists),
-        }
+    match in_stages(gpu, rows, &screen, &lists) {
+        Ok(true) => return Ok(lists),
+        Ok(false) | Err(Error::OutOfMemory) => (), // the full search needs less
+        Err(error) => return Err(error),
     }
     full::search(gpu, rows, &screen, None, &lists)?;
     Ok(lists)
+}
+
+/// Fills the lists in stages, if that pays and there is memory for it; tells whether it did.
+fn in_stages(gpu: &Gpu, rows: &Rows, screen: &Screen, lists: &Lists) -> Result<bool> {
+    if !staged::may_pay(rows.n, rows.dim, lists.width) || gpu.available()? < staged::bytes(rows.n, rows.dim) {
+        return Ok(false);
+    }
+    let Some(directions) = Directions::new(gpu, rows)? else { return Ok(false) };
+    let Some(p) = staged::choose(gpu, rows, screen, &directions, lists.width)? else { return Ok(false) };
+    staged::search(gpu, rows, screen, (&directions, p), lists)?;
+    Ok(true)
 }

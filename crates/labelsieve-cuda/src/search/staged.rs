@@ -76,7 +76,7 @@ unsafe impl DeviceRepr for AgainAddresses {}
 
 /// Whether to look for directions at all.
 pub(super) fn may_pay(n: usize, dim: usize, width: usize) -> bool {
-    n >= LEAST_ROWS && dim >= 128 && width <= MOST_NEIGHBOURS
+    n >= LEAST_ROWS && (128..=8192).contains(&dim) && width <= MOST_NEIGHBOURS
 }
 
 /// Memory for `n` rows of `dim` numbers, at most.

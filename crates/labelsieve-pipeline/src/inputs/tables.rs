@@ -43,15 +43,14 @@ impl Table {
 /// Reads rows of a table as features; a large class that lies in its file as it is needed stays there.
 pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
     let dim = table.features.cols().max(1);
-    let features = match table.features.lend(rows) {
-        Some(numbers) => Features::shared(numbers, dim),
-        None => {
-            let mut data = vec![0f32; rows.len() * dim];
-            table.features.read_rows(rows, &mut data)?;
-            Features::new(data, dim)
-        }
-    };
-    features.with_context(|| format!("cannot use `{}`", table.path.display()))
+    if let Some(numbers) = table.features.lend(rows)
+        && let Ok(features) = Features::shared(numbers, dim)
+    {
+        return Ok(features);
+    }
+    let mut data = vec![0f32; rows.len() * dim];
+    table.features.read_rows(rows, &mut data)?; // which says where a number is wrong
+    Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 
 /// The labels of a table, or how to give them.

@@ -32,7 +32,7 @@ pub(super) struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     pub fn new(search: Search<'a>, rows: &'a [u32]) -> Candidates<'a> {
-        // Exact scores are dear, so floors should rise soon; others leave some rows undecided, which need space.
+        // Exact scores are expensive, so floors should rise soon; others leave some rows undecided, which need space.
         let spare = if search.error.is_some() { search.width * 3 / 2 } else { search.width / 2 };
         let capacity = (search.width + spare).max(16);
         Candidates {

@@ -9,7 +9,8 @@
 //!
 //! which is an inner product again, of the *reduced* rows (x₁, ρ). A search multiplies these, an eighth as long or less, and
 //! looks closer only at the pairs whose bound reaches a floor. Any P will do for that: how close it comes to the
-//! principal directions decides how many pairs are left, never which neighbours are found.
+//! principal directions decides how many pairs are left, never which neighbours are found, and how far from orthonormal it is enters
+//! the bound.
 
 use rayon::prelude::*;
 
@@ -18,6 +19,7 @@ use crate::features::Features;
 use crate::kernels::{add_scaled_at, add_transposed_product, dot_at, product_with_transposed};
 use crate::level::Level;
 use crate::random::Stream;
+use crate::watch::Watch;
 
 /// Numbers of a reduced row that are tried: the leading ones and ρ.
 const WIDTHS: [usize; 3] = [32, 64, 128];
@@ -31,6 +33,9 @@ const PROBES: usize = 64;
 const ITERATIONS: usize = 2;
 /// The share of the work of a full search that may be left for the bound to be used.
 const WORTH_IT: f64 = 0.8;
+
+/// How far from orthonormal directions may be; it comes to 10⁻⁵ or so.
+const LARGEST_DEVIATION: f32 = 0.02;
 
 /// Orthonormal directions, most important first, up to a known deviation.
 #[derive(Clone, Debug)]
@@ -59,7 +64,7 @@ impl Leading {
         let n_directions = leading.choose_width(level, &sample, n, count)? - 1;
         leading.directions.truncate(n_directions * dim);
         leading.deviation = deviation(&leading.directions, dim);
-        Some(leading)
+        (leading.deviation < LARGEST_DEVIATION).then_some(leading)
     }
 
     /// Approximately the first `count` principal directions of `rows`, by power iterations that start from some of the rows.
@@ -91,7 +96,7 @@ impl Leading {
 
     /// How far the leading numbers of a reduced row may be off, as a vector: each is a sum of d products, in any order.
     pub(super) fn rounding(&self) -> f64 {
-        let of_one_sum = (self.dim + 8) as f64 * f64::from(f32::EPSILON / 2.0) * 1.01;
+        let of_one_sum = (self.dim + 8) as f64 * f64::from(f32::EPSILON / 2.0) * 1.1;
         of_one_sum * (self.len() as f64).sqrt() * (1.0 + f64::from(self.deviation))
     }
 
@@ -107,7 +112,7 @@ impl Leading {
     fn choose_width(&self, level: Level, sample: &Features, n: usize, count: usize) -> Option<usize> {
         let (size, dim) = (sample.len(), sample.dim());
         let n_probes = PROBES.min(size);
-        let reduced = reduced::reduce(self, sample);
+        let reduced = reduced::reduce(self, sample, Watch::nobody());
         let mut exact = vec![0f32; n_probes * size];
         product_with_transposed(sample.block(0..n_probes), sample.block(0..size), &mut exact, dim);
         // How many of the sample, the probe itself included, are as near as the neighbours of a row are.

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::leading::Leading;
 use crate::features::Features;
 use crate::kernels::{RowSlice, product_with_transposed};
+use crate::watch::Watch;
 
 /// Rows whose products bound those of the rows they were made from ([`Leading`]).
 pub struct Reduced {
@@ -20,10 +21,11 @@ const BLOCK: usize = 64;
 
 impl Reduced {
     /// Reduces `rows` and puts them in an order in which similar ones stand close together.
-    pub fn new(leading: &Leading, rows: &Features) -> Reduced {
+    /// Of no use once `watch` is stopped.
+    pub fn new(leading: &Leading, rows: &Features, watch: &Watch) -> Reduced {
         let width = leading.len() + 1;
-        let values = reduce(leading, rows);
-        let order = order(&values, width);
+        let values = reduce(leading, rows, watch);
+        let order = order(&values, width, watch);
         let values =
             order.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect();
         Reduced { values, width, order, error: leading.error_bound() }
@@ -46,10 +48,13 @@ impl Reduced {
 }
 
 /// For each row the p leading numbers and a bound on the length of the rest.
-pub(super) fn reduce(leading: &Leading, rows: &Features) -> Vec<f32> {
+pub(super) fn reduce(leading: &Leading, rows: &Features, watch: &Watch) -> Vec<f32> {
     let (p, width, dim) = (leading.len(), leading.len() + 1, rows.dim());
     let mut out = vec![0f32; rows.len() * width];
     out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(Vec::new, |numbers, (block, out)| {
+        if watch.is_stopped() {
+            return;
+        }
         let n = out.len() / width;
         numbers.resize(n * p, 0.0);
         let rows = rows.block(block * BLOCK..block * BLOCK + n);
@@ -78,14 +83,17 @@ fn length_of_rest(leading: &Leading, row: &[f32], numbers: &[f32]) -> f32 {
 
 /// Rows by the pivot they are most similar to, and pivots in a chain from each to the most similar one left. Some of the rows are
 /// the pivots.
-fn order(rows: &[f32], width: usize) -> Vec<u32> {
+fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
     let n = rows.len() / width;
-    let n_pivots = n.isqrt().clamp(1, 1024);
+    let n_pivots = n.isqrt().clamp(1, 256);
     let pivot = |i: usize| &rows[i * n / n_pivots * width..][..width];
     let pivots: Vec<f32> = (0..n_pivots).flat_map(pivot).copied().collect();
     let places = chain(&pivots, width);
     let mut clusters = vec![0u32; n];
     clusters.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |products, (block, clusters)| {
+        if watch.is_stopped() {
+            return;
+        }
         products.resize(clusters.len() * n_pivots, 0.0);
         let rows = &rows[block * BLOCK * width..][..clusters.len() * width];
         product_with_transposed(rows, &pivots, products, width);

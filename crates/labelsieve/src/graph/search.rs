@@ -29,7 +29,7 @@ use crate::watch::Watch;
 
 /// The `count` nearest other rows of each row, unless stopped. `level` decides how fast, not what comes out.
 pub(super) fn exact(level: Level, features: &Features, count: usize, watch: &Watch) -> Neighbours {
-    let leading = Leading::choose(level, features, count);
+    let leading = Leading::choose(level, features, count.min(features.len().saturating_sub(1)));
     exact_by(level, features, count, leading.as_ref(), watch)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn exact_by(
     if width == 0 {
         return neighbours;
     }
-    let reduced = leading.map(|leading| Reduced::new(leading, features));
+    let reduced = leading.map(|leading| Reduced::new(leading, features, watch));
     let pass = match &reduced {
         Some(reduced) => Pass::bounded(level, features, width, reduced),
         None => Pass::full(level, features, width),
@@ -111,26 +111,20 @@ impl<'a> Pass<'a> {
 
     /// Offers every pair of rows to the candidates of both, until stopped. The screen has the rows in this `order`.
     fn offer_all_pairs(&self, order: &'a [u32], watch: &Watch) -> Vec<Candidates<'a>> {
-        let n_rows = rows_per_panel(order.len(), self.search.features.dim());
+        let n_rows = self.rows_per_panel(order.len());
         let panels: Vec<Mutex<Candidates>> =
             order.chunks(n_rows).map(|rows| Mutex::new(Candidates::new(self.search, rows))).collect();
-        // The diagonal first, then ever farther from it: floors rise early, and neighbours in time share no panel.
-        let p = panels.len();
-        let tiles: Vec<(usize, usize)> =
-            (0..p).flat_map(|step| (0..p - step).map(move |i| (i, i + step))).collect();
-        // Threads take them in this order, whoever is next.
-        let next = AtomicUsize::new(0);
+        let n_tiles = panels.len() * (panels.len() + 1) / 2;
+        let next = AtomicUsize::new(0); // threads take tiles in order, whoever is free
         (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
             let mut scratch = Scratch::default();
             loop {
                 let t = next.fetch_add(1, Ordering::Relaxed);
-                match tiles.get(t) {
-                    Some(&tile) if !watch.is_stopped() => {
-                        self.offer_tile(&panels, n_rows, tile, &mut scratch)
-                    }
-                    _ => break,
+                if t >= n_tiles || watch.is_stopped() {
+                    break;
                 }
-                watch.advance(t, tiles.len(), order.len());
+                self.offer_tile(&panels, n_rows, tile(t, panels.len()), &mut scratch);
+                watch.advance(t, n_tiles, order.len());
             }
         });
         let inner = |panel: Mutex<Candidates<'a>>| panel.into_inner().expect("no thread panics with a panel");
@@ -176,6 +170,16 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Panels of rows that a second-level cache holds two of; small sets still need blocks enough for all threads.
+    fn rows_per_panel(&self, n: usize) -> usize {
+        const PANEL_BYTES: usize = 384 << 10;
+        let by_cache = match self.search.error {
+            Some(_) => (PANEL_BYTES / (2 * self.search.features.dim())).max(1), // wide rows come a few at a time
+            None => 4 * ROW_STEP,
+        };
+        by_cache.min(n.div_ceil(16)).next_multiple_of(ROW_STEP)
+    }
+
     /// Replaces scores by similarities.
     fn measure(&self, rows: &[u32], columns: &[u32], hits: &mut [Hit]) {
         let Search { level, features, .. } = self.search;
@@ -190,10 +194,31 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Two panels of 16-bit rows should share a second-level cache; small sets still need blocks enough for all threads.
-fn rows_per_panel(n: usize, dim: usize) -> usize {
-    const PANEL_BYTES: usize = 192 << 10;
-    let by_cache = (PANEL_BYTES / (2 * dim)).max(1); // rows wider than the cache come a few at a time
-    let by_size = n.div_ceil(16);
-    by_cache.min(by_size).next_multiple_of(ROW_STEP)
+/// The panels of tile `t`: the diagonal first, then ever farther from it, so that floors rise early and neighbours in time share
+/// no panel.
+fn tile(t: usize, n_panels: usize) -> (usize, usize) {
+    let first = |step: usize| step * n_panels - step * step.saturating_sub(1) / 2; // tiles nearer to the diagonal
+    let (mut step, mut end) = (0, n_panels);
+    while end - step > 1 {
+        let middle = step.midpoint(end);
+        match first(middle) <= t {
+            true => step = middle,
+            false => end = middle,
+        }
+    }
+    (t - first(step), t - first(step) + step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_all_pairs_of_panels_by_their_distance() {
+        for n_panels in [1, 2, 3, 7, 40] {
+            let expected = (0..n_panels).flat_map(|step| (0..n_panels - step).map(move |i| (i, i + step)));
+            let n_tiles = n_panels * (n_panels + 1) / 2;
+            assert!((0..n_tiles).map(|t| tile(t, n_panels)).eq(expected), "{n_panels} panels");
+        }
+    }
 }

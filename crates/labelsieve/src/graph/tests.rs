@@ -110,7 +110,7 @@ proptest! {
     fn products_of_reduced_rows_bound_those_of_the_rows(features in awkward_features(80), share in 0.0f64..=1.0) {
         prop_assume!(!features.is_empty());
         let leading = Leading::of(Level::current(), &features, 1 + (features.dim() as f64 * share) as usize);
-        let reduced = Reduced::new(&leading, &features);
+        let reduced = Reduced::new(&leading, &features, Watch::nobody());
         for (a, &i) in reduced.order().iter().enumerate() {
             for (b, &j) in reduced.order().iter().enumerate() {
                 let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum() };
@@ -202,6 +202,13 @@ fn search_gives_the_same_lists_at_any_number_of_threads() {
         pool.install(|| Neighbours::exact(&features, 50))
     };
     assert_eq!(with_threads(1), with_threads(4));
+    let bounded = |n| {
+        let leading = Leading::of(Level::current(), &features, 8);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| search::exact_by(Level::current(), &features, 50, Some(&leading), Watch::nobody()))
+    };
+    assert_eq!(bounded(1), with_threads(1));
+    assert_eq!(bounded(4), with_threads(1));
 }
 
 #[test]

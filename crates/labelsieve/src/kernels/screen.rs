@@ -13,7 +13,7 @@ use super::for_this_machine;
 use super::product::product_with_transposed_at;
 use crate::level::Level;
 
-/// Rows one after the other, each of at most unit length.
+/// Rows one after the other, none longer than 1 by more than a hundredth: sums of integers have room for twice that.
 #[derive(Clone, Copy)]
 pub(crate) struct RowSlice<'a> {
     pub values: &'a [f32],

@@ -160,7 +160,7 @@ macro_rules! products {
             for start in (0..d).step_by(COLUMNS) {
                 if !ahead.is_empty() {
                     for r in 0..R {
-                        // A line of each row to come; past the end it is no harm.
+                        // A line of each row to come; harmless past the end.
                         fetch(ahead.as_ptr().wrapping_add(r * d + start));
                     }
                 }

@@ -172,8 +172,14 @@ impl<'a> Network<'a> {
         self.cells.par_iter_mut().zip(dropouts).for_each(|(cell, &dropout)| {
             let (theta_1, bias_1, theta_2, _) = cell.weights.parts();
             let x = &cell.own.x[..cell.own.n_clean * shared.dim];
-            thin_product(level, x, theta_1, &mut cell.hidden, shared.dim, &[]);
-            activate(level, &mut cell.hidden, &mut cell.support, bias_1, theta_2, dropout, &cell.own.keys);
+            cell.hidden
+                .par_chunks_mut(BLOCK * HIDDEN)
+                .zip(cell.support.par_chunks_mut(BLOCK))
+                .zip(x.par_chunks(BLOCK * shared.dim).zip(cell.own.keys.par_chunks(BLOCK)))
+                .for_each(|((hidden, support), (x, keys))| {
+                    thin_product(level, x, theta_1, hidden, shared.dim, &[]);
+                    activate(level, hidden, support, bias_1, theta_2, dropout, keys);
+                });
         });
         for (c, cell) in self.cells.iter().enumerate() {
             let first = self.n_clean - cell.own.n_clean;
@@ -188,7 +194,7 @@ impl<'a> Network<'a> {
                 let (start, n) = (at * chunk, support.len() / width);
                 for rows in blocks(start, n) {
                     for (c, cell) in cells.iter().enumerate() {
-                        let hidden = &mut of_cell(hidden, c, n, &rows, start)[..];
+                        let hidden = of_cell(hidden, c, n, &rows, start);
                         let mut s = [0f32; BLOCK];
                         let is_last = c + 1 == cells.len();
                         let ahead = if is_last { shared.rows_from(rows.end) } else { &[] };
@@ -214,13 +220,19 @@ impl<'a> Network<'a> {
         let (p_clean, p_noisy) = self.probabilities.split_at_mut(n_clean * width);
         let (g_clean, g_noisy) = self.gradients.split_at_mut(n_clean * width);
         let (w_clean, w_noisy) = self.loss_weights.split_at(n_clean * width);
-        for (c, cell) in cells.iter().enumerate() {
-            for i in 0..cell.own.n_clean {
-                let at = (n_clean - cell.own.n_clean + i) * width + c;
-                let (p, gradient) = cell.output(support, n_clean, i, at, w_clean[at]);
-                (p_clean[at], g_clean[at]) = (p, gradient * cell.own.propagation.inverse_degree(i));
-            }
-        }
+        p_clean
+            .par_chunks_mut(width)
+            .zip(g_clean.par_chunks_mut(width))
+            .zip(w_clean.par_chunks(width))
+            .enumerate()
+            .with_min_len(BLOCK)
+            .for_each(|(row, ((p, gradients), weights))| {
+                for (c, cell) in cells.iter().enumerate() {
+                    let Some(i) = (row + cell.own.n_clean).checked_sub(n_clean) else { continue };
+                    let (of_cell, gradient) = cell.output(support, n_clean, i, row * width + c, weights[c]);
+                    (p[c], gradients[c]) = (of_cell, gradient * cell.own.propagation.inverse_degree(i));
+                }
+            });
         p_noisy
             .par_chunks_mut(chunk * width)
             .zip(g_noisy.par_chunks_mut(chunk * width))
@@ -411,15 +423,27 @@ impl Cell {
         scale: f32,
         partial: &mut [f32],
     ) {
+        const UNIT: usize = 16 * BLOCK; // rows whose gradients are summed up on one thread
         let k = self.own.n_clean;
         let mut hidden = std::mem::take(&mut self.hidden);
-        for (block, hidden) in hidden.chunks_mut(BLOCK * HIDDEN).enumerate() {
-            let rows = block * BLOCK..block * BLOCK + hidden.len() / HIDDEN;
-            let of_support: Vec<f32> =
-                rows.clone().map(|i| self.gathered(gradients, i, gradients.first - k + i, column)).collect();
-            let x: Vec<&[f32]> = rows.map(|i| &self.own.x[i * dim..][..dim]).collect();
-            self.add_gradients(level, &x, hidden, &of_support, scale, partial);
-        }
+        let of_unit = |unit: usize, hidden: &mut [f32], partial: &mut [f32]| {
+            for (block, hidden) in hidden.chunks_mut(BLOCK * HIDDEN).enumerate() {
+                let start = unit * UNIT + block * BLOCK;
+                let rows = start..start + hidden.len() / HIDDEN;
+                let gathered = |i: usize| self.gathered(gradients, i, gradients.first - k + i, column);
+                let of_support: Vec<f32> = rows.clone().map(gathered).collect();
+                let x: Vec<&[f32]> = rows.map(|i| &self.own.x[i * dim..][..dim]).collect();
+                self.add_gradients(level, &x, hidden, &of_support, scale, partial);
+            }
+        };
+        let (first, rest) = hidden.split_at_mut((UNIT * HIDDEN).min(k * HIDDEN));
+        of_unit(0, first, partial);
+        let units = rest.par_chunks_mut(UNIT * HIDDEN).enumerate().map(|(unit, hidden)| {
+            let mut partial = vec![0f32; partial_len(dim)];
+            of_unit(unit + 1, hidden, &mut partial);
+            partial
+        });
+        units.collect::<Vec<_>>().iter().for_each(|unit| add_at(level, partial, unit));
         self.hidden = hidden;
     }
 

@@ -13,6 +13,7 @@ use crate::error::{Result, check};
 use crate::graph::Propagation;
 use crate::model::{ClassProblem, Relevance};
 use crate::random::Stream;
+use crate::schedule::LARGE;
 
 /// How the network is trained; the defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ impl Training {
     }
 }
 
-/// A training: what is trained, with which λ, and how.
+/// How networks are trained: with which λ and settings, and how many at once.
 #[derive(Clone, Copy)]
 pub(super) struct Trainer {
     pub lambda: Option<f32>,
@@ -81,11 +82,14 @@ impl Trainer {
         finish: impl Fn(usize, Relevance, T) -> Relevance,
     ) -> Vec<Result<Relevance>> {
         const MOST_CELLS: usize = 32; // more would only crowd each other out of the cache
+        // Small pools are trained side by side, one on each thread.
+        let at_once = if shared.len() < LARGE { rayon::current_num_threads() } else { 1 };
+        let most_bytes = self.most_bytes / at_once;
         let mut results: Vec<Result<Relevance>> = Vec::with_capacity(jobs.len());
         while results.len() < jobs.len() {
             let from = results.len();
             let (mut cells, mut notes, mut bytes, mut failure) = (Vec::new(), Vec::new(), 0, None);
-            while from + cells.len() < jobs.len() && bytes < self.most_bytes && cells.len() < MOST_CELLS {
+            while from + cells.len() < jobs.len() && bytes < most_bytes.max(1) && cells.len() < MOST_CELLS {
                 let job = &jobs[from + cells.len()];
                 match job.problem.watch().check().and_then(|()| own(job)) {
                     Ok((own, note)) => {

@@ -177,6 +177,20 @@ fn rows_in_few_directions_are_searched_by_them_and_others_are_not() {
 }
 
 #[test]
+fn copies_and_zero_rows_among_many_are_searched_by_directions_as_without() {
+    let steep = steep_features(3000, 128);
+    let of_row = |row: usize| if (100..400).contains(&row) { 100 } else { row };
+    let zero = vec![0f32; steep.dim()];
+    let data = (0..3000).flat_map(|row| if row % 100 == 7 { &zero } else { steep.row(of_row(row)) }).copied();
+    let features = Features::new(data.collect(), steep.dim()).unwrap();
+    for level in Level::available() {
+        let leading = Leading::of(level, &features, 31);
+        let bounded = search::exact_by(level, &features, NEIGHBOURS, Some(&leading), Watch::nobody());
+        assert!(bounded == search::exact_by(level, &features, NEIGHBOURS, None, Watch::nobody()), "{level}");
+    }
+}
+
+#[test]
 fn rows_wider_than_any_cache_equal_the_naive_ones() {
     for dim in [196_608, 196_609, 1 << 20] {
         let stream = Stream::new(dim as u64);

@@ -10,39 +10,41 @@ use crate::cuda::Choice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
-use crate::plan::{JobCost, Plan, TooLarge};
-use crate::rows::{Rows, Staging, row_keys, stride_of};
+use crate::plan::{JobCost, Plan, PoolCost, TooLarge};
+use crate::rows::{Rows, Staging, stride_of};
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
-    /// What a prepared job keeps on the device.
+    /// What the prepared jobs of a pool keep on the device.
     type Prepared;
 
     /// Neighbours per row, if the model reads the graph.
     fn neighbours(&self) -> Option<usize>;
 
-    /// Whether the model draws random numbers by what a row is.
-    fn uses_row_keys(&self) -> bool {
-        false
-    }
-
     /// Bytes of a job with `k` clean and `z` noisy rows of `dim` numbers.
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize;
 
-    /// Makes what does not change while the job `of` is solved. The pool may leave the device afterwards.
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, of: &Job) -> Result<Self::Prepared>;
+    /// Bytes that the jobs of a pool of `z` rows share while they are solved.
+    fn shared_bytes(&self, _z: usize, _dim: usize) -> usize {
+        0
+    }
 
-    /// What the model says of each job's noisy rows, decided or not, handed to `done` in order.
-    fn solve(&self, gpu: &Gpu, jobs: &[Self::Prepared], done: &mut dyn FnMut(usize, Relevance))
-    -> Result<()>;
+    /// Makes what does not change while `jobs`, all over this pool, are solved. The pool may leave the device afterwards.
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, jobs: &[&Job]) -> Result<Self::Prepared>;
+
+    /// What the model says of each job's noisy rows, decided or not, handed to `done` in order, pool after pool.
+    fn solve(
+        &self,
+        gpu: &Gpu,
+        prepared: &[Self::Prepared],
+        done: &mut dyn FnMut(usize, Relevance),
+    ) -> Result<()>;
 }
 
 /// A pool on the device.
 pub(crate) struct LoadedPool {
     pub rows: Rows,
     pub edges: Option<NoisyEdges>,
-    /// What each row is, for the models that ask; still on the host.
-    pub keys: Vec<u64>,
 }
 
 /// Where the time went, for benchmarks.
@@ -111,10 +113,14 @@ impl<M: BatchModel> Run<'_, '_, M> {
         }
         for batch in plan.batches {
             let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
-            let mut prepared = Vec::with_capacity(batch.len());
-            for &job in &batch {
-                self.jobs[job].problem.watch().check()?;
-                let pool = self.jobs[job].problem.noisy;
+            let mut prepared = Vec::new();
+            let jobs = self.jobs;
+            let same_pool =
+                |&a: &usize, &b: &usize| std::ptr::eq(jobs[a].problem.noisy, jobs[b].problem.noisy);
+            for of_pool in batch.chunk_by(same_pool) {
+                let of_pool: Vec<&Job> = of_pool.iter().map(|&job| &jobs[job]).collect();
+                of_pool.iter().try_for_each(|job| job.problem.watch().check())?;
+                let pool = of_pool[0].problem.noisy;
                 if loaded.as_ref().is_none_or(|(which, _)| !std::ptr::eq(*which, pool)) {
                     drop(loaded.take()); // its memory first
                     self.wait_for_insertion()?;
@@ -122,8 +128,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
                 }
                 let (_, pool) = loaded.as_ref().expect("just loaded");
                 let start = Instant::now();
-                let clean = upload_few(self.gpu, self.jobs[job].problem.clean)?;
-                prepared.push(self.model.prepare(self.gpu, pool, &clean, &self.jobs[job])?);
+                prepared.push(self.model.prepare(self.gpu, pool, &of_pool)?);
                 self.phases.insertion += start.elapsed();
             }
             self.wait_for_insertion()?;
@@ -149,8 +154,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
             |phases| &mut phases.search,
             |_| neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
         )?;
-        let keys = if self.model.uses_row_keys() { row_keys(pool.features()) } else { Vec::new() };
-        Ok(LoadedPool { rows, edges, keys })
+        Ok(LoadedPool { rows, edges })
     }
 
     /// Jobs that name the same pool, by address, share it.
@@ -162,7 +166,10 @@ impl<M: BatchModel> Run<'_, '_, M> {
             let problem = &self.jobs[job].problem;
             let (k, z, dim) = (problem.clean.len(), problem.noisy.features().len(), problem.clean.dim());
             let pool = *numbers.entry(std::ptr::from_ref(problem.noisy)).or_insert_with(|| {
-                pools.push(pool_bytes(z, dim, self.model.neighbours()));
+                pools.push(PoolCost {
+                    while_loaded: pool_bytes(z, dim, self.model.neighbours()),
+                    shared: self.model.shared_bytes(z, dim),
+                });
                 pools.len() - 1
             });
             costs.push(JobCost { pool, bytes: self.model.bytes(k, z, dim) });
@@ -207,12 +214,21 @@ fn pool_bytes(z: usize, dim: usize, neighbours: Option<usize>) -> usize {
 
 /// A handful of rows, without the staging buffers.
 pub(crate) fn upload_few(gpu: &Gpu, features: &Features) -> Result<Rows> {
-    let (n, dim, stride) = (features.len(), features.dim(), stride_of(features.dim()));
-    let mut padded = vec![0f32; n * stride];
-    for (row, padded) in features.rows().zip(padded.chunks_exact_mut(stride)) {
-        padded[..dim].copy_from_slice(row);
+    upload_rows(gpu, std::iter::once(features))
+}
+
+/// Handfuls of rows of equal length, one after the other.
+pub(crate) fn upload_rows<'a>(gpu: &Gpu, all: impl Iterator<Item = &'a Features>) -> Result<Rows> {
+    let (mut padded, mut n, mut dim) = (Vec::new(), 0, 0);
+    for features in all {
+        dim = features.dim();
+        n += features.len();
+        for row in features.rows() {
+            padded.extend_from_slice(row);
+            padded.resize(padded.len().next_multiple_of(stride_of(1)), 0f32);
+        }
     }
-    Ok(Rows { values: gpu.copy(&padded)?, n, dim, stride })
+    Ok(Rows { values: gpu.copy(&padded)?, n, dim, stride: stride_of(dim) })
 }
 
 #[cfg(test)]
@@ -225,7 +241,7 @@ mod tests {
     struct OneAtATime;
 
     impl BatchModel for OneAtATime {
-        type Prepared = usize;
+        type Prepared = Vec<usize>;
 
         fn neighbours(&self) -> Option<usize> {
             None
@@ -235,14 +251,19 @@ mod tests {
             1 << 20
         }
 
-        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, _clean: &Rows, _of: &Job) -> Result<usize> {
-            Ok(pool.rows.n)
+        fn prepare(&self, _gpu: &Gpu, pool: &LoadedPool, jobs: &[&Job]) -> Result<Vec<usize>> {
+            Ok(vec![pool.rows.n; jobs.len()])
         }
 
-        fn solve(&self, _gpu: &Gpu, jobs: &[usize], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
-            match jobs {
+        fn solve(
+            &self,
+            _gpu: &Gpu,
+            prepared: &[Vec<usize>],
+            done: &mut dyn FnMut(usize, Relevance),
+        ) -> Result<()> {
+            match prepared.concat()[..] {
                 [z] => {
-                    done(0, Relevance::new(vec![0.5; *z])?);
+                    done(0, Relevance::new(vec![0.5; z])?);
                     Ok(())
                 }
                 _ => Err(Error::OutOfMemory),

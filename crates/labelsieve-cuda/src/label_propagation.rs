@@ -5,12 +5,11 @@ use labelsieve::Relevance;
 use labelsieve::engine::Job;
 use labelsieve::relevance::{LabelPropagation, label_seeds};
 
-use crate::batch::{BatchModel, LoadedPool};
+use crate::batch::{BatchModel, LoadedPool, upload_few};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch};
-use crate::graph::{EdgeBuffers, reciprocal_neighbours};
+use crate::graph::{EdgeBuffers, insertion_bytes, reciprocal_neighbours};
 use crate::memory::{Carver, read_at, row_tiles};
-use crate::rows::Rows;
 
 /// Rows per tile, as in `label_propagation.cu`.
 const TILE: usize = 256;
@@ -76,20 +75,9 @@ pub(crate) struct PreparedFlow {
     _seeds: CudaSlice<f32>,
 }
 
-impl BatchModel for LabelPropagation {
-    type Prepared = PreparedFlow;
-
-    fn neighbours(&self) -> Option<usize> {
-        Some(self.neighbours)
-    }
-
-    fn bytes(&self, k: usize, z: usize, _dim: usize) -> usize {
-        let n = k + z;
-        let (seeds, scratch) = (n * 4, k * n * 4 + n * 12);
-        Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + seeds + scratch
-    }
-
-    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, clean: &Rows, of: &Job) -> Result<PreparedFlow> {
+impl PreparedFlow {
+    fn new(gpu: &Gpu, pool: &LoadedPool, of: &Job) -> Result<PreparedFlow> {
+        let clean = upload_few(gpu, of.problem.clean)?;
         let (k, n) = (clean.n, clean.n + pool.rows.n);
         let edges = pool.edges.as_ref().expect("label propagation asks for neighbours");
         let memory = gpu.buffer::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;
@@ -100,14 +88,39 @@ impl BatchModel for LabelPropagation {
         let seeds = gpu.copy(&seeds)?;
         flow.seeds = at(&seeds);
         let buffers = EdgeBuffers { offsets: flow.offsets, columns: flow.columns, weights: flow.weights };
-        edges.insert(gpu, clean, &pool.rows, buffers)?;
+        edges.insert(gpu, &clean, &pool.rows, buffers)?;
         Ok(PreparedFlow { flow, _memory: memory, _seeds: seeds })
     }
+}
 
-    fn solve(&self, gpu: &Gpu, jobs: &[PreparedFlow], done: &mut dyn FnMut(usize, Relevance)) -> Result<()> {
-        let squares = gpu.zeros::<f64>(2 * jobs.len())?;
-        let flows: Vec<Flow> = jobs
+impl BatchModel for LabelPropagation {
+    type Prepared = Vec<PreparedFlow>;
+
+    fn neighbours(&self) -> Option<usize> {
+        Some(self.neighbours)
+    }
+
+    fn bytes(&self, k: usize, z: usize, _dim: usize) -> usize {
+        let n = k + z;
+        let (seeds, scratch) = (n * 4, insertion_bytes(k, z, self.neighbours));
+        Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + seeds + scratch
+    }
+
+    fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, jobs: &[&Job]) -> Result<Vec<PreparedFlow>> {
+        jobs.iter().map(|job| PreparedFlow::new(gpu, pool, job)).collect()
+    }
+
+    fn solve(
+        &self,
+        gpu: &Gpu,
+        prepared: &[Vec<PreparedFlow>],
+        done: &mut dyn FnMut(usize, Relevance),
+    ) -> Result<()> {
+        let n_jobs = prepared.iter().map(Vec::len).sum::<usize>();
+        let squares = gpu.zeros::<f64>(2 * n_jobs)?;
+        let flows: Vec<Flow> = prepared
             .iter()
+            .flatten()
             .enumerate()
             .map(|(i, job)| Flow { squares: at(&squares) + 16 * i as u64, ..job.flow })
             .collect();

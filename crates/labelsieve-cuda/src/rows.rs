@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use cudarc::driver::{CudaEvent, CudaSlice, PinnedHostSlice};
 use labelsieve::Features;
-use labelsieve::random::row_key;
 
 use crate::error::Result;
-use crate::gpu::{Gpu, at};
+use crate::gpu::{Gpu, at, blocks, launch};
 
 /// N rows of d numbers, `stride` apart; the padding is zero.
 pub(crate) struct Rows {
@@ -86,13 +85,20 @@ impl Staging {
     }
 }
 
-/// What each row is ([`row_key`]), in order.
-pub(crate) fn row_keys(features: &Features) -> Vec<u64> {
-    let mut keys = vec![0; features.len()];
-    fill_side_by_side(&mut keys, 1, features.dim(), |rows, keys| {
-        rows.zip(keys).for_each(|(i, key)| *key = row_key(features.row(i)));
-    });
-    keys
+/// What each row is ([`row_key`](labelsieve::random::row_key)), in order.
+pub(crate) fn row_keys(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<u64>> {
+    let keys = gpu.buffer(rows.n)?;
+    launch!(
+        gpu.stream,
+        gpu.kernels.find_row_keys,
+        blocks(rows.n.div_ceil(64), 256),
+        rows.address(),
+        rows.n as u32,
+        rows.dim as u32,
+        rows.stride as u32,
+        at(&keys),
+    );
+    Ok(keys)
 }
 
 /// Fills rows of `stride` values by several threads, each its share of them. `cost`: numbers that a row makes a thread read or
@@ -100,7 +106,7 @@ pub(crate) fn row_keys(features: &Features) -> Vec<u64> {
 ///
 /// These are not rayon's threads, because the GPU is locked meanwhile: a thread that waits for others in rayon may begin
 /// another task in the meantime, and when that task wants the GPU, it waits for itself.
-fn fill_side_by_side<T: Send>(
+pub(crate) fn fill_side_by_side<T: Send>(
     out: &mut [T],
     stride: usize,
     cost: usize,
@@ -151,10 +157,17 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_cpu_in_order() {
+        let gpu = match Gpu::open(0) {
+            Ok(gpu) => gpu,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
         let draws = labelsieve::random::Stream::new(4);
-        let features = Features::new((0..9_000 * 90).map(|i| draws.normal(i)).collect(), 90).unwrap();
-        let expected: Vec<u64> = features.rows().map(row_key).collect();
-        assert!(row_keys(&features) == expected);
-        assert!(row_keys(&Features::empty(3)).is_empty());
+        for (n, dim) in [(9_000, 90), (1, 1), (65, 512)] {
+            let features =
+                Features::new((0..n * dim).map(|i| draws.normal(i)).collect(), dim as usize).unwrap();
+            let rows = Staging::new(&gpu).unwrap().upload(&gpu, &features).unwrap();
+            let found = gpu.read(&row_keys(&gpu, &rows).unwrap(), n as usize).unwrap();
+            assert!(found == features.rows().map(labelsieve::random::row_key).collect::<Vec<_>>());
+        }
     }
 }

@@ -40,6 +40,10 @@ enum Kind {
     Grid,
     /// Every fifth row is zero.
     Zeros,
+    /// At right angles to one another, up to as many rows as there are numbers: no two have an edge.
+    Apart,
+    /// Tight clusters, and ever less in every further direction.
+    Steep,
 }
 
 fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
@@ -57,6 +61,11 @@ fn features(n: usize, dim: usize, kind: Kind, seed: u64) -> Features {
                 } else {
                     draw(stream, row)
                 }
+            }
+            Kind::Apart => f32::from(u8::from(row % dim == column)),
+            Kind::Steep => {
+                let centre = draw(stream.branch(1), row % 40);
+                (centre + draw(stream, row)) / (1 + column) as f32
             }
         }
     };
@@ -79,6 +88,9 @@ fn neighbours_equal_the_exact_search_bit_for_bit() {
         (9001, 512, Kind::Everywhere),
         (12_000, 256, Kind::Clusters(3)),
         (20_000, 512, Kind::Clusters(50)),
+        (60_001, 512, Kind::Steep),
+        (70_003, 130, Kind::Steep),
+        (60_500, 300, Kind::Clusters(40)),
     ] {
         let features = features(n, dim, kind, n as u64);
         for count in [1, 50, 256] {
@@ -172,6 +184,10 @@ fn largest_gap(a: &[Relevance], b: &[Relevance]) -> f32 {
     a.iter().zip(b).map(gap).fold(0.0, f32::max)
 }
 
+/// What rounding may come to in a hundred steps, where a hidden unit near zero falls on the other side. On these cases the CPU
+/// differs by 0.004 (MLP) from itself when every number of its rows moves by 10⁻⁷ of itself.
+const OF_ROUNDING: f32 = 1e-2;
+
 fn check_parity(method: &Method, case: &Case, tolerance: f32) {
     let cuda = gpu_or_skip!();
     let jobs = case.jobs();
@@ -196,8 +212,12 @@ fn cases() -> Vec<Case> {
 #[test]
 fn gcn_relevance_agrees_with_the_cpu_and_repeats_itself() {
     for case in cases() {
-        check_parity(&Method::gcn(), &case, 1e-3);
-        check_parity(&Method::Gcn(Gcn { lambda: Some(0.5), neighbours: 10, ..Gcn::default() }), &case, 1e-3);
+        check_parity(&Method::gcn(), &case, OF_ROUNDING);
+        check_parity(
+            &Method::Gcn(Gcn { lambda: Some(0.5), neighbours: 10, ..Gcn::default() }),
+            &case,
+            OF_ROUNDING,
+        );
     }
 }
 
@@ -206,14 +226,52 @@ fn a_single_step_agrees_to_rounding() {
     let training = Training { iterations: 1, ..Training::default() };
     for case in cases() {
         check_parity(&Method::Gcn(Gcn { training, ..Gcn::default() }), &case, 1e-5);
+        check_parity(&Method::Mlp(Mlp { training, ..Mlp::default() }), &case, 1e-5);
     }
 }
 
 #[test]
 fn mlp_relevance_agrees_with_the_cpu_and_repeats_itself() {
     for case in cases() {
-        check_parity(&Method::Mlp(Mlp::default()), &case, 1e-3);
+        check_parity(&Method::Mlp(Mlp::default()), &case, OF_ROUNDING);
     }
+}
+
+/// Shots and episodes over one pool train side by side, up to 32 in a group; 33 make a second group of one.
+#[test]
+fn a_grid_over_one_pool_gives_what_its_cells_give_alone() {
+    let grid: Vec<usize> = [1, 2, 5, 10, 20].repeat(5);
+    let more: Vec<usize> = (0..33).map(|i| 1 + i % 3).collect();
+    for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
+        for case in [
+            case(96, &[900, 40], &grid, Kind::Clusters(9)),
+            case(512, &[3000], &[1, 5, 20], Kind::Clusters(30)),
+            case(33, &[300], &more, Kind::Duplicates(40)),
+            case(130, &[40], &[1, 2], Kind::Apart),
+            case(64, &[1, 3], &[20, 60, 7], Kind::Everywhere),
+        ] {
+            check_parity(&method, &case, OF_ROUNDING);
+        }
+    }
+}
+
+#[test]
+fn cells_of_a_grid_have_their_own_decisions() {
+    let cuda = gpu_or_skip!();
+    let decided = case(64, &[700], &[1, 2, 5, 3], Kind::Clusters(9)).decided(&[
+        None,
+        Some(Decision::Accept),
+        None,
+        Some(Decision::Reject),
+    ]);
+    let mut jobs = decided.jobs();
+    for job in jobs.iter_mut().step_by(2) {
+        job.problem = ClassProblem::new(job.problem.clean, &decided.pools[0]).unwrap();
+    }
+    let together = score(cuda, &Method::gcn(), &jobs);
+    let alone: Vec<Relevance> = jobs.iter().flat_map(|&job| score(cuda, &Method::gcn(), &[job])).collect();
+    assert_eq!(together, alone);
+    assert!(largest_gap(&together, &score(&Cpu, &Method::gcn(), &jobs)) <= 1e-3);
 }
 
 #[test]

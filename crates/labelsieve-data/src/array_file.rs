@@ -1,12 +1,14 @@
 //! One NumPy array in a file: a whole `.npy`, or a member of an `.npz`.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use half::f16;
 
 use crate::byte_source::{ByteSource, Checksum};
 use crate::input::open_seekable;
+use crate::mapped::MappedFloats;
 use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::{DataError, Result};
 
@@ -110,6 +112,15 @@ impl ArrayFile {
         }
         let offset = self.header.data_offset + (first * self.header.dtype.size()) as u64;
         self.bytes.read_exact_at(offset, out).map_err(DataError::io("read", &self.path))
+    }
+
+    /// Some of the elements as memory, for 32-bit floats in a file of their own: an archive has a checksum to be compared.
+    pub(crate) fn map_floats(&self, elements: Range<usize>) -> Option<MappedFloats> {
+        if self.header.dtype != Dtype::F32 || self.checksum.is_some() || elements.is_empty() {
+            return None;
+        }
+        let offset = |element: usize| self.header.data_offset + (element * size_of::<f32>()) as u64;
+        self.bytes.map_floats(offset(elements.start)..offset(elements.end))
     }
 
     /// The error for an array of another shape than `expected`.

@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::OnceLock;
+
+use crate::mapped::MappedFloats;
 
 /// A range of an open file, or bytes in memory.
 #[derive(Debug)]
@@ -53,6 +56,16 @@ impl ByteSource {
             hasher.update(&piece);
         }
         Ok(hasher.finalize())
+    }
+
+    /// A range of a file as floats in memory, where the system can do that.
+    pub(crate) fn map_floats(&self, range: Range<u64>) -> Option<MappedFloats> {
+        match self {
+            ByteSource::File { file, start, len } if range.end <= *len => {
+                MappedFloats::new(file, start + range.start..start + range.end).ok()?
+            }
+            _ => None,
+        }
     }
 
     /// Fills `out` from `offset` on, or fails.

@@ -23,6 +23,7 @@ mod input;
 mod journal;
 mod labels;
 mod locked_file;
+mod mapped;
 mod matrix;
 mod moment;
 mod network_file;

@@ -1,9 +1,11 @@
 //! An N×d matrix of features, left in its file until rows of it are needed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use labelsieve::SharedNumbers;
 
 use crate::array_file::{ArrayFile, CHUNK_BYTES};
 use crate::npy::Dtype;
@@ -11,6 +13,8 @@ use crate::{DataError, Result};
 
 /// More columns than any backbone produces; a file that claims more is corrupt.
 const MAX_COLUMNS: usize = 1 << 20;
+/// Fewer bytes than these are copied: that is soon done, and a copy does not depend on the file any more.
+const LEAST_LENT: usize = 1 << 30;
 
 /// A matrix whose rows are read on demand as `f32`, from any number of threads.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub struct Matrix {
 #[derive(Debug)]
 enum Storage {
     File(ArrayFile),
-    Memory(Vec<f32>),
+    Memory(Arc<Vec<f32>>),
     /// Matrices stacked row-wise; `starts[i]` is the first row of `parts[i]`.
     Parts {
         starts: Vec<usize>,
@@ -65,7 +69,7 @@ impl Matrix {
     pub fn in_memory(path: impl AsRef<Path>, cols: usize, values: Vec<f32>) -> Matrix {
         let rows = values.len().checked_div(cols).unwrap_or(0);
         assert_eq!(rows * cols, values.len(), "{} values do not make rows of {cols}", values.len());
-        Matrix { path: path.as_ref().to_path_buf(), rows, cols, storage: Storage::Memory(values) }
+        Matrix { path: path.as_ref().to_path_buf(), rows, cols, storage: Storage::Memory(Arc::new(values)) }
     }
 
     /// Stacks matrices with the same number of columns; `path` names the result.
@@ -105,6 +109,28 @@ impl Matrix {
             Storage::File(array) => array.bytes_in_memory(),
             Storage::Memory(values) => (values.len() * size_of::<f32>()) as u64,
             Storage::Parts { parts, .. } => parts.iter().map(Matrix::bytes_in_memory).sum(),
+        }
+    }
+
+    /// The given rows without a copy, where they are many and lie one after the other: in a file of 32-bit floats, or all
+    /// of them in memory. Whether the numbers are finite is not checked.
+    pub fn lend(&self, rows: &[usize]) -> Option<SharedNumbers> {
+        self.lend_from(rows, LEAST_LENT)
+    }
+
+    fn lend_from(&self, rows: &[usize], least_bytes: usize) -> Option<SharedNumbers> {
+        let (&first, &last) = (rows.first()?, rows.last()?);
+        let in_order = rows.is_sorted_by(|&a, &b| b == a + 1) && last < self.rows;
+        if !in_order || rows.len() * self.cols * size_of::<f32>() < least_bytes {
+            return None;
+        }
+        match &self.storage {
+            Storage::File(array) => {
+                let mapped = array.map_floats(first * self.cols..(last + 1) * self.cols)?;
+                Some(Arc::new(mapped))
+            }
+            Storage::Memory(values) if rows.len() == self.rows => Some(Arc::clone(values) as SharedNumbers),
+            _ => None,
         }
     }
 
@@ -245,6 +271,29 @@ mod tests {
         for rows in [&jumps[..], &all[..], &[]] {
             assert_eq!(rows_of(&on_disk, rows), rows_of(&in_memory, rows));
         }
+    }
+
+    #[test]
+    fn rows_in_order_are_lent_and_are_those_that_are_read() {
+        let (n, d) = (100, 3);
+        let values: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        write_npy_f32(&file, &[n, d], &values).unwrap();
+        let on_disk = Matrix::open(file.path()).unwrap();
+        let all: Vec<usize> = (0..n).collect();
+        for rows in [&all[..], &all[7..50], &all[99..]] {
+            let lent = on_disk.lend_from(rows, 0).unwrap();
+            assert_eq!((*lent).as_ref(), rows_of(&on_disk, rows));
+        }
+        assert!(on_disk.lend(&all).is_none(), "too few to be worth it");
+        for rows in [&[][..], &[1, 0], &[0, 2], &[4, 4], &[99, 100]] {
+            assert!(on_disk.lend_from(rows, 0).is_none(), "{rows:?}");
+        }
+        let in_memory = Matrix::in_memory("memory", d, values.clone());
+        assert_eq!((*in_memory.lend_from(&all, 0).unwrap()).as_ref(), values);
+        assert!(in_memory.lend_from(&all[1..], 0).is_none());
+        let halves = npy("<f2", "False", "(1, 2)", &[0; 4]).unwrap();
+        assert!(halves.lend_from(&[0], 0).is_none());
     }
 
     #[test]

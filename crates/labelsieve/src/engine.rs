@@ -1,6 +1,7 @@
 //! What does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
 //! device suits it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
@@ -9,7 +10,7 @@ use crate::features::Features;
 use crate::graph::{Affinity, NoisyGraph};
 use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::relevance::{Auto, Centred, Method};
-use crate::schedule::map_classes;
+use crate::schedule::{LARGE, map_classes};
 
 /// One class to be scored.
 #[derive(Clone, Copy)]
@@ -82,15 +83,41 @@ impl Engine for Cpu {
         finished: &(dyn Fn(usize, &Relevance) + Sync),
     ) -> Result<Vec<Relevance>> {
         let model = method.build()?;
-        let sizes: Vec<usize> = jobs.iter().map(|job| job.problem.noisy.features().len()).collect();
-        let score = |i: usize| {
-            jobs[i].problem.watch().check()?; // after a stop, no further class is begun
-            let relevance = model.relevance(&jobs[i].problem, jobs[i].seed)?;
-            finished(i, &relevance);
-            Ok(relevance)
+        let groups = groups(method, jobs);
+        let size = |group: &Vec<usize>| jobs[group[0]].problem.noisy.features().len();
+        let sizes: Vec<usize> = groups.iter().map(size).collect();
+        let score = |g: usize| {
+            let of_group: Vec<Job> = groups[g].iter().map(|&i| jobs[i]).collect();
+            model.relevance_of_all(&of_group, &|i, relevance| finished(groups[g][i], relevance))
         };
-        map_classes(&sizes, score).into_iter().collect()
+        let scored = groups.iter().flatten().zip(map_classes(&sizes, score).into_iter().flatten());
+        let mut results: Vec<(usize, Result<Relevance>)> = scored.map(|(&i, result)| (i, result)).collect();
+        results.sort_unstable_by_key(|(i, _)| *i);
+        results.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+/// Jobs over one pool together where that saves work, the others by themselves. Jobs over small pools keep to one thread
+/// each, so there are groups enough for all threads.
+fn groups(method: &Method, jobs: &[Job]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut group_of: HashMap<*const NoisyPool, usize> = HashMap::new();
+    let is_small = |job: &Job| job.problem.noisy.features().len() < LARGE;
+    let n_small = jobs.iter().filter(|&job| is_small(job)).count();
+    let most_small = n_small.div_ceil(2 * rayon::current_num_threads());
+    for (i, job) in jobs.iter().enumerate() {
+        let pool = std::ptr::from_ref(job.problem.noisy);
+        let most = if is_small(job) { most_small } else { usize::MAX };
+        let open = group_of.get(&pool).copied().filter(|&group| groups[group].len() < most);
+        match open {
+            Some(group) => groups[group].push(i),
+            None => groups.push(vec![i]),
+        }
+        if open.is_none() && method.shares_work(job.problem.noisy) {
+            group_of.insert(pool, groups.len() - 1);
+        }
+    }
+    groups
 }
 
 /// What the parts of `auto` share, per job: centred features and the graph.

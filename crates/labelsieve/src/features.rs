@@ -4,6 +4,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::kernels::RowSlice;
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
@@ -96,6 +97,11 @@ impl Features {
     /// The numbers of a range of rows, one row after the other.
     pub fn block(&self, rows: Range<usize>) -> &[f32] {
         &self.data[rows.start * self.dim..rows.end * self.dim]
+    }
+
+    /// All rows, as the kernels take them.
+    pub(crate) fn as_slice(&self) -> RowSlice<'_> {
+        RowSlice { values: &self.data, dim: self.dim }
     }
 
     /// The chosen rows, in the given order.

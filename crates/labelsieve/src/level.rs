@@ -16,22 +16,26 @@ pub struct Level(Instructions);
 /// What a [`Level`] stands for, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Instructions {
-    /// What every machine of its kind has: SSE2 on x86-64, NEON on arm64.
+    /// Whatever the compiler makes of ordinary loops, with what every machine of its kind has.
     Plain = 1,
     /// x86-64 with AVX2 and fused multiply-add (x86-64-v3: Intel since 2013, AMD since 2015).
     Avx2,
     /// x86-64 with AVX-512 F, BW, CD, DQ and VL (x86-64-v4).
     Avx512,
+    /// arm64, which always has NEON with fused multiply-add.
+    Neon,
 }
 
 impl Instructions {
-    const ALL: [Instructions; 3] = [Instructions::Plain, Instructions::Avx2, Instructions::Avx512];
+    const ALL: [Instructions; 4] =
+        [Instructions::Plain, Instructions::Avx2, Instructions::Avx512, Instructions::Neon];
 
     fn name(self) -> &'static str {
         match self {
             Instructions::Plain => "plain",
             Instructions::Avx2 => "avx2",
             Instructions::Avx512 => "avx512",
+            Instructions::Neon => "neon",
         }
     }
 
@@ -56,12 +60,13 @@ impl Instructions {
             Instructions::Plain => true,
             Instructions::Avx2 => avx2(),
             Instructions::Avx512 => avx2() && avx512(),
+            Instructions::Neon => false,
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
     fn are_here(self) -> bool {
-        self == Instructions::Plain
+        self == Instructions::Plain || cfg!(target_arch = "aarch64") && self == Instructions::Neon
     }
 }
 
@@ -124,16 +129,20 @@ impl Level {
         self.0
     }
 
-    /// Whether this level also multiplies 16-bit integers in pairs (AVX-512 VNNI), which not every machine with AVX-512
-    /// can.
+    /// Whether this level also multiplies 16-bit integers in pairs and adds them up in one instruction (VNNI), which not every
+    /// machine with AVX2 or AVX-512 can.
     #[cfg(target_arch = "x86_64")]
-    pub fn multiplies_integers(self) -> bool {
-        self.0 == Instructions::Avx512 && is_x86_feature_detected!("avx512vnni")
+    pub fn adds_products(self) -> bool {
+        match self.0 {
+            Instructions::Avx512 => is_x86_feature_detected!("avx512vnni"),
+            Instructions::Avx2 => is_x86_feature_detected!("avxvnni"),
+            Instructions::Plain | Instructions::Neon => false,
+        }
     }
 
-    /// Whether this level also multiplies 16-bit integers in pairs, as x86-64 with AVX-512 VNNI does.
+    /// Whether this level also multiplies 16-bit integers in pairs and adds them up in one instruction, as x86-64 with VNNI does.
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn multiplies_integers(self) -> bool {
+    pub fn adds_products(self) -> bool {
         false
     }
 }
@@ -147,6 +156,7 @@ fn look_up() -> Level {
 
 fn number(current: u8) -> Instructions {
     match current {
+        4 => Instructions::Neon,
         3 => Instructions::Avx512,
         2 => Instructions::Avx2,
         _ => Instructions::Plain,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::decision::Decision;
+use crate::engine::Job;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph};
@@ -14,10 +15,35 @@ pub trait RelevanceModel: Send + Sync {
     /// One number in [0, 1] per noisy example; the same seed gives the same numbers at any number of threads.
     fn relevance(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance>;
 
+    /// The relevance of jobs that share one pool, each told to `finished` once it is done. The numbers are those of
+    /// [`RelevanceModel::relevance`], and so is the work, unless a model can save some.
+    fn relevance_of_all(
+        &self,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Vec<Result<Relevance>> {
+        one_by_one(self, jobs, finished)
+    }
+
     /// Whether the model reads the graph, so that one made in advance ([`NoisyPool::with_graph`]) pays.
     fn uses_graph(&self) -> bool {
         false
     }
+}
+
+/// Jobs one after the other; after a stop, no further one is begun.
+pub(crate) fn one_by_one<M: RelevanceModel + ?Sized>(
+    model: &M,
+    jobs: &[Job],
+    finished: &(dyn Fn(usize, &Relevance) + Sync),
+) -> Vec<Result<Relevance>> {
+    let score = |(i, job): (usize, &Job)| {
+        job.problem.watch().check()?;
+        let relevance = model.relevance(&job.problem, job.seed)?;
+        finished(i, &relevance);
+        Ok(relevance)
+    };
+    jobs.iter().enumerate().map(score).collect()
 }
 
 /// Scores examples against every class; the largest score wins (eq. 4).

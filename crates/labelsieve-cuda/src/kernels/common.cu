@@ -36,6 +36,13 @@ __device__ __forceinline__ float dot(const float* a, const float* b, uint dim) {
     return __fadd_rn(__shfl_sync(EVERY_LANE, sum, 0), 0.0f); // -0.0 becomes 0.0
 }
 
+// The sum over the warp, in every lane.
+__device__ __forceinline__ float warp_sum(float x) {
+    #pragma unroll
+    for (uint width = 16; width > 0; width /= 2) x += __shfl_xor_sync(EVERY_LANE, x, width);
+    return x;
+}
+
 // The order of neighbour lists: more similar first, then lower index.
 __device__ __forceinline__ bool precedes(float a, uint a_index, float b, uint b_index) {
     return a > b || (a == b && a_index < b_index);

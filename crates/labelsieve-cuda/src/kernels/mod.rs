@@ -32,23 +32,60 @@ pub(crate) use kernels;
 
 kernels! {
     "screen.cu": round_rows select_candidates rank_candidates;
-    "affinity.cu": mutual_edges running_sum clean_similarities clean_neighbours last_neighbours class_edges
-        propagate_features;
-    "network.cu": initial_parameters forward probability gather backward adam;
+    "directions.cu": random_signs trace_and_square cholesky forward_substitution deviation lead_rows gather_rows;
+    "floors.cu": guess_floors count_survivors count_steps start_steps order_rows;
+    "pairs.cu": screen_pairs_64 screen_pairs_96 screen_pairs_128;
+    "survivors.cu": rank_survivors;
+    "affinity.cu": mutual_edges running_sum insertion_sums insertion_totals clean_similarities clean_neighbours
+        last_neighbours class_edges propagate_features;
+    "network.cu": find_row_keys initial_parameters forward_wide forward_narrow probability gather backward_wide backward_narrow adam;
     "label_propagation.cu": flow_scale flow_start flow_first_square flow_apply flow_step flow_turn;
     "classifier.cu": similarity_to weighted_sums total_sums choose_rows logit_gradients unit_rows momentum_step;
 }
 
-/// Shared memory of `forward`: two buffers of a 256-row chunk of X (32 columns, padded by 4) and of Θ₁.
-pub(crate) const FORWARD_SHARED: u32 = 2 * (256 * 36 + 32 * 16) * 4;
+/// Shared memory of the products with X. Forward, a stage has 128 rows of 32 columns of X and those of Θ₁ of one or eight cells;
+/// backward, 32 rows of 128 columns of X, ∂s and active units.
+pub(crate) const FORWARD_WIDE_SHARED: u32 = 3 * (128 + 8 * 16) * 128;
+pub(crate) const FORWARD_NARROW_SHARED: u32 = 4 * (128 + 16) * 128;
+pub(crate) const BACKWARD_WIDE_SHARED: u32 = 4 * 32 * (512 + 8 * 6);
+pub(crate) const BACKWARD_NARROW_SHARED: u32 = 4 * 32 * (512 + 6);
+
+/// Shared memory of `cholesky`: p × p numbers for the most directions there are.
+pub(crate) const CHOLESKY_SHARED: u32 = 127 * 127 * 4;
+
+/// Shared memory of `screen_pairs` for leads of `width` numbers: two buffers of 128 columns, each 16 bytes longer than it is.
+pub(crate) fn pairs_shared(width: usize) -> u32 {
+    (2 * 128 * (width / 8 + 1) * 16) as u32
+}
 
 impl Kernels {
     /// Compiles all files side by side and loads them.
     pub fn compile(context: &Arc<CudaContext>, architecture: &str) -> Result<Kernels> {
         let kernels = Kernels::find(&Modules::compile(context, architecture, FILES, "", &[])?)?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        kernels.forward.set_attribute(attribute, FORWARD_SHARED as i32)?;
+        kernels.cholesky.set_attribute(attribute, CHOLESKY_SHARED as i32)?;
+        for width in [64, 96, 128] {
+            kernels.screen_pairs(width).set_attribute(attribute, pairs_shared(width) as i32)?;
+        }
+        for (kernel, bytes) in [
+            (&kernels.forward_wide, FORWARD_WIDE_SHARED),
+            (&kernels.forward_narrow, FORWARD_NARROW_SHARED),
+            (&kernels.backward_wide, BACKWARD_WIDE_SHARED),
+            (&kernels.backward_narrow, BACKWARD_NARROW_SHARED),
+        ] {
+            kernel.set_attribute(attribute, bytes as i32)?;
+        }
         Ok(kernels)
+    }
+
+    /// The kernel for leads of `width` numbers.
+    pub fn screen_pairs(&self, width: usize) -> &CudaFunction {
+        match width {
+            64 => &self.screen_pairs_64,
+            96 => &self.screen_pairs_96,
+            128 => &self.screen_pairs_128,
+            _ => unreachable!("leads have 64, 96 or 128 numbers"),
+        }
     }
 }
 

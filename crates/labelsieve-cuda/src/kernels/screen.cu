@@ -100,14 +100,19 @@ __device__ __forceinline__ float larger_half(uint pair) {
     return fmaxf(from_half((ushort)pair), from_half((ushort)(pair >> 16)));
 }
 
-// Offers one tile, `n_rows` from `first_row` on by `n_columns` from `first_column` on, to its rows. One warp a row.
+// The row that stands at `place`: `ids` names some, in order; without it, it is all of them.
+__device__ __forceinline__ uint row_at(const uint* ids, uint place) { return ids != 0 ? ids[place] : place; }
+
+// Offers one tile, `n_rows` from `first_row` on by `n_columns` from `first_column` on, to its rows. Columns are every
+// `column_step`-th row. One warp a row.
 extern "C" __global__ void __launch_bounds__(256, 3) select_candidates(
-    const ushort* scores, uint tile_stride, uint n_rows, uint n_columns, uint first_row, uint first_column, uint width,
-    float margin, Candidate* candidates, uint* counts, float* floors, const float* rows, uint dim, uint stride) {
+    const ushort* scores, uint tile_stride, uint n_rows, uint n_columns, const uint* ids, uint first_row,
+    uint first_column, uint column_step, uint width, float margin, Candidate* candidates, uint* counts, float* floors,
+    const float* rows, uint dim, uint stride) {
     const uint STEPS = 4; // loads in flight
     uint tile_row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (tile_row >= n_rows) return;
-    uint row = first_row + tile_row;
+    uint row = row_at(ids, first_row + tile_row);
     const uint4* row_scores = (const uint4*)(scores + (size_t)tile_row * tile_stride);
     Candidate* slots = candidates + (size_t)tile_row * CAPACITY;
     uint count = first_column == 0 ? 0 : counts[tile_row];
@@ -137,7 +142,8 @@ extern "C" __global__ void __launch_bounds__(256, 3) select_candidates(
                 float score = from_half((ushort)v.x);
                 v = e % 2 == 0 ? make_uint4(v.x >> 16, v.y, v.z, v.w) : make_uint4(v.y, v.z, v.w, 0);
                 uint column = (base + s * 32 + lane_id()) * 8 + e;
-                bool possible = column < n_columns && first_column + column != row;
+                uint other = (first_column + column) * column_step;
+                bool possible = column < n_columns && other != row;
                 uint votes = __ballot_sync(EVERY_LANE, possible && score >= floor);
                 if (votes == 0) continue;
                 if (count + __popc(votes) > CAPACITY) {
@@ -145,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) select_candidates(
                     votes = __ballot_sync(EVERY_LANE, possible && score >= floor);
                 }
                 if (votes >> lane_id() & 1)
-                    slots[count + __popc(votes & lanes_below())] = Candidate{score, first_column + column};
+                    slots[count + __popc(votes & lanes_below())] = Candidate{score, other};
                 count += __popc(votes);
             }
         }
@@ -158,13 +164,13 @@ extern "C" __global__ void __launch_bounds__(256, 3) select_candidates(
 
 // Measures what is left exactly and writes the `width` nearest, best first. One warp a row, 4 KiB of shared memory each.
 extern "C" __global__ void __launch_bounds__(256) rank_candidates(
-    const Candidate* candidates, const uint* counts, uint n_rows, uint first_row, uint width, float margin,
+    const Candidate* candidates, const uint* counts, uint n_rows, const uint* ids, uint first_row, uint width, float margin,
     const float* rows, uint dim, uint stride, uint* indices, float* similarities) {
     __shared__ ulong64 all_keys[8][CAPACITY];
     uint tile_row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (tile_row >= n_rows) return;
     volatile ulong64* keys = all_keys[threadIdx.x / 32];
-    uint row = first_row + tile_row;
+    uint row = row_at(ids, first_row + tile_row);
     const Candidate* slots = candidates + (size_t)tile_row * CAPACITY;
     uint count = counts[tile_row];
 

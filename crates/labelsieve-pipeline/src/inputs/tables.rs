@@ -40,11 +40,16 @@ impl Table {
     }
 }
 
-/// Reads rows of a table as features.
+/// Reads rows of a table as features; a large class that lies in its file as it is needed stays there.
 pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
     let dim = table.features.cols().max(1);
+    if let Some(numbers) = table.features.lend(rows)
+        && let Ok(features) = Features::shared(numbers, dim)
+    {
+        return Ok(features);
+    }
     let mut data = vec![0f32; rows.len() * dim];
-    table.features.read_rows(rows, &mut data)?;
+    table.features.read_rows(rows, &mut data)?; // which says where a number is wrong
     Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 

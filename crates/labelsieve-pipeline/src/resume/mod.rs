@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::error::{Context, Result};
 use crate::monitor::{Kept, Monitor};
 
-/// Counts the ways that random numbers were ever drawn in: one seed gives other numbers in another.
-const DRAWS: u32 = 2;
+/// Counts the ways in which random numbers were ever drawn and sums rounded: one seed gives other numbers in another.
+const NUMBERS: u32 = 3;
 
 /// Everything that decides a result: the arguments of the command, what it found out by itself, and which files with
 /// which contents (by size and time of change).
@@ -36,7 +36,7 @@ impl Key {
         for name in excluded {
             named.remove(*name).with_context(|| format!("`{command}` has no option `{name}` to exclude"))?;
         }
-        let version = format!("labelsieve {}, draws {DRAWS}", env!("CARGO_PKG_VERSION"));
+        let version = format!("labelsieve {}, numbers {NUMBERS}", env!("CARGO_PKG_VERSION"));
         Ok(Key { lines: vec![version, command.to_owned(), options.to_string()], fleeting: None })
     }
 

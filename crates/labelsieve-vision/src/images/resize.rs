@@ -1,6 +1,5 @@
 //! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
 
-#[cfg(target_arch = "x86_64")]
 use fast_image_resize::CpuExtensions;
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
@@ -157,14 +156,8 @@ impl Default for Scaler {
 
 impl Scaler {
     /// A scaler that uses the instructions of `level`; all levels give the same bytes.
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(unused_variables, reason = "other machines have one level")
-    )]
     fn at(level: Level) -> Scaler {
-        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "as above"))]
         let mut resizer = Resizer::new();
-        #[cfg(target_arch = "x86_64")]
         if level == Level::PLAIN {
             #[expect(unsafe_code, reason = "the library lets nobody ask for less than there is in safe code")]
             // SAFETY: every machine can do without extensions.

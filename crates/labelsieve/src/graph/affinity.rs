@@ -75,6 +75,18 @@ impl Affinity {
         rows.map(|i| (self.offsets[i + 1] - self.offsets[i]) as u32).collect()
     }
 
+    /// These rows alone, with the columns that they have.
+    pub(crate) fn select(&self, rows: &[u32]) -> Affinity {
+        let mut selected = Affinity { offsets: vec![0], columns: Vec::new(), weights: Vec::new() };
+        for &row in rows {
+            let (columns, weights) = self.row(row as usize);
+            selected.columns.extend_from_slice(columns);
+            selected.weights.extend_from_slice(weights);
+            selected.offsets.push(selected.columns.len());
+        }
+        selected
+    }
+
     /// Row sums of A.
     pub fn degrees(&self) -> Vec<f32> {
         (0..self.len()).map(|i| self.row(i).1.iter().sum()).collect()
@@ -130,45 +142,62 @@ impl Propagation {
         self.len() == 0
     }
 
-    /// `(Ã x)_i` for one example and one column.
-    #[inline(always)]
-    pub(crate) fn average(&self, x: &[f32], i: usize) -> f32 {
+    /// These rows of Ã alone, with the columns that they have.
+    pub(crate) fn select(&self, rows: &[u32]) -> Propagation {
         match self {
-            Propagation::Identity(_) => x[i],
-            Propagation::Graph { affinity, inverse_degree } => {
-                inverse_degree[i] * (x[i] + weighted_sum(affinity.row(i), x))
-            }
+            Propagation::Identity(_) => Propagation::Identity(rows.len()),
+            Propagation::Graph { affinity, inverse_degree } => Propagation::Graph {
+                affinity: Arc::new(affinity.select(rows)),
+                inverse_degree: rows.iter().map(|&row| inverse_degree[row as usize]).collect(),
+            },
         }
     }
 
-    /// `(Ãᵀ x)_i`, given x already divided by the degrees ([`Propagation::over_degree`]): A is symmetric, so
-    /// Ãᵀ x = (A + I) D⁻¹ x.
+    /// Row `i` of A, or nothing when there is no graph.
     #[inline(always)]
-    pub(crate) fn gather(&self, x_over_degree: &[f32], i: usize) -> f32 {
+    pub(crate) fn edges(&self, i: usize) -> (&[u32], &[f32]) {
         match self {
-            Propagation::Identity(_) => x_over_degree[i],
-            Propagation::Graph { affinity, .. } => {
-                x_over_degree[i] + weighted_sum(affinity.row(i), x_over_degree)
-            }
+            Propagation::Identity(_) => (&[], &[]),
+            Propagation::Graph { affinity, .. } => affinity.row(i),
         }
     }
 
-    /// `(D⁻¹ x)_i`.
+    /// The diagonal of D⁻¹.
     #[inline(always)]
-    pub(crate) fn over_degree(&self, x: f32, i: usize) -> f32 {
+    pub(crate) fn inverse_degree(&self, i: usize) -> f32 {
         match self {
-            Propagation::Identity(_) => x,
-            Propagation::Graph { inverse_degree, .. } => x * inverse_degree[i],
+            Propagation::Identity(_) => 1.0,
+            Propagation::Graph { inverse_degree, .. } => inverse_degree[i],
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Propagation::Identity(_) => 0,
+            Propagation::Graph { affinity, .. } => affinity.n_entries() * 8 + affinity.len() * 12,
         }
     }
 
     /// Ã V, row-major, for clean rows stacked on noisy ones.
     pub fn propagate(&self, clean: &Features, noisy: &Features) -> Vec<f32> {
+        let mut out = vec![0f32; self.len() * clean.dim()];
+        self.propagate_rows(clean, noisy, |i| i, &mut out);
+        out
+    }
+
+    /// Some rows of Ã V: the n-th of `out` is row `which(n)`.
+    pub(crate) fn propagate_rows(
+        &self,
+        clean: &Features,
+        noisy: &Features,
+        which: impl Fn(usize) -> usize + Sync,
+        out: &mut [f32],
+    ) {
         let (k, d) = (clean.len(), clean.dim());
         let row = |i: usize| if i < k { clean.row(i) } else { noisy.row(i - k) };
-        let mut out = vec![0f32; self.len() * d];
         out.par_chunks_mut(64 * d).enumerate().for_each(|(chunk, out)| {
-            for (i, out) in out.chunks_exact_mut(d).enumerate().map(|(i, out)| (chunk * 64 + i, out)) {
+            for (i, out) in out.chunks_exact_mut(d).enumerate().map(|(n, out)| (which(chunk * 64 + n), out)) {
                 out.copy_from_slice(row(i));
                 if let Propagation::Graph { affinity, inverse_degree } = self {
                     let (columns, weights) = affinity.row(i);
@@ -177,20 +206,5 @@ impl Propagation {
                 }
             }
         });
-        out
     }
-}
-
-#[inline(always)]
-fn weighted_sum((columns, weights): (&[u32], &[f32]), x: &[f32]) -> f32 {
-    let mut sums = [0f32; 4]; // four chains hide the latency of one addition
-    let (columns_by_4, columns_rest) = columns.as_chunks::<4>();
-    let (weights_by_4, weights_rest) = weights.as_chunks::<4>();
-    for (columns, weights) in columns_by_4.iter().zip(weights_by_4) {
-        for l in 0..4 {
-            sums[l] += weights[l] * x[columns[l] as usize];
-        }
-    }
-    let rest: f32 = columns_rest.iter().zip(weights_rest).map(|(&j, &w)| w * x[j as usize]).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }

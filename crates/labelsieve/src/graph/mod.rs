@@ -1,11 +1,16 @@
 //! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
 
 mod affinity;
+mod candidates;
+mod columns;
+mod leading;
 mod neighbours;
 mod noisy_graph;
+mod reduced;
 mod search;
 
 pub use affinity::{Affinity, Propagation};
+pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
 

@@ -87,6 +87,15 @@ impl Neighbours {
         (&mut self.indices, &mut self.similarities)
     }
 
+    /// The lists of rows in a given order, which holds each row once, to be filled.
+    pub(super) fn lists_in(&mut self, order: &[u32]) -> Vec<(&mut [u32], &mut [f32])> {
+        let width = self.width;
+        let (indices, similarities) = self.lists_mut();
+        let lists = indices.chunks_exact_mut(width).zip(similarities.chunks_exact_mut(width));
+        let mut lists: Vec<Option<_>> = lists.map(Some).collect();
+        order.iter().map(|&row| lists[row as usize].take().expect("each row once")).collect()
+    }
+
     /// The last entry that row `i` still counts among its neighbours. Whoever does not come after it is one.
     pub(super) fn last(&self, i: usize) -> Option<Entry> {
         let (indices, similarities) = self.of(i);

@@ -61,6 +61,11 @@ impl NoisyGraph {
                 entries.clear();
                 if i < k {
                     entries_of_clean(i, clean, &to_clean, entries);
+                } else if self.stays(i - k, k, &to_clean, width) {
+                    let (noisy, kept) = self.neighbours.of(i - k);
+                    indices.iter_mut().zip(noisy).for_each(|(index, &noisy)| *index = noisy + k as u32);
+                    similarities.copy_from_slice(kept);
+                    return;
                 } else {
                     self.entries_of_noisy(i - k, k, &to_clean, entries);
                 }
@@ -71,6 +76,14 @@ impl NoisyGraph {
                 }
             });
         merged
+    }
+
+    /// Whether no clean row comes before the last of the neighbours of noisy example `i`, so that all of them stay.
+    fn stays(&self, i: usize, k: usize, to_clean: &[f32], width: usize) -> bool {
+        let is_full = self.neighbours.width() == width;
+        // Of equal ones the clean row comes first: its index is lower.
+        let is_behind = |last: Entry| to_clean[i * k..(i + 1) * k].iter().all(|&s| s < last.similarity);
+        is_full && self.neighbours.last(i).is_some_and(is_behind)
     }
 
     /// The noisy neighbours of noisy example `i`, shifted past the `k` clean rows, and all clean rows.

@@ -1,77 +1,89 @@
 //! Exact neighbours without an N×N matrix.
 //!
-//! The naive algorithm measures all pairs, sorts each row and keeps the first fifty. Three things make it fast:
+//! The naive algorithm measures all pairs, sorts each row and keeps the first fifty. Four things make it fast:
 //!
 //! 1. Similarity is symmetric, so only blocks on and above the diagonal are multiplied; a pair found there is offered
 //!    to both its rows.
-//! 2. Blocks are multiplied by a [`Screen`], faster than exact but off by at most E. A row keeps every candidate whose
+//! 2. Where rows live in few directions, blocks of [reduced](super::leading) rows are multiplied instead, a fraction of the work.
+//!    Their products bound the similarities; only pairs whose bound reaches the floor of one of their rows, which is the similarity of
+//!    its fiftieth best so far, are measured. Similar rows stand together, so that floors are high soon.
+//! 3. Elsewhere blocks are multiplied by a [`Screen`], faster than exact but off by at most E. A row keeps every candidate whose
 //!    score is within 2E of its fiftieth best: whoever falls below that has fifty certainly better rows.
-//! 3. The few candidates that survive are measured exactly with [`dot`](crate::kernels::dot) and sorted.
+//! 4. What survives is measured exactly with [`dot`](crate::kernels::dot) and sorted.
 //!
 //! The answer is therefore the naive one, bit for bit, in whatever order threads finish their blocks.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::neighbours::{Entry, Neighbours, keep_first};
+use super::candidates::{Candidates, Search};
+use super::leading::Leading;
+use super::neighbours::Neighbours;
+use super::reduced::Reduced;
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot_at, prefetch};
+use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot_at, prefetch, rounding_bound};
 use crate::level::Level;
 use crate::watch::Watch;
 
 /// The `count` nearest other rows of each row, unless stopped. `level` decides how fast, not what comes out.
 pub(super) fn exact(level: Level, features: &Features, count: usize, watch: &Watch) -> Neighbours {
+    let leading = Leading::choose(level, features, count.min(features.len().saturating_sub(1)));
+    exact_by(level, features, count, leading.as_ref(), watch)
+}
+
+/// As [`exact`], bounded by the given directions, if any.
+pub(super) fn exact_by(
+    level: Level,
+    features: &Features,
+    count: usize,
+    leading: Option<&Leading>,
+    watch: &Watch,
+) -> Neighbours {
     let n = features.len();
     let width = count.min(n.saturating_sub(1));
     let mut neighbours = Neighbours::blank(n, width);
     if width == 0 {
         return neighbours;
     }
-    let mut pools = screen_all_pairs(level, features, width, watch);
+    let reduced = leading.map(|leading| Reduced::new(leading, features, watch));
+    let pass = match &reduced {
+        Some(reduced) => Pass::bounded(level, features, width, reduced),
+        None => Pass::full(level, features, width),
+    };
+    let as_they_are: Vec<u32>;
+    let order = match &reduced {
+        Some(reduced) => reduced.order(),
+        None => {
+            as_they_are = (0..n as u32).collect();
+            &as_they_are
+        }
+    };
+    let mut panels = pass.offer_all_pairs(order, watch);
     if watch.is_stopped() {
         return neighbours;
     }
-    let n_rows = pools[0].len();
-    let (indices, similarities) = neighbours.lists_mut();
-    indices
-        .par_chunks_mut(n_rows * width)
-        .zip(similarities.par_chunks_mut(n_rows * width))
-        .zip(&mut pools)
-        .for_each(|((indices, similarities), pool)| {
-            let lists = indices.chunks_exact_mut(width).zip(similarities.chunks_exact_mut(width));
-            for (i, (indices, similarities)) in lists.enumerate() {
-                for (slot, entry) in pool.best(features, i).iter().enumerate() {
-                    indices[slot] = entry.index;
-                    similarities[slot] = entry.similarity;
-                }
+    let n_rows = panels[0].rows().len();
+    let mut lists = neighbours.lists_in(order);
+    panels.par_iter_mut().zip(lists.par_chunks_mut(n_rows)).with_max_len(1).for_each(|(panel, lists)| {
+        for (i, (indices, similarities)) in lists.iter_mut().enumerate() {
+            for (slot, entry) in panel.best(i).iter().enumerate() {
+                indices[slot] = entry.index;
+                similarities[slot] = entry.similarity;
             }
-        });
+        }
+    });
+    drop(lists);
     neighbours
 }
 
-/// Offers every pair of rows to the pools of both, until stopped.
-fn screen_all_pairs(level: Level, features: &Features, width: usize, watch: &Watch) -> Vec<Pool> {
-    let n = features.len();
-    let screen = Screen::new(level, features);
-    let n_rows = rows_per_panel(n, features.dim());
-    let pools: Vec<Mutex<Pool>> = (0..n)
-        .step_by(n_rows)
-        .map(|start| {
-            Mutex::new(Pool::new(level, (start, n_rows.min(n - start)), width, screen.error_bound()))
-        })
-        .collect();
-    // The diagonal first, then ever farther from it: floors rise early, and neighbours in time share no pool.
-    let p = pools.len();
-    let tiles: Vec<(usize, usize)> =
-        (0..p).flat_map(|step| (0..p - step).map(move |i| (i, i + step))).collect();
-    tiles.par_iter().enumerate().with_max_len(1).for_each_init(Scratch::default, |scratch, (t, &(i, j))| {
-        if !watch.is_stopped() {
-            screen_tile(features, &screen, &pools, (i, j), scratch);
-            watch.advance(t, tiles.len(), n);
-        }
-    });
-    pools.into_iter().map(|pool| pool.into_inner().expect("no thread panics while it holds a pool")).collect()
+/// One pass over all pairs.
+struct Pass<'a> {
+    search: Search<'a>,
+    screen: Screen<'a>,
+    /// How far the screen's score of a pair may be below its similarity, where scores only say which pairs to measure.
+    slack: f32,
 }
 
 #[derive(Default)]
@@ -82,147 +94,131 @@ struct Scratch {
     column_floor: Vec<f32>,
 }
 
-fn screen_tile(
-    features: &Features,
-    screen: &Screen,
-    pools: &[Mutex<Pool>],
-    (i, j): (usize, usize),
-    scratch: &mut Scratch,
-) {
-    let lock = |p: usize| pools[p].lock().expect("no thread panics while it holds a pool");
-    let rows = lock(i).copy_floors(&mut scratch.row_floor);
-    let columns = lock(j).copy_floors(&mut scratch.column_floor);
-    let (row_start, column_start) = (rows.start, columns.start);
-    let tile = Tile { rows, columns, row_floor: &scratch.row_floor, column_floor: &scratch.column_floor };
-    scratch.hits.clear();
-    screen.hits(&tile, &mut scratch.scores, &mut scratch.hits);
-    if i == j {
-        scratch.hits.retain(|hit| hit.i < hit.j);
-    }
-    let mut pool = lock(i);
-    for hit in &scratch.hits {
-        pool.offer(features, hit.i as usize, hit.score, column_start as u32 + hit.j);
-    }
-    drop(pool);
-    let mut pool = lock(j);
-    for hit in &scratch.hits {
-        pool.offer(features, hit.j as usize, hit.score, row_start as u32 + hit.i);
-    }
-}
-
-/// Two panels of 16-bit rows should share a second-level cache; small sets still need blocks enough for all threads.
-fn rows_per_panel(n: usize, dim: usize) -> usize {
-    const PANEL_BYTES: usize = 384 << 10;
-    let by_cache = (PANEL_BYTES / (2 * dim)).max(1); // rows wider than the cache come a few at a time
-    let by_size = n.div_ceil(16);
-    by_cache.min(by_size).next_multiple_of(ROW_STEP)
-}
-
-/// The candidates of a panel of consecutive rows.
-struct Pool {
-    level: Level,
-    start: usize,
-    width: usize,
-    /// Slots per row.
-    capacity: usize,
-    /// Twice the screen's error.
-    margin: f32,
-    /// For each row, the score below which nothing can be among its neighbours any more.
-    floors: Vec<f32>,
-    counts: Vec<u32>,
-    entries: Vec<Entry>,
-}
-
-impl Pool {
-    fn new(level: Level, (start, n_rows): (usize, usize), width: usize, error: f32) -> Pool {
-        let capacity = (2 * width + width / 2).max(16);
-        Pool {
-            level,
-            start,
-            width,
-            capacity,
-            margin: 2.0 * error,
-            floors: vec![f32::NEG_INFINITY; n_rows],
-            counts: vec![0; n_rows],
-            entries: vec![Entry { similarity: 0.0, index: 0 }; n_rows * capacity],
-        }
+impl<'a> Pass<'a> {
+    /// Scores are similarities up to an error.
+    fn full(level: Level, features: &'a Features, width: usize) -> Pass<'a> {
+        let screen = Screen::new(level, features.as_slice());
+        let search = Search { level, features, width, error: Some(screen.error_bound()) };
+        Pass { search, screen, slack: 0.0 }
     }
 
-    fn len(&self) -> usize {
-        self.floors.len()
+    /// Scores bound similarities, and what they let pass is measured.
+    fn bounded(level: Level, features: &'a Features, width: usize, reduced: &'a Reduced) -> Pass<'a> {
+        let screen = Screen::new(level, reduced.as_slice());
+        let slack = reduced.error_bound() + screen.error_bound() + rounding_bound(features.dim());
+        Pass { search: Search { level, features, width, error: None }, screen, slack }
     }
 
-    fn copy_floors(&self, floors: &mut Vec<f32>) -> std::ops::Range<usize> {
-        floors.clear();
-        floors.extend_from_slice(&self.floors);
-        self.start..self.start + self.len()
-    }
-
-    /// Takes note of a candidate of row `i` (within the panel), unless it is certainly too far.
-    #[inline(always)]
-    fn offer(&mut self, features: &Features, i: usize, score: f32, index: u32) {
-        if score < self.floors[i] {
-            return;
-        }
-        let count = self.counts[i] as usize;
-        self.entries[i * self.capacity + count] = Entry { similarity: score, index };
-        self.counts[i] += 1;
-        if count + 1 == self.capacity {
-            self.make_room(features, i);
-        }
-    }
-
-    /// Raises the floor of a full row. Where the screen cannot tell enough of them apart (duplicates, say), exact
-    /// similarities do.
-    #[cold]
-    fn make_room(&mut self, features: &Features, i: usize) {
-        let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
-        slots.select_nth_unstable_by(self.width - 1, by_score);
-        let mut floor = slots[self.width - 1].similarity - self.margin;
-        let mut count = self.width;
-        for slot in self.width..self.capacity {
-            if slots[slot].similarity >= floor {
-                slots[count] = slots[slot];
-                count += 1;
+    /// Offers every pair of rows to the candidates of both, until stopped. The screen has the rows in this `order`.
+    fn offer_all_pairs(&self, order: &'a [u32], watch: &Watch) -> Vec<Candidates<'a>> {
+        let n_rows = self.rows_per_panel(order.len());
+        let panels: Vec<Mutex<Candidates>> =
+            order.chunks(n_rows).map(|rows| Mutex::new(Candidates::new(self.search, rows))).collect();
+        let n_tiles = panels.len() * (panels.len() + 1) / 2;
+        let next = AtomicUsize::new(0); // threads take tiles in order, whoever is free
+        (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
+            let mut scratch = Scratch::default();
+            loop {
+                let t = next.fetch_add(1, Ordering::Relaxed);
+                if t >= n_tiles || watch.is_stopped() {
+                    break;
+                }
+                self.offer_tile(&panels, n_rows, tile(t, panels.len()), &mut scratch);
+                watch.advance(t, n_tiles, order.len());
             }
-        }
-        if count > self.capacity * 3 / 4 {
-            measure(self.level, features, self.start + i, &mut slots[..count]);
-            slots[..count].select_nth_unstable_by(self.width - 1, Entry::order);
-            floor = slots[self.width - 1].similarity - self.margin;
-            count = self.width;
-        }
-        self.floors[i] = floor;
-        self.counts[i] = count as u32;
+        });
+        let inner = |panel: Mutex<Candidates<'a>>| panel.into_inner().expect("no thread panics with a panel");
+        panels.into_iter().map(inner).collect()
     }
 
-    /// The neighbours of row `i` (within the panel), measured exactly.
-    fn best(&mut self, features: &Features, i: usize) -> Vec<Entry> {
-        let slots = &self.entries[i * self.capacity..][..self.counts[i] as usize];
-        let mut best: Vec<Entry> = slots.to_vec();
-        if best.len() > self.width {
-            best.select_nth_unstable_by(self.width - 1, by_score);
-            let floor = best[self.width - 1].similarity - self.margin;
-            best.retain(|entry| entry.similarity >= floor);
+    /// Offers the pairs of two panels, some columns at a time, so that the floors of the rows rise meanwhile.
+    fn offer_tile(
+        &self,
+        panels: &[Mutex<Candidates>],
+        n_rows: usize,
+        (i, j): (usize, usize),
+        scratch: &mut Scratch,
+    ) {
+        const COLUMNS: usize = 2 * ROW_STEP;
+        let lock = |p: usize| panels[p].lock().expect("no thread panics with a panel");
+        let rows = lock(i).rows();
+        let columns = lock(j).rows(); // after the first is free again: the two may be the same
+        for (first, columns) in (0..).step_by(COLUMNS).zip(columns.chunks(COLUMNS)) {
+            let Scratch { scores, hits, row_floor, column_floor } = scratch;
+            lock(i).copy_floors(0..rows.len(), self.slack, row_floor);
+            lock(j).copy_floors(first..first + columns.len(), self.slack, column_floor);
+            let (row_start, column_start) = (i * n_rows, j * n_rows + first);
+            let tile = Tile {
+                rows: row_start..row_start + rows.len(),
+                columns: column_start..column_start + columns.len(),
+                row_floor,
+                column_floor,
+            };
+            hits.clear();
+            self.screen.hits(&tile, scores, hits);
+            if i == j {
+                hits.retain(|hit| (hit.i as usize) < first + hit.j as usize);
+            }
+            if self.search.error.is_none() {
+                self.measure(rows, columns, hits);
+            }
+            let mut panel = lock(i);
+            hits.iter().for_each(|hit| panel.offer(hit.i as usize, hit.score, columns[hit.j as usize]));
+            drop(panel);
+            let mut panel = lock(j);
+            hits.iter().for_each(|hit| panel.offer(first + hit.j as usize, hit.score, rows[hit.i as usize]));
         }
-        measure(self.level, features, self.start + i, &mut best);
-        keep_first(&mut best, self.width);
-        best
+    }
+
+    /// Panels of rows that a second-level cache holds two of; small sets still need blocks enough for all threads.
+    fn rows_per_panel(&self, n: usize) -> usize {
+        const PANEL_BYTES: usize = 384 << 10;
+        let by_cache = match self.search.error {
+            Some(_) => (PANEL_BYTES / (2 * self.search.features.dim())).max(1), // wide rows come a few at a time
+            None => 4 * ROW_STEP,
+        };
+        by_cache.min(n.div_ceil(16)).next_multiple_of(ROW_STEP)
+    }
+
+    /// Replaces scores by similarities.
+    fn measure(&self, rows: &[u32], columns: &[u32], hits: &mut [Hit]) {
+        let Search { level, features, .. } = self.search;
+        for h in 0..hits.len() {
+            if let Some(soon) = hits.get(h + 2) {
+                prefetch(features.row(columns[soon.j as usize] as usize));
+            }
+            let hit = &mut hits[h];
+            let (a, b) = (rows[hit.i as usize], columns[hit.j as usize]);
+            hit.score = dot_at(level, features.row(a as usize), features.row(b as usize));
+        }
     }
 }
 
-/// Higher scores first. Scores are not exact, so ties among them mean nothing.
-fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
-    b.similarity.total_cmp(&a.similarity)
+/// The panels of tile `t`: the diagonal first, then ever farther from it, so that floors rise early and neighbours in time share
+/// no panel.
+fn tile(t: usize, n_panels: usize) -> (usize, usize) {
+    let first = |step: usize| step * n_panels - step * step.saturating_sub(1) / 2; // tiles nearer to the diagonal
+    let (mut step, mut end) = (0, n_panels);
+    while end - step > 1 {
+        let middle = step.midpoint(end);
+        match first(middle) <= t {
+            true => step = middle,
+            false => end = middle,
+        }
+    }
+    (t - first(step), t - first(step) + step)
 }
 
-/// Replaces scores by exact similarities to `row`.
-fn measure(level: Level, features: &Features, row: usize, entries: &mut [Entry]) {
-    let a = features.row(row);
-    for i in 0..entries.len() {
-        if let Some(soon) = entries.get(i + 2) {
-            prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_all_pairs_of_panels_by_their_distance() {
+        for n_panels in [1, 2, 3, 7, 40] {
+            let expected = (0..n_panels).flat_map(|step| (0..n_panels - step).map(move |i| (i, i + step)));
+            let n_tiles = n_panels * (n_panels + 1) / 2;
+            assert!((0..n_tiles).map(|t| tile(t, n_panels)).eq(expected), "{n_panels} panels");
         }
-        entries[i].similarity = dot_at(level, a, features.row(entries[i].index as usize));
     }
 }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::leading::Leading;
 use super::neighbours::Entry;
+use super::reduced::Reduced;
 use super::*;
 use crate::features::Features;
 use crate::kernels::dot;
@@ -89,6 +91,37 @@ proptest! {
     }
 
     #[test]
+    fn search_bounded_by_any_directions_equals_the_naive_one_bit_for_bit(
+        features in awkward_features(260),
+        count in 1usize..60,
+        share in 0.0f64..=1.0,
+    ) {
+        prop_assume!(!features.is_empty());
+        let naive = naive_neighbours(&features, count);
+        let n_directions = 1 + (features.dim() as f64 * share) as usize; // more than there can be, at times
+        for level in Level::available() {
+            let leading = Leading::of(level, &features, n_directions);
+            let fast = search::exact_by(level, &features, count, Some(&leading), Watch::nobody());
+            prop_assert_eq!(&lists(&fast), &naive, "{}", level);
+        }
+    }
+
+    #[test]
+    fn products_of_reduced_rows_bound_those_of_the_rows(features in awkward_features(80), share in 0.0f64..=1.0) {
+        prop_assume!(!features.is_empty());
+        let leading = Leading::of(Level::current(), &features, 1 + (features.dim() as f64 * share) as usize);
+        let reduced = Reduced::new(&leading, &features, Watch::nobody());
+        for (a, &i) in reduced.order().iter().enumerate() {
+            for (b, &j) in reduced.order().iter().enumerate() {
+                let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum() };
+                let bound = product(reduced.as_slice().row(a), reduced.as_slice().row(b));
+                let exact = product(features.row(i as usize), features.row(j as usize));
+                prop_assert!(exact <= bound + f64::from(reduced.error_bound()), "{} is above {}", exact, bound);
+            }
+        }
+    }
+
+    #[test]
     fn inserting_clean_rows_equals_building_from_scratch(
         features in awkward_features(200),
         count in 1usize..60,
@@ -114,6 +147,46 @@ fn a_larger_set_of_many_panels_equals_the_naive_one() {
     for level in Level::available() {
         let fast = search::exact(level, &features, NEIGHBOURS, Watch::nobody());
         assert!(lists(&fast) == naive, "{level}");
+    }
+}
+
+/// Rows around some centres, whose numbers fall off from column to column.
+fn steep_features(n: usize, dim: usize) -> Features {
+    let stream = Stream::new(8);
+    let value = |i: usize| {
+        let (row, column) = (i / dim, i % dim);
+        let centre = stream.branch(1 + (row % 50) as u64).normal(column as u64);
+        (centre + 0.5 * stream.normal(i as u64)) / ((8 + column) as f32).powf(1.5)
+    };
+    Features::new((0..n * dim).map(value).collect(), dim).unwrap()
+}
+
+#[test]
+fn rows_in_few_directions_are_searched_by_them_and_others_are_not() {
+    let (n, dim) = (9000, 512);
+    let steep = steep_features(n, dim);
+    let stream = Stream::new(9);
+    let flat = Features::new((0..n * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap();
+    for level in Level::available() {
+        assert!(Leading::choose(level, &flat, NEIGHBOURS).is_none(), "{level}");
+        let leading = Leading::choose(level, &steep, NEIGHBOURS).unwrap();
+        assert!(leading.deviation() < 1e-4, "{}", leading.deviation());
+        let bounded = search::exact_by(level, &steep, NEIGHBOURS, Some(&leading), Watch::nobody());
+        assert!(bounded == search::exact_by(level, &steep, NEIGHBOURS, None, Watch::nobody()), "{level}");
+    }
+}
+
+#[test]
+fn copies_and_zero_rows_among_many_are_searched_by_directions_as_without() {
+    let steep = steep_features(3000, 128);
+    let of_row = |row: usize| if (100..400).contains(&row) { 100 } else { row };
+    let zero = vec![0f32; steep.dim()];
+    let data = (0..3000).flat_map(|row| if row % 100 == 7 { &zero } else { steep.row(of_row(row)) }).copied();
+    let features = Features::new(data.collect(), steep.dim()).unwrap();
+    for level in Level::available() {
+        let leading = Leading::of(level, &features, 31);
+        let bounded = search::exact_by(level, &features, NEIGHBOURS, Some(&leading), Watch::nobody());
+        assert!(bounded == search::exact_by(level, &features, NEIGHBOURS, None, Watch::nobody()), "{level}");
     }
 }
 
@@ -143,6 +216,13 @@ fn search_gives_the_same_lists_at_any_number_of_threads() {
         pool.install(|| Neighbours::exact(&features, 50))
     };
     assert_eq!(with_threads(1), with_threads(4));
+    let bounded = |n| {
+        let leading = Leading::of(Level::current(), &features, 8);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| search::exact_by(Level::current(), &features, 50, Some(&leading), Watch::nobody()))
+    };
+    assert_eq!(bounded(1), with_threads(1));
+    assert_eq!(bounded(4), with_threads(1));
 }
 
 #[test]
@@ -155,7 +235,9 @@ fn the_normalised_graph_averages_over_an_example_and_its_neighbours() {
     assert!((affinity.row(0).1[0] - 0.5).abs() < 1e-6);
     let propagation = Propagation::new(affinity);
     let x = [3.0, 6.0, 9.0];
-    let averages: Vec<f32> = (0..3).map(|i| propagation.average(&x, i)).collect();
+    let (mut averages, columns) = ([0f32; 3], Columns { numbers: &x, width: 1, first: 0 });
+    add_neighbours(Level::current(), &propagation, 0..3, columns, &mut averages);
+    averages.iter_mut().enumerate().for_each(|(i, sum)| *sum *= propagation.inverse_degree(i));
     for (found, expected) in averages.iter().zip([4.0, 5.0, 9.0]) {
         assert!((found - expected).abs() < 1e-5, "{averages:?}"); // (3 + ½·6) / 1½, (6 + ½·3) / 1½, 9
     }

@@ -3,8 +3,11 @@
 //! Everything here is a plain function of slices. [`dot`] defines the similarity of two rows for the whole crate:
 //! faster products only *screen*, and whatever they let through is measured again with [`dot`].
 
+mod aligned;
 mod dot;
 mod fixed_point;
+#[cfg(target_arch = "aarch64")]
+mod float_screen;
 mod fused;
 #[doc(hidden)] // for our own crates
 pub mod matrix;
@@ -14,10 +17,11 @@ mod thin;
 
 use crate::level::Level;
 
+pub(crate) use aligned::Aligned;
 pub(crate) use dot::{dot, dot_at};
 pub(crate) use product::{add_transposed_product, product, product_with_transposed};
-pub(crate) use screen::{Hit, ROW_STEP, Screen, Tile, rounding_bound};
-pub(crate) use thin::{COLUMNS, thin_product, thin_transposed_product};
+pub(crate) use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
+pub(crate) use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
 /// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;
@@ -30,7 +34,7 @@ macro_rules! for_this_machine {
         $(#[$meta])*
         #[cfg_attr(
             not(target_arch = "x86_64"),
-            expect(unused_variables, reason = "other machines have one level")
+            expect(unused_variables, reason = "elsewhere the compiler has all instructions anyway")
         )]
         $vis fn $name(level: $crate::level::Level, $($arg: $type),*) {
             #[inline(always)]
@@ -55,7 +59,7 @@ macro_rules! for_this_machine {
                     Instructions::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     Instructions::Avx2 => return unsafe { avx2($($arg),*) },
-                    Instructions::Plain => (),
+                    Instructions::Plain | Instructions::Neon => (),
                 }
             }
             work($($arg),*)
@@ -73,7 +77,12 @@ pub(crate) fn prefetch(row: &[f32]) {
         // SAFETY: a hint; it reads nothing and cannot fault. Every x86-64 machine has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    for line in row.chunks(16) {
+        // SAFETY: as above; every arm64 machine has it.
+        unsafe { std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.as_ptr(), options(nostack, readonly)) };
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = row;
 }
 

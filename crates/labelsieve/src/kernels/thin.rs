@@ -1,51 +1,71 @@
 //! The two products of the network's training: N×d with only sixteen columns on the other side.
 //!
-//! A general matrix product is made for wide operands; here one or two vector registers hold a whole row of the narrow one,
-//! and the sums of many rows stay in registers. Every sum runs over its terms in order, each added with one rounding
-//! (fused), so all levels give the same bits.
+//! A general matrix product is made for wide operands. Forwards, one or two vector registers hold a whole row of the narrow one, and
+//! the sums of many rows stay in registers. Backwards, three of four gradients are zero (half of the units sit out, half of the rest
+//! are cut off by their ReLU), so the rows that count are listed per unit, and the sums of a stretch of columns stay in registers
+//! while the list is run through. Every sum runs over its terms in order, each added with one rounding (fused), so all levels give
+//! the same bits.
 
 use super::fused::multiply_add;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::level::Instructions;
 use crate::level::Level;
 
 /// Columns of the narrow side: the network's hidden units.
 pub(crate) const COLUMNS: usize = 16;
 
-/// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16).
-pub(crate) fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+/// Rows to be handed to the products at a time: their numbers stay in the second-level cache.
+pub(crate) const BLOCK: usize = 64;
+
+/// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16). Meanwhile `ahead`, which is needed next, is
+/// fetched into the cache; it may be empty.
+pub(crate) fn thin_product(
+    level: Level,
+    x: &[f32],
+    weights: &[f32],
+    out: &mut [f32],
+    d: usize,
+    ahead: &[f32],
+) {
     let n = out.len() / COLUMNS;
     assert!(x.len() == n * d && weights.len() == d * COLUMNS && out.len() == n * COLUMNS, "shapes disagree");
     match level.instructions() {
         // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { avx512::thin_product(x, weights, out, d) },
+        Instructions::Avx512 => unsafe { avx512::thin_product(x, weights, out, d, ahead) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => unsafe { avx2::thin_product(x, weights, out, d) },
-        _ => plain_product(x, weights, out, d),
+        Instructions::Avx2 => unsafe { avx2::thin_product(x, weights, out, d, ahead) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon => unsafe { neon::thin_product(x, weights, out, d, ahead) },
+        _ => plain_product(x, weights, out, d, ahead),
     }
 }
 
-/// `out = xᵀ · gradients` for row-major `x` (n×d), `gradients` (n×16) and `out` (d×16).
-pub(crate) fn thin_transposed_product(level: Level, x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
-    let n = gradients.len() / COLUMNS;
+/// `out += gradientsᵀ · x` for at most [`BLOCK`] rows `x` of d numbers, `gradients` (n×16), most of them zero, and `out` (16×d).
+/// What is zero adds nothing, not even a sign.
+pub(crate) fn add_gradients(level: Level, x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
     assert!(
-        x.len() == n * d && gradients.len() == n * COLUMNS && out.len() == d * COLUMNS,
+        x.len() <= BLOCK && gradients.len() == x.len() * COLUMNS && out.len() == d * COLUMNS,
         "shapes disagree"
     );
+    assert!(x.iter().all(|row| row.len() == d), "rows of different length");
     match level.instructions() {
         // SAFETY: the machine has the instructions of every `Level` there is, and the shapes were checked above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { avx512::thin_transposed_product(x, gradients, out, d) },
+        Instructions::Avx512 => unsafe { avx512::add_gradients(x, gradients, out, d) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => unsafe { avx2::thin_transposed_product(x, gradients, out, d) },
-        _ => plain_transposed_product(x, gradients, out, d),
+        Instructions::Avx2 => unsafe { avx2::add_gradients(x, gradients, out, d) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon => unsafe { neon::add_gradients(x, gradients, out, d) },
+        _ => plain_add_gradients(x, gradients, out, d),
     }
 }
 
-fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize, _: &[f32]) {
     for (x, out) in x.chunks_exact(d.max(1)).zip(out.as_chunks_mut::<COLUMNS>().0) {
         let mut sums = [0f32; COLUMNS];
         for (&x, weights) in x.iter().zip(weights.as_chunks::<COLUMNS>().0) {
@@ -55,12 +75,41 @@ fn plain_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
     }
 }
 
-fn plain_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
-    out.fill(0.0);
-    for (x, gradients) in x.chunks_exact(d.max(1)).zip(gradients.as_chunks::<COLUMNS>().0) {
-        for (&x, out) in x.iter().zip(out.as_chunks_mut::<COLUMNS>().0) {
-            add_row(out, x, gradients);
+fn plain_add_gradients(x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
+    for (x, gradients) in x.iter().zip(gradients.as_chunks::<COLUMNS>().0) {
+        for (&gradient, out) in gradients.iter().zip(out.chunks_exact_mut(d.max(1))) {
+            if gradient != 0.0 {
+                out.iter_mut().zip(*x).for_each(|(sum, &x)| *sum = multiply_add(gradient, x, *sum));
+            }
         }
+    }
+}
+
+/// For each unit the rows whose gradient is not zero.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+struct Lists {
+    rows: [[u8; BLOCK]; COLUMNS],
+    lengths: [usize; COLUMNS],
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl Lists {
+    /// Written without branches: which gradients are zero cannot be guessed.
+    #[inline(always)]
+    fn new(gradients: &[f32]) -> Lists {
+        let (mut rows, mut lengths) = ([[0u8; BLOCK]; COLUMNS], [0usize; COLUMNS]);
+        for (r, gradients) in gradients.as_chunks::<COLUMNS>().0.iter().enumerate() {
+            for u in 0..COLUMNS {
+                rows[u][lengths[u] % BLOCK] = r as u8;
+                lengths[u] += usize::from(gradients[u] != 0.0);
+            }
+        }
+        Lists { rows, lengths }
+    }
+
+    #[inline(always)]
+    fn of(&self, unit: usize) -> &[u8] {
+        &self.rows[unit][..self.lengths[unit]]
     }
 }
 
@@ -73,27 +122,25 @@ fn add_row(sums: &mut [f32; COLUMNS], x: f32, row: &[f32; COLUMNS]) {
 
 /// Both products in the vectors of the module around it, which has
 /// `Row`: sixteen numbers; `zero`, `load`, `store` and `add_scaled` for it; `ROWS`: rows whose sums are held in registers at a
-/// time; `GRADIENT_ROWS`: rows whose gradients are, likewise.
-#[cfg(target_arch = "x86_64")]
+/// time; `STRETCH`: sixteens of columns whose sums are, likewise; `fetch`, which brings a line into the cache.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! products {
     ($features:literal) => {
-        /// Columns of `x` whose sums are held in the first-level cache at a time.
-        const DEPTH: usize = 256;
-
         /// # Safety
         /// Needs the instructions of this module; `x` is n×d, `weights` d×16 and `out` n×16.
         #[target_feature(enable = $features)]
-        pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize) {
+        pub unsafe fn thin_product(x: &[f32], weights: &[f32], out: &mut [f32], d: usize, ahead: &[f32]) {
             let n = out.len() / COLUMNS;
             let mut i = 0;
             // SAFETY: rows i..i + ROWS (or the one row i) lie inside `x` and `out`, as the loops' bounds say.
             unsafe {
                 while i + ROWS <= n {
-                    rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                    let ahead = ahead.get(i * d..).unwrap_or_default();
+                    rows::<ROWS>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d, ahead);
                     i += ROWS;
                 }
                 while i < n {
-                    rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d);
+                    rows::<1>(x.as_ptr().add(i * d), weights, out.as_mut_ptr().add(i * COLUMNS), d, &[]);
                     i += 1;
                 }
             }
@@ -102,14 +149,28 @@ macro_rules! products {
         /// # Safety
         /// Needs the instructions of this module; `x` points to R rows of d, `out` to R rows of 16.
         #[target_feature(enable = $features)]
-        unsafe fn rows<const R: usize>(x: *const f32, weights: &[f32], out: *mut f32, d: usize) {
+        unsafe fn rows<const R: usize>(
+            x: *const f32,
+            weights: &[f32],
+            out: *mut f32,
+            d: usize,
+            ahead: &[f32],
+        ) {
             let mut sums = [zero(); R];
-            for k in 0..d {
-                // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
-                unsafe {
-                    let weight = load(weights.as_ptr().add(k * COLUMNS));
-                    for (r, sum) in sums.iter_mut().enumerate() {
-                        *sum = add_scaled(*sum, *x.add(r * d + k), weight);
+            for start in (0..d).step_by(COLUMNS) {
+                if !ahead.is_empty() {
+                    for r in 0..R {
+                        // A line of each row to come; harmless past the end.
+                        fetch(ahead.as_ptr().wrapping_add(r * d + start));
+                    }
+                }
+                for k in start..(start + COLUMNS).min(d) {
+                    // SAFETY: k < d: a row of `weights` and a number of each row of `x`.
+                    unsafe {
+                        let weight = load(weights.as_ptr().add(k * COLUMNS));
+                        for (r, sum) in sums.iter_mut().enumerate() {
+                            *sum = add_scaled(*sum, *x.add(r * d + k), weight);
+                        }
                     }
                 }
             }
@@ -120,51 +181,63 @@ macro_rules! products {
         }
 
         /// # Safety
-        /// Needs the instructions of this module; `x` is n×d, `gradients` n×16 and `out` d×16.
+        /// Needs the instructions of this module; `x` has at most [`BLOCK`] rows of d, `gradients` as many of 16, and `out` is 16×d.
         #[target_feature(enable = $features)]
-        pub unsafe fn thin_transposed_product(x: &[f32], gradients: &[f32], out: &mut [f32], d: usize) {
-            let n = gradients.len() / COLUMNS;
-            out.fill(0.0);
-            for (block, out) in out.chunks_mut(DEPTH * COLUMNS).enumerate() {
-                let x = &x[block * DEPTH..];
-                let rows = |i: usize| (x[i * d..].as_ptr(), gradients[i * COLUMNS..].as_ptr());
-                let mut i = 0;
-                // SAFETY: rows i..i + GRADIENT_ROWS (or the one row i) lie inside `gradients`, and their columns from
-                // block * DEPTH on inside `x`, as the loops' bounds say.
-                unsafe {
-                    while i + GRADIENT_ROWS <= n {
-                        add_rows::<GRADIENT_ROWS>(rows(i), out, d);
-                        i += GRADIENT_ROWS;
-                    }
-                    while i < n {
-                        add_rows::<1>(rows(i), out, d);
-                        i += 1;
+        pub unsafe fn add_gradients(x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
+            let lists = Lists::new(gradients);
+            let mut from = 0;
+            // SAFETY: the columns asked for end at d at most, as the loops' bounds say.
+            unsafe {
+                while from + STRETCH * COLUMNS <= d {
+                    add_stretch::<STRETCH>(x, gradients, &lists, out, d, from);
+                    from += STRETCH * COLUMNS;
+                }
+                while from + COLUMNS <= d {
+                    add_stretch::<1>(x, gradients, &lists, out, d, from);
+                    from += COLUMNS;
+                }
+            }
+            for (u, out) in out.chunks_exact_mut(d.max(1)).enumerate() {
+                for &r in lists.of(u) {
+                    let r = usize::from(r);
+                    let gradient = gradients[r * COLUMNS + u];
+                    for (sum, &x) in out[from..].iter_mut().zip(&x[r][from..]) {
+                        *sum = gradient.mul_add(x, *sum);
                     }
                 }
             }
         }
 
-        /// Adds R rows' share to a block of sums; the rows' gradients stay in registers.
+        /// The sums of S sixteens of columns, from column `from` on.
         ///
         /// # Safety
-        /// Needs the instructions of this module; `x` points to R rows, d apart, of as many numbers as `out` has rows
-        /// of 16; `gradients` to R rows of 16.
+        /// As for [`add_gradients`], with from + 16 S columns in each row; `lists` are those of `gradients`.
         #[target_feature(enable = $features)]
-        unsafe fn add_rows<const R: usize>(
-            (x, gradients): (*const f32, *const f32),
+        unsafe fn add_stretch<const S: usize>(
+            x: &[&[f32]],
+            gradients: &[f32],
+            lists: &Lists,
             out: &mut [f32],
             d: usize,
+            from: usize,
         ) {
-            // SAFETY: r < R rows of `gradients`.
-            let gradients: [Row; R] = std::array::from_fn(|r| unsafe { load(gradients.add(r * COLUMNS)) });
-            for (k, out) in out.chunks_exact_mut(COLUMNS).enumerate() {
-                // SAFETY: `out` holds sixteen numbers, and each row of `x` at least k + 1.
+            for u in 0..COLUMNS {
+                // SAFETY: S sixteens from column `from` on lie inside row u of `out` and inside every row of `x`; the lists have
+                // rows of `x` and `gradients` only.
                 unsafe {
-                    let mut sum = load(out.as_ptr());
-                    for (r, &gradient) in gradients.iter().enumerate() {
-                        sum = add_scaled(sum, *x.add(r * d + k), gradient);
+                    let out = out.as_mut_ptr().add(u * d + from);
+                    let mut sums: [Row; S] = std::array::from_fn(|s| load(out.add(s * COLUMNS)));
+                    for &r in lists.of(u) {
+                        let r = usize::from(r);
+                        let x = x.get_unchecked(r).as_ptr().add(from);
+                        let gradient = *gradients.get_unchecked(r * COLUMNS + u);
+                        for (s, sum) in sums.iter_mut().enumerate() {
+                            *sum = add_scaled(*sum, gradient, load(x.add(s * COLUMNS)));
+                        }
                     }
-                    store(out.as_mut_ptr(), sum);
+                    for (s, &sum) in sums.iter().enumerate() {
+                        store(out.add(s * COLUMNS), sum);
+                    }
                 }
             }
         }
@@ -175,13 +248,19 @@ macro_rules! products {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::COLUMNS;
+    use super::{COLUMNS, Lists};
 
     type Row = __m512;
     const ROWS: usize = 12;
-    const GRADIENT_ROWS: usize = 8;
+    const STRETCH: usize = 8;
 
     products!("avx512f");
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn fetch(line: *const f32) {
+        _mm_prefetch::<_MM_HINT_T1>(line.cast());
+    }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -218,13 +297,19 @@ mod avx512 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::COLUMNS;
+    use super::{COLUMNS, Lists};
 
     type Row = [__m256; 2];
     const ROWS: usize = 6;
-    const GRADIENT_ROWS: usize = 6;
+    const STRETCH: usize = 4;
 
     products!("avx2,fma");
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn fetch(line: *const f32) {
+        _mm_prefetch::<_MM_HINT_T1>(line.cast());
+    }
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
@@ -261,6 +346,58 @@ mod avx2 {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64::*;
+
+    use super::{COLUMNS, Lists};
+
+    type Row = [float32x4_t; 4];
+    const ROWS: usize = 6;
+    const STRETCH: usize = 4;
+
+    products!("neon");
+
+    /// Left to the processor: there is no stable intrinsic for it.
+    #[inline]
+    fn fetch(_line: *const f32) {}
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn zero() -> Row {
+        [vdupq_n_f32(0.0); 4]
+    }
+
+    /// # Safety
+    /// Sixteen numbers at `from`.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn load(from: *const f32) -> Row {
+        // SAFETY: as the caller guarantees.
+        std::array::from_fn(|q| unsafe { vld1q_f32(from.add(4 * q)) })
+    }
+
+    /// # Safety
+    /// Space for sixteen numbers at `to`.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn store(to: *mut f32, row: Row) {
+        for (q, &quarter) in row.iter().enumerate() {
+            // SAFETY: as the caller guarantees.
+            unsafe { vst1q_f32(to.add(4 * q), quarter) };
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn add_scaled(mut sum: Row, x: f32, row: Row) -> Row {
+        for (sum, quarter) in sum.iter_mut().zip(row) {
+            *sum = vfmaq_n_f32(*sum, quarter, x);
+        }
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,25 +416,47 @@ mod tests {
         let numbers = |n: usize, label: u64| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (97, 130), (256, 512), (31, 257)]
+        for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (63, 130), (64, 512), (31, 257)]
         {
-            let (x, weights, gradients) =
-                (numbers(n * d, 1), numbers(d * COLUMNS, 2), numbers(n * COLUMNS, 3));
+            let (x, weights) = (numbers(n * d, 1), numbers(d * COLUMNS, 2));
+            let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
+            // Most gradients are zero, of either sign; the sums start with what is there.
+            let keep =
+                |(i, g): (usize, f32)| if stream.bits(i as u64).is_multiple_of(4) { g } else { 0.0 * g };
+            let gradients: Vec<f32> = numbers(n * COLUMNS, 3).into_iter().enumerate().map(keep).collect();
+            let start = numbers(d * COLUMNS, 4);
             let forward = naive(n, d, |at, k| (x[at / COLUMNS * d + k], weights[k * COLUMNS + at % COLUMNS]));
-            let backward =
-                naive(d, n, |at, i| (x[i * d + at / COLUMNS], gradients[i * COLUMNS + at % COLUMNS]));
+            let mut backward = naive(d, n, |at, i| (x[i * d + at % d], gradients[i * COLUMNS + at / d]));
+            backward.iter_mut().zip(&start).for_each(|(sum, start)| *sum += start);
             let found: Vec<[Vec<f32>; 2]> = Level::available()
                 .into_iter()
                 .map(|level| {
-                    let mut found = [vec![f32::NAN; n * COLUMNS], vec![f32::NAN; d * COLUMNS]];
-                    thin_product(level, &x, &weights, &mut found[0], d);
-                    thin_transposed_product(level, &x, &gradients, &mut found[1], d);
+                    let mut found = [vec![f32::NAN; n * COLUMNS], start.clone()];
+                    let ahead = &x[x.len() / 2..];
+                    thin_product(level, &x, &weights, &mut found[0], d, ahead);
+                    add_gradients(level, &rows, &gradients, &mut found[1], d);
                     crate::golden::assert_close(&found[0], &forward, 1e-4);
                     crate::golden::assert_close(&found[1], &backward, 1e-4);
                     found
                 })
                 .collect();
             assert!(found.iter().all(|other| *other == found[0]), "{n}×{d}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_rows_add_up_as_if_they_were_one() {
+        let (n, d) = (BLOCK, 40);
+        let stream = Stream::new(2);
+        let x: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64)).collect();
+        let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
+        let gradients: Vec<f32> = (0..n * COLUMNS).map(|i| stream.normal(i as u64).max(0.0)).collect();
+        for level in Level::available() {
+            let (mut whole, mut parts) = (vec![0f32; d * COLUMNS], vec![0f32; d * COLUMNS]);
+            add_gradients(level, &rows, &gradients, &mut whole, d);
+            add_gradients(level, &rows[..11], &gradients[..11 * COLUMNS], &mut parts, d);
+            add_gradients(level, &rows[11..], &gradients[11 * COLUMNS..], &mut parts, d);
+            assert_eq!(whole, parts, "{level}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::loss::loss_weights;
-use super::network::{Network, Training, Weights, row_keys};
-use super::{check_lambda, lambda_of};
+use super::check_lambda;
+use super::shared::Shared;
+use super::training::{Trainer, Training};
+use crate::engine::Job;
 use crate::error::{Result, check};
-use crate::graph::{NEIGHBOURS, Propagation};
-use crate::model::{ClassProblem, Relevance, RelevanceModel};
-use crate::random::Stream;
+use crate::graph::{Affinity, NEIGHBOURS, Propagation};
+use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
 
 /// A two-layer GCN (**eq. 2**) trained with **eq. (3)**; its probability of "clean" is the relevance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,33 @@ impl Gcn {
         self.training.checked()?;
         Ok(self)
     }
+
+    /// Jobs that share a pool whose own graph is there; others one after the other.
+    pub(super) fn together(
+        &self,
+        jobs: &[Job],
+        trainer: Trainer,
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Vec<Result<Relevance>> {
+        let pool = jobs.first().map(|job| job.problem.noisy).filter(|pool| !pool.features().is_empty());
+        let graph = pool.filter(|_| jobs.len() > 1).and_then(|pool| pool.ready_graph(self.neighbours));
+        let (Some(pool), Some(graph)) = (pool, graph) else { return one_by_one(self, jobs, finished) };
+        let noisy = pool.features();
+        let alone = Propagation::new(Affinity::reciprocal(graph.neighbours()));
+        let shared = Shared::of_pool(noisy, alone);
+        let own = |job: &Job| {
+            let clean = job.problem.clean;
+            let affinity = job.problem.affinity(self.neighbours)?;
+            let counts = affinity.n_neighbours(clean.len()..affinity.len());
+            Ok((shared.choice(clean, noisy, &Propagation::new(affinity)), counts))
+        };
+        let finish = |i: usize, relevance: Relevance, counts: Vec<u32>| {
+            let relevance = relevance.with_reciprocal_neighbours(counts);
+            finished(i, &relevance);
+            relevance
+        };
+        trainer.all(&shared, jobs, own, finish)
+    }
 }
 
 impl RelevanceModel for Gcn {
@@ -44,31 +71,20 @@ impl RelevanceModel for Gcn {
         }
         let affinity = problem.affinity(self.neighbours)?;
         let counts = affinity.n_neighbours(problem.clean.len()..affinity.len());
-        let relevance = train(problem, &Propagation::new(affinity), self.lambda, &self.training, seed)?;
+        let trainer = Trainer::new(self.lambda, self.training);
+        let relevance = trainer.one(problem, Propagation::new(affinity), seed)?;
         Ok(relevance.with_reciprocal_neighbours(counts))
+    }
+
+    fn relevance_of_all(
+        &self,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Vec<Result<Relevance>> {
+        self.together(jobs, Trainer::new(self.lambda, self.training), finished)
     }
 
     fn uses_graph(&self) -> bool {
         true
     }
-}
-
-/// Trains the network over a given Ã and reads off the noisy rows.
-pub(super) fn train(
-    problem: &ClassProblem,
-    propagation: &Propagation,
-    lambda: Option<f32>,
-    training: &Training,
-    seed: u64,
-) -> Result<Relevance> {
-    let k = problem.clean.len();
-    let stream = Stream::new(seed);
-    let x = propagation.propagate(problem.clean, problem.noisy.features());
-    let weights = Weights::random(problem.clean.dim(), stream.branch(0));
-    let keys = row_keys(problem.clean, problem.noisy.features());
-    let loss_weights = loss_weights(problem, lambda_of(problem, lambda));
-    let network = Network::new(&x, &keys, propagation, &loss_weights);
-    let probabilities = network.train(weights, training, stream.branch(1), problem.watch());
-    problem.watch().check()?;
-    Ok(problem.settle(Relevance::new(probabilities[k..].to_vec())?))
 }

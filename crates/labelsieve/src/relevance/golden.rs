@@ -2,15 +2,17 @@
 
 use serde_json::Value;
 
-use super::network::{Dropout, HIDDEN, Network, Weights, row_keys};
+use super::network::{Cell, Network, Weights};
+use super::shared::Shared;
+use super::units::{Dropout, HIDDEN};
 use super::*;
 use crate::decision::Decision;
+use crate::engine::Job;
 use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
 use crate::graph::{Affinity, Neighbours, Propagation};
 use crate::model::{ClassProblem, NoisyPool};
 use crate::random::Stream;
-use crate::watch::Watch;
 
 fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
     range.collect()
@@ -20,20 +22,27 @@ fn weights(case: &Value) -> Weights {
     Weights(["w1", "b1", "w2", "b2"].iter().flat_map(|name| numbers(&case[name])).collect())
 }
 
+/// p of all rows with these weights, clean rows first.
+fn forward(network: &mut Network, weights: &Weights, dropout: Dropout) -> Vec<f32> {
+    network.cells[0].weights = weights.clone();
+    network.forward(&[dropout]);
+    network.probabilities(0)
+}
+
 /// Trains from the given weights without dropout and compares loss and probabilities along the way.
-fn check_training(case: &Value, propagation: &Propagation, clean: &Features, noisy: &Features) {
+fn check_training(case: &Value, propagation: Propagation, clean: &Features, noisy: &Features) {
     let k = count(&case["n_clean"]);
     let lambda = case["lambda"].as_f64().unwrap() as f32;
-    let x = propagation.propagate(clean, noisy);
-    let keys = row_keys(clean, noisy);
     let pool = NoisyPool::new(noisy.clone());
-    let loss_weights = loss_weights(&ClassProblem::new(clean, &pool).unwrap(), lambda);
-    let network = || Network::new(&x, &keys, propagation, &loss_weights);
-    let first_loss = cleaning_loss(network().forward(&weights(case), Dropout::none()), k, lambda);
+    let problem = ClassProblem::new(clean, &pool).unwrap();
+    let (shared, own) = Shared::of_one(clean, noisy, propagation);
+    let cells = vec![Cell::new(own, weights(case))];
+    let mut network = Network::new(&shared, cells, &[loss_weights(&problem, lambda)]);
+    let first_loss = cleaning_loss(&forward(&mut network, &weights(case), Dropout::none()), k, lambda);
     assert_close(&[first_loss], &numbers(&case["losses"])[..1], 1e-5);
     let training = Training { dropout: 0.0, ..Training::default() };
-    let found = network().train(weights(case), &training, Stream::new(0), &Watch::new());
-    assert_close(&found, &numbers(&case["probabilities"]), 1e-4);
+    training.run(&mut network, &[Stream::new(0)], &[Job { problem, seed: 0 }]);
+    assert_close(&network.probabilities(0), &numbers(&case["probabilities"]), 1e-4);
 }
 
 #[test]
@@ -44,7 +53,7 @@ fn gcn_agrees_with_pytorch_after_100_iterations() {
         let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
         let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), count(&case["neighbours"]));
         let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
-        check_training(case, &propagation, &clean, &noisy);
+        check_training(case, propagation, &clean, &noisy);
     }
 }
 
@@ -54,7 +63,7 @@ fn mlp_agrees_with_pytorch_after_100_iterations() {
     let (all_clean, noisy) = (features(&golden["clean"]), features(&golden["noisy"]));
     for case in golden["cases"].as_array().unwrap() {
         let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
-        check_training(case, &Propagation::Identity(clean.len() + noisy.len()), &clean, &noisy);
+        check_training(case, Propagation::Identity(clean.len() + noisy.len()), &clean, &noisy);
     }
 }
 
@@ -145,17 +154,17 @@ fn eq_2_on_a_graph_of_two_examples() {
     // Two rows at 60 degrees: Ã = [2/3 1/3; 1/3 2/3]. One hidden unit reads the first column, doubled by Θ₂.
     let all = Features::new(vec![1.0, 0.0, 0.5, 0.75f32.sqrt()], 2).unwrap();
     let propagation = Propagation::new(Affinity::reciprocal(&Neighbours::exact(&all, 1)));
-    let x = propagation.propagate(&all.select(&[0]), &all.select(&[1]));
-    let mut weights = Weights(vec![0.0; Weights::len(2)]);
+    let mut weights = Weights((0..Weights::len(2)).map(|_| 0.0).collect());
     weights.0[0] = 1.0; // Θ₁[0, 0]
     weights.0[2 * HIDDEN] = 0.25; // b₁[0]
     weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
     weights.0[4 * HIDDEN] = -2.0; // b₂
-    let mut network = Network::new(&x, &[0, 1], &propagation, &[1.0, -1.0]);
-    let found = network.forward(&weights, Dropout::none());
+    let (shared, own) = Shared::of_one(&all.select(&[0]), &all.select(&[1]), propagation);
+    let mut network = Network::new(&shared, vec![Cell::new(own, weights.clone())], &[vec![1.0, -1.0]]);
+    let found = forward(&mut network, &weights, Dropout::none());
     // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
     let sigmoid = |a: f32| 1.0 / (1.0 + (-a).exp());
-    assert_close(found, &[sigmoid(1.0 / 18.0), sigmoid(-1.0 / 18.0)], 1e-6);
+    assert_close(&found, &[sigmoid(1.0 / 18.0), sigmoid(-1.0 / 18.0)], 1e-6);
 }
 
 #[test]
@@ -165,8 +174,6 @@ fn the_gradient_agrees_with_finite_differences() {
     let noisy = features(&golden["noisy"]);
     let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), 8);
     let propagation = Propagation::new(Affinity::reciprocal(&neighbours));
-    let x = propagation.propagate(&clean, &noisy);
-    let keys = row_keys(&clean, &noisy);
     // Every fourth noisy row is accepted and the one after it rejected, or nothing is decided.
     let some = [Some(Decision::Accept), Some(Decision::Reject), None, Some(Decision::Unsure)];
     let some: Vec<_> = some.into_iter().cycle().take(noisy.len()).collect();
@@ -176,13 +183,16 @@ fn the_gradient_agrees_with_finite_differences() {
     let dropouts = [Dropout::none(), Dropout::new(0.5, Stream::new(2))];
     for (loss_weights, dropout) in all_weights.iter().flat_map(|w| dropouts.map(|dropout| (w, dropout))) {
         let weights = Weights::random(clean.dim(), Stream::new(7)); // no unit of these sits at its kink
-        let mut network = Network::new(&x, &keys, &propagation, loss_weights);
-        network.forward(&weights, dropout);
-        let gradient = network.backward(&weights, dropout).to_vec();
+        let (shared, own) = Shared::of_one(&clean, &noisy, propagation.clone());
+        let cells = vec![Cell::new(own, weights.clone())];
+        let mut network = Network::new(&shared, cells, std::slice::from_ref(loss_weights));
+        forward(&mut network, &weights, dropout);
+        network.backward(&[dropout]);
+        let gradient = network.cells[0].gradient.clone();
         let mut loss = |i: usize, step: f32| {
             let mut moved = weights.clone();
             moved.0[i] += step;
-            weighted_loss(network.forward(&moved, dropout), loss_weights)
+            weighted_loss(&forward(&mut network, &moved, dropout), loss_weights)
         };
         for (i, &derivative) in gradient.iter().enumerate() {
             let h = 4e-4; // small, so that few units cross the kink of their ReLU

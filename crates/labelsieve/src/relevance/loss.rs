@@ -65,11 +65,8 @@ pub fn loss_weights(problem: &ClassProblem, lambda: f32) -> Vec<f32> {
 pub(super) fn loss_gradient(p: f32, weight: f32) -> f32 {
     let sigmoid_derivative = p * (1.0 - p);
     // By the sign bit: with λ = 0 the undecided weigh -0.
-    if weight.is_sign_positive() {
-        -weight * sigmoid_derivative / (p + EPSILON)
-    } else {
-        -weight * sigmoid_derivative / (1.0 - p + EPSILON)
-    }
+    let toward_target = if weight.is_sign_positive() { p } else { 1.0 - p };
+    -weight * sigmoid_derivative / (toward_target + EPSILON)
 }
 
 fn mean(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {

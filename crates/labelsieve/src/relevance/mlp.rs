@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::check_lambda;
-use super::gcn::train;
-use super::network::Training;
+use super::shared::Shared;
+use super::training::{Trainer, Training};
+use crate::engine::Job;
 use crate::error::Result;
 use crate::graph::Propagation;
-use crate::model::{ClassProblem, Relevance, RelevanceModel};
+use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
 
 /// The network of **eq. (2)** with Ã = I, trained with **eq. (3)**.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,26 @@ impl RelevanceModel for Mlp {
         if n == problem.clean.len() {
             return Relevance::new(Vec::new());
         }
-        train(problem, &Propagation::Identity(n), self.lambda, &self.training, seed)
+        Trainer::new(self.lambda, self.training).one(problem, Propagation::Identity(n), seed)
+    }
+
+    fn relevance_of_all(
+        &self,
+        jobs: &[Job],
+        finished: &(dyn Fn(usize, &Relevance) + Sync),
+    ) -> Vec<Result<Relevance>> {
+        let pool = jobs.first().map(|job| job.problem.noisy.features()).filter(|pool| !pool.is_empty());
+        let Some(noisy) = pool.filter(|_| jobs.len() > 1) else { return one_by_one(self, jobs, finished) };
+        let shared = Shared::of_pool(noisy, Propagation::Identity(noisy.len()));
+        let own = |job: &Job| {
+            let clean = job.problem.clean;
+            let alone = Propagation::Identity(clean.len() + noisy.len());
+            Ok((shared.choice(clean, noisy, &alone), ()))
+        };
+        let finish = |i: usize, relevance: Relevance, ()| {
+            finished(i, &relevance);
+            relevance
+        };
+        Trainer::new(self.lambda, self.training).all(&shared, jobs, own, finish)
     }
 }

@@ -8,18 +8,23 @@ mod contract;
 mod gcn;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod grid;
 mod label_propagation;
 mod linear;
 mod loss;
 mod mixture;
 mod mlp;
 mod network;
+mod shared;
 mod similarity;
+mod training;
+mod units;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check};
-use crate::model::{ClassProblem, RelevanceModel};
+use crate::model::{ClassProblem, NoisyPool, RelevanceModel};
 
 pub use auto::Auto;
 #[doc(hidden)] // for our own crates
@@ -37,10 +42,10 @@ pub use mixture::Mixture;
 #[doc(hidden)] // for our own crates
 pub use mixture::{MOST_CLASSES, class_direction};
 pub use mlp::Mlp;
-pub use network::Training;
 pub use similarity::Similarity;
 #[doc(hidden)] // for our own crates
 pub use similarity::clean_direction;
+pub use training::Training;
 
 /// A relevance model by name, with its settings: what configuration files, the command line and benchmarks hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +97,15 @@ impl Method {
             Method::Mixture(model) => Some(model.neighbours),
             Method::Auto(auto) => Some(auto.neighbours(n_noisy)),
             Method::Mlp(_) | Method::Similarity(_) | Method::Linear(_) | Method::Beta(_) => None,
+        }
+    }
+
+    /// Whether jobs over this pool share work when they are scored together.
+    pub(crate) fn shares_work(&self, pool: &NoisyPool) -> bool {
+        match self {
+            Method::Gcn(gcn) => pool.ready_graph(gcn.neighbours).is_some(),
+            Method::Mlp(_) => true,
+            _ => false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The two-layer network behind GCN and MLP, forward and backward, and its training.
+//! The two-layer network behind GCN and MLP, forward and backward.
 //!
 //! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V never
 //! changes during training and is made once. The second layer's product with Θ₂ comes before its propagation, so
@@ -10,68 +10,25 @@
 //!           s = R Θ₂               N×1               ∂Θ₂ = Rᵀ ∂s                m×1
 //!           p = σ(Ã s + b₂)        N×1               ∂s  = Ãᵀ ∂a                N×1
 //! ```
+//!
+//! Several networks, a [`Cell`] each, may be trained over one pool of noisy rows. Nearly all of X is then the same
+//! ([`Shared`](super::shared::Shared)): a block of its rows is fetched once for all cells, and their s and ∂a stand side by side, so that an edge is
+//! followed once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
 use super::loss::loss_gradient;
-use crate::error::{Result, check};
-use crate::features::Features;
-use crate::graph::Propagation;
-use crate::kernels::{COLUMNS, add_at, for_this_machine, thin_product, thin_transposed_product};
+use super::shared::{Own, Shared};
+use super::units::{Dropout, HIDDEN, activate, hidden_gradients, outputs, sigmoid};
+use crate::graph::{Columns, add_neighbours};
+use crate::kernels::{Aligned, BLOCK, add_at, add_gradients, thin_product};
 use crate::level::Level;
-use crate::random::{Stream, row_key};
-use crate::watch::Watch;
-
-/// Hidden units m.
-pub(super) const HIDDEN: usize = COLUMNS;
-
-/// How the network is trained; the defaults are the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Training {
-    /// Full-batch steps.
-    pub iterations: usize,
-    /// Adam's learning rate at the start.
-    pub learning_rate: f32,
-    /// Iterations after which the learning rate falls to a tenth, again and again.
-    pub decay_every: usize,
-    /// L2 penalty on all parameters, added to the gradient.
-    pub weight_decay: f32,
-    /// Probability that a hidden unit is left out in a step.
-    pub dropout: f32,
-}
-
-impl Default for Training {
-    fn default() -> Training {
-        Training { iterations: 100, learning_rate: 0.1, decay_every: 30, weight_decay: 5e-4, dropout: 0.5 }
-    }
-}
-
-impl Training {
-    pub(super) fn checked(self) -> Result<Training> {
-        check(self.iterations >= 1, "iterations", "at least 1", self.iterations)?;
-        check(self.decay_every >= 1, "decay_every", "at least 1", self.decay_every)?;
-        let positive = self.learning_rate > 0.0 && self.learning_rate.is_finite();
-        check(positive, "learning_rate", "a positive number", self.learning_rate)?;
-        let sensible = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
-        check(sensible, "weight_decay", "a non-negative number", self.weight_decay)?;
-        check((0.0..1.0).contains(&self.dropout), "dropout", "a number in [0, 1)", self.dropout)?;
-        Ok(self)
-    }
-}
-
-/// The key of every row, clean rows first.
-pub(super) fn row_keys(clean: &Features, noisy: &Features) -> Vec<u64> {
-    let k = clean.len();
-    let row = |i: usize| if i < k { clean.row(i) } else { noisy.row(i - k) };
-    (0..k + noisy.len()).into_par_iter().with_min_len(256).map(|i| row_key(row(i))).collect()
-}
+use crate::random::Stream;
 
 /// Θ₁ (d×m), b₁ (m), Θ₂ (m) and b₂, one after the other.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Weights(pub Vec<f32>);
+#[derive(Clone)]
+pub(super) struct Weights(pub Aligned);
 
 impl Weights {
     pub fn len(dim: usize) -> usize {
@@ -95,244 +52,437 @@ impl Weights {
     }
 }
 
-/// One class's network and the buffers of its training.
-pub(super) struct Network<'a> {
-    level: Level,
-    /// Ã V, N×d.
-    x: &'a [f32],
-    dim: usize,
-    /// What each row is, which decides on its dropout ([`row_key`]).
-    keys: &'a [u64],
-    propagation: &'a Propagation,
-    /// What each row adds to the loss ([`loss_weights`](super::loss::loss_weights)).
-    loss_weights: &'a [f32],
-    /// Rows per unit of work; depends on N alone, so that sums are the same at any number of threads.
-    chunk: usize,
-    /// R, N×m, and s.
+/// One choice of clean examples: where its graph differs from the others', and its network.
+pub(super) struct Cell {
+    pub own: Own,
+    pub weights: Weights,
+    pub gradient: Vec<f32>,
+    adam: Adam,
+    /// R and s of the clean rows.
     hidden: Vec<f32>,
     support: Vec<f32>,
-    probabilities: Vec<f32>,
-    /// D⁻¹ ∂L/∂a.
-    gradient_over_degree: Vec<f32>,
-    /// Each chunk's share of the gradient.
-    partial: Vec<f32>,
-    gradient: Vec<f32>,
 }
 
+impl Cell {
+    pub fn new(own: Own, weights: Weights) -> Cell {
+        let (k, n_parameters) = (own.n_clean, weights.0.len());
+        Cell {
+            own,
+            weights,
+            gradient: vec![0.0; n_parameters],
+            adam: Adam::new(Level::current(), n_parameters),
+            hidden: vec![0.0; k * HIDDEN],
+            support: vec![0.0; k],
+        }
+    }
+
+    /// Moves the weights one step against the gradient.
+    pub fn step(&mut self, learning_rate: f32, weight_decay: f32) {
+        self.adam.step(&mut self.weights.0, &self.gradient, learning_rate, weight_decay);
+    }
+}
+
+/// The networks of some cells over one pool, and the buffers of their training.
+pub(super) struct Network<'a> {
+    level: Level,
+    shared: &'a Shared,
+    pub cells: Vec<Cell>,
+    /// Noisy rows per unit of work; depends on their number alone, so that sums are the same at any number of threads, and
+    /// in whatever company a cell is trained. Clean rows belong to the first unit.
+    chunk: usize,
+    /// Rows for clean examples before the noisy ones in the matrices below; a cell with fewer has the last of them.
+    n_clean: usize,
+    /// Columns of the matrices below, one per cell at least.
+    width: usize,
+    /// R of the noisy rows: per chunk, the rows of each cell in turn.
+    hidden: Vec<f32>,
+    /// s, p, ∂L/∂a D⁻¹ and what each row adds to the loss ([`loss_weights`](super::loss::loss_weights)).
+    support: Vec<f32>,
+    probabilities: Vec<f32>,
+    gradients: Vec<f32>,
+    loss_weights: Vec<f32>,
+    /// Each chunk's share of the gradients, per cell: of Θ₁ (m×d), b₁ and Θ₂.
+    partial: Aligned,
+    /// Each chunk's Σ ∂L/∂a, per column.
+    output_sums: Vec<f64>,
+}
+
+/// Units of work.
+const CHUNKS: usize = 32;
+
 impl<'a> Network<'a> {
-    pub fn new(
-        x: &'a [f32],
-        keys: &'a [u64],
-        propagation: &'a Propagation,
-        loss_weights: &'a [f32],
-    ) -> Network<'a> {
-        let n = propagation.len();
-        let dim = x.len() / n;
-        let chunk = n.div_ceil(64).next_multiple_of(8).max(128);
-        let n_parameters = Weights::len(dim);
+    /// `loss_weights`: of each cell's rows, clean ones first.
+    pub fn new(shared: &'a Shared, cells: Vec<Cell>, loss_weights: &[Vec<f32>]) -> Network<'a> {
+        let z = shared.len();
+        let n_clean = cells.iter().map(|cell| cell.own.n_clean).max().unwrap_or(0);
+        let width = Columns::width_for(cells.len());
+        let chunk = z.div_ceil(CHUNKS).next_multiple_of(8).max(128);
+        let n_chunks = z.div_ceil(chunk);
+        let zeros = || vec![0f32; (n_clean + z) * width];
+        let mut of_loss = zeros();
+        for (c, weights) in loss_weights.iter().enumerate() {
+            let first = n_clean + z - weights.len();
+            weights.iter().enumerate().for_each(|(i, &weight)| of_loss[(first + i) * width + c] = weight);
+        }
         Network {
             level: Level::current(),
-            x,
-            dim,
-            keys,
-            propagation,
-            loss_weights,
+            shared,
             chunk,
-            hidden: vec![0.0; n * HIDDEN],
-            support: vec![0.0; n],
-            probabilities: vec![0.0; n],
-            gradient_over_degree: vec![0.0; n],
-            partial: vec![0.0; n.div_ceil(chunk) * n_parameters],
-            gradient: vec![0.0; n_parameters],
+            n_clean,
+            width,
+            hidden: vec![0.0; z * HIDDEN * cells.len()],
+            support: zeros(),
+            probabilities: zeros(),
+            gradients: zeros(),
+            loss_weights: of_loss,
+            partial: Aligned::zeros(n_chunks * cells.len() * partial_len(shared.dim)),
+            output_sums: vec![0.0; n_chunks * width],
+            cells,
         }
     }
 
-    /// Trains from `weights` until done or stopped, and returns p of all rows, clean first, in evaluation mode (no
-    /// dropout).
-    pub fn train(
-        mut self,
-        mut weights: Weights,
-        training: &Training,
-        stream: Stream,
-        watch: &Watch,
-    ) -> Vec<f32> {
-        let mut adam = Adam::new(self.level, weights.0.len());
-        for iteration in 0..training.iterations {
-            if watch.is_stopped() {
-                break;
-            }
-            let dropout = Dropout::new(training.dropout, stream.branch(iteration as u64));
-            self.forward(&weights, dropout);
-            self.backward(&weights, dropout);
-            let rate = training.learning_rate * 0.1f32.powi((iteration / training.decay_every) as i32);
-            adam.step(&mut weights.0, &self.gradient, rate, training.weight_decay);
-            watch.advance(iteration, training.iterations, self.probabilities.len());
-        }
-        self.forward(&weights, Dropout::none());
-        self.probabilities
+    /// Bytes of the buffers per cell, about.
+    pub fn memory_per_cell(shared: &Shared) -> usize {
+        let per_row = HIDDEN + 4 * 2; // columns are rounded up
+        (shared.len() * per_row + CHUNKS * partial_len(shared.dim)) * size_of::<f32>()
     }
 
-    /// **Eq. (2)**: the relevance of every example.
+    /// p of a cell's rows at the last forward pass, clean rows first.
+    pub fn probabilities(&self, cell: usize) -> Vec<f32> {
+        let first = self.n_clean - self.cells[cell].own.n_clean;
+        self.probabilities[first * self.width..].iter().skip(cell).step_by(self.width).copied().collect()
+    }
+
+    /// **Eq. (2)**: the relevance of every example, for every cell.
     ///
     /// ```text
     /// F(Ã, V) = σ(Ã [Ã V Θ₁ + b₁]+ Θ₂ + b₂)
     /// ```
     ///
     /// Rows are examples here, so each layer of **eq. (1)**, h(Θᵀ Z Ã), reads h(Ã Z Θ).
-    pub fn forward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
-        let (theta_1, bias_1, theta_2, bias_2) = weights.parts();
-        let (level, chunk, dim) = (self.level, self.chunk, self.dim);
-        self.hidden
-            .par_chunks_mut(chunk * HIDDEN)
-            .zip(self.support.par_chunks_mut(chunk))
-            .zip(self.x.par_chunks(chunk * dim))
-            .zip(self.keys.par_chunks(chunk))
-            .for_each(|(((hidden, support), x), keys)| {
-                thin_product(level, x, theta_1, hidden, dim);
-                activate(level, hidden, support, bias_1, theta_2, dropout, keys);
-            });
-        let (propagation, support) = (self.propagation, &self.support);
-        self.probabilities.par_chunks_mut(chunk).enumerate().for_each(|(c, probabilities)| {
-            for (i, p) in probabilities.iter_mut().enumerate() {
-                *p = sigmoid(propagation.average(support, c * chunk + i) + bias_2);
-            }
-        });
-        &self.probabilities
+    pub fn forward(&mut self, dropouts: &[Dropout]) {
+        self.first_layer(dropouts);
+        self.second_layer();
     }
 
-    /// The gradient of eq. (3) at the last forward pass, in the order of [`Weights`].
-    pub fn backward(&mut self, weights: &Weights, dropout: Dropout) -> &[f32] {
-        let bias_2_gradient = self.gradients_of_loss();
-        let (_, _, theta_2, _) = weights.parts();
-        let (level, chunk, dim) = (self.level, self.chunk, self.dim);
-        let (propagation, gradients) = (self.propagation, &self.gradient_over_degree);
+    /// R and s.
+    fn first_layer(&mut self, dropouts: &[Dropout]) {
+        let (level, shared, width, chunk) = (self.level, self.shared, self.width, self.chunk);
+        let (clean, noisy) = self.support.split_at_mut(self.n_clean * width);
+        self.cells.par_iter_mut().zip(dropouts).for_each(|(cell, &dropout)| {
+            let (theta_1, bias_1, theta_2, _) = cell.weights.parts();
+            let x = &cell.own.x[..cell.own.n_clean * shared.dim];
+            cell.hidden
+                .par_chunks_mut(BLOCK * HIDDEN)
+                .zip(cell.support.par_chunks_mut(BLOCK))
+                .zip(x.par_chunks(BLOCK * shared.dim).zip(cell.own.keys.par_chunks(BLOCK)))
+                .for_each(|((hidden, support), (x, keys))| {
+                    thin_product(level, x, theta_1, hidden, shared.dim, &[]);
+                    activate(level, hidden, support, bias_1, theta_2, dropout, keys);
+                });
+        });
+        for (c, cell) in self.cells.iter().enumerate() {
+            let first = self.n_clean - cell.own.n_clean;
+            cell.support.iter().enumerate().for_each(|(i, &s)| clean[(first + i) * width + c] = s);
+        }
+        let cells = &self.cells;
+        noisy
+            .par_chunks_mut(chunk * width)
+            .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
+            .enumerate()
+            .for_each(|(at, (support, hidden))| {
+                let (start, n) = (at * chunk, support.len() / width);
+                for rows in blocks(start, n) {
+                    for (c, cell) in cells.iter().enumerate() {
+                        let hidden = of_cell(hidden, c, n, &rows, start);
+                        let mut s = [0f32; BLOCK];
+                        let is_last = c + 1 == cells.len();
+                        let ahead = if is_last { shared.rows_from(rows.end) } else { &[] };
+                        cell.hidden_rows(level, shared, &rows, hidden, ahead);
+                        let (_, bias_1, theta_2, _) = cell.weights.parts();
+                        let keys = &shared.keys[rows.clone()];
+                        activate(level, hidden, &mut s[..keys.len()], bias_1, theta_2, dropouts[c], keys);
+                        let column = support[(rows.start - start) * width + c..].iter_mut().step_by(width);
+                        column.zip(&s[..keys.len()]).for_each(|(support, &s)| *support = s);
+                    }
+                }
+            });
+    }
+
+    /// p, and from it the gradients of the loss.
+    fn second_layer(&mut self) {
+        let (level, shared, width, chunk, n_clean) =
+            (self.level, self.shared, self.width, self.chunk, self.n_clean);
+        let cells = &self.cells;
+        let support = Columns { numbers: &self.support, width, first: n_clean - shared.n_clean };
+        let bias_2: Vec<f32> =
+            (0..width).map(|c| cells.get(c).map_or(0.0, |cell| cell.weights.parts().3)).collect();
+        let (p_clean, p_noisy) = self.probabilities.split_at_mut(n_clean * width);
+        let (g_clean, g_noisy) = self.gradients.split_at_mut(n_clean * width);
+        let (w_clean, w_noisy) = self.loss_weights.split_at(n_clean * width);
+        p_clean
+            .par_chunks_mut(width)
+            .zip(g_clean.par_chunks_mut(width))
+            .zip(w_clean.par_chunks(width))
+            .enumerate()
+            .with_min_len(BLOCK)
+            .for_each(|(row, ((p, gradients), weights))| {
+                for (c, cell) in cells.iter().enumerate() {
+                    let Some(i) = (row + cell.own.n_clean).checked_sub(n_clean) else { continue };
+                    let (of_cell, gradient) = cell.output(support, n_clean, i, row * width + c, weights[c]);
+                    (p[c], gradients[c]) = (of_cell, gradient * cell.own.propagation.inverse_degree(i));
+                }
+            });
+        p_noisy
+            .par_chunks_mut(chunk * width)
+            .zip(g_noisy.par_chunks_mut(chunk * width))
+            .zip(w_noisy.par_chunks(chunk * width))
+            .zip(self.output_sums.par_chunks_mut(width))
+            .enumerate()
+            .for_each(|(at, (((p, gradients), weights), sums))| {
+                let rows = at * chunk..at * chunk + p.len() / width;
+                let of_graph = shared.n_clean + rows.start..shared.n_clean + rows.end;
+                add_neighbours(level, &shared.propagation, of_graph.clone(), support, p);
+                for (i, a) in of_graph.clone().zip(p.chunks_exact_mut(width)) {
+                    let inverse_degree = shared.propagation.inverse_degree(i);
+                    a.iter_mut().zip(&bias_2).for_each(|(a, bias)| *a = inverse_degree * *a + bias);
+                }
+                outputs(level, p, weights, gradients);
+                for (c, cell) in cells.iter().enumerate() {
+                    for (own, row) in cell.own.changed_in(&rows) {
+                        let at = (row - rows.start) * width + c;
+                        let slot = (n_clean + row) * width + c;
+                        (p[at], gradients[at]) = cell.output(support, n_clean, own, slot, weights[at]);
+                    }
+                }
+                sums.fill(0.0);
+                for (i, gradients) in of_graph.zip(gradients.chunks_exact_mut(width)) {
+                    let inverse_degree = shared.propagation.inverse_degree(i);
+                    for (gradient, sum) in gradients.iter_mut().zip(&mut *sums) {
+                        *sum += f64::from(*gradient);
+                        *gradient *= inverse_degree;
+                    }
+                }
+                for (c, cell) in cells.iter().enumerate() {
+                    for (own, row) in cell.own.changed_in(&rows) {
+                        let at = (row - rows.start) * width + c;
+                        let gradient = loss_gradient(p[at], weights[at]);
+                        gradients[at] = gradient * cell.own.propagation.inverse_degree(own);
+                    }
+                }
+            });
+    }
+
+    /// The gradient of eq. (3) at the last forward pass, per cell in the order of [`Weights`].
+    pub fn backward(&mut self, dropouts: &[Dropout]) {
+        let (level, shared, chunk, dim) = (self.level, self.shared, self.chunk, self.shared.dim);
+        let len = partial_len(dim);
+        let all = len * self.cells.len();
+        let own = Columns { numbers: &self.gradients, width: self.width, first: self.n_clean };
+        let of_first = self.partial.chunks_mut(all).next().unwrap_or_default();
+        let with_cells = of_first.par_chunks_mut(len).zip(&mut self.cells).zip(dropouts).enumerate();
+        with_cells.for_each(|(c, ((partial, cell), dropout))| {
+            partial.fill(0.0);
+            cell.add_clean_gradients(level, dim, own, c, dropout.scale, partial);
+        });
+        let cells = &self.cells;
+        let gradients = Columns { first: self.n_clean - shared.n_clean, ..own };
         // Last chunk first: the end of X is what the forward pass left in the cache.
         self.partial
-            .par_chunks_exact_mut(self.gradient.len())
-            .zip(self.hidden.par_chunks_mut(chunk * HIDDEN))
-            .zip(self.x.par_chunks(chunk * dim))
+            .par_chunks_mut(all)
+            .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
             .enumerate()
             .rev()
-            .for_each(|(c, ((partial, hidden), x))| {
-                let (theta_1_gradient, rest) = partial.split_at_mut(dim * HIDDEN);
-                let n_rows = hidden.len() / HIDDEN;
-                let support_gradients: Vec<f32> =
-                    (c * chunk..c * chunk + n_rows).map(|i| propagation.gather(gradients, i)).collect();
-                hidden_gradients(level, hidden, &support_gradients, theta_2, dropout.scale, rest);
-                thin_transposed_product(level, x, hidden, theta_1_gradient, dim);
+            .for_each(|(at, (partial, hidden))| {
+                if at > 0 {
+                    partial.fill(0.0); // the first one has the clean rows'
+                }
+                let (start, n) = (at * chunk, hidden.len() / (HIDDEN * cells.len()));
+                let mut sums = vec![0f32; BLOCK * gradients.width];
+                for rows in blocks(start, n) {
+                    let sums = &mut sums[..rows.len() * gradients.width];
+                    let of_graph = shared.n_clean + rows.start..shared.n_clean + rows.end;
+                    add_neighbours(level, &shared.propagation, of_graph, gradients, sums);
+                    for (c, (cell, partial)) in cells.iter().zip(partial.chunks_exact_mut(len)).enumerate() {
+                        let hidden = of_cell(hidden, c, n, &rows, start);
+                        let mut of_support = [0f32; BLOCK];
+                        let column = sums.iter().skip(c).step_by(gradients.width);
+                        of_support.iter_mut().zip(column).for_each(|(out, &sum)| *out = sum);
+                        let mut x: [&[f32]; BLOCK] = [&[]; BLOCK];
+                        x.iter_mut().zip(rows.clone()).for_each(|(x, row)| *x = shared.row(row));
+                        for (of_own, row) in cell.own.changed_in(&rows) {
+                            let at = row - rows.start;
+                            of_support[at] = cell.gathered(own, of_own, self.n_clean + row, c);
+                            x[at] = &cell.own.x[of_own * dim..][..dim];
+                        }
+                        let of_support = &of_support[..rows.len()];
+                        cell.add_gradients(
+                            level,
+                            &x[..rows.len()],
+                            hidden,
+                            of_support,
+                            dropouts[c].scale,
+                            partial,
+                        );
+                    }
+                }
             });
-        let n_parameters = self.gradient.len();
-        let (gradient, partial) = (&mut self.gradient, &self.partial);
-        gradient.fill(0.0);
-        partial.chunks_exact(n_parameters).for_each(|partial| add_at(level, gradient, partial));
-        gradient[n_parameters - 1] = bias_2_gradient;
-        gradient
+        self.add_up();
     }
 
-    /// Fills D⁻¹ ∂L/∂a and returns Σ ∂L/∂a, the gradient of b₂.
-    fn gradients_of_loss(&mut self) -> f32 {
-        let (propagation, probabilities) = (self.propagation, &self.probabilities);
-        let mut sum = 0f64;
-        for (i, out) in self.gradient_over_degree.iter_mut().enumerate() {
-            let gradient = loss_gradient(probabilities[i], self.loss_weights[i]);
-            sum += f64::from(gradient);
-            *out = propagation.over_degree(gradient, i);
-        }
-        sum as f32
+    /// The gradients of all chunks together, in order.
+    fn add_up(&mut self) {
+        const COLUMNS: usize = 64;
+        let (level, dim, n_clean, width) = (self.level, self.shared.dim, self.n_clean, self.width);
+        let len = partial_len(dim);
+        let all = len * self.cells.len();
+        let (partial, output_sums) = (&self.partial, &self.output_sums);
+        let (p, loss_weights) = (&self.probabilities, &self.loss_weights);
+        self.cells.par_iter_mut().enumerate().for_each(|(c, cell)| {
+            let parts = || partial.chunks_exact(all).map(|chunk| &chunk[c * len..(c + 1) * len]);
+            let (theta_1, rest) = cell.gradient.split_at_mut(dim * HIDDEN);
+            theta_1.par_chunks_mut(COLUMNS * HIDDEN).enumerate().for_each(|(at, theta_1)| {
+                let (from, n) = (at * COLUMNS, theta_1.len() / HIDDEN);
+                let mut sums = [[0f32; COLUMNS]; HIDDEN];
+                for part in parts() {
+                    for (u, sums) in sums.iter_mut().enumerate() {
+                        add_at(level, &mut sums[..n], &part[u * dim + from..][..n]);
+                    }
+                }
+                for (j, units) in theta_1.as_chunks_mut::<HIDDEN>().0.iter_mut().enumerate() {
+                    *units = std::array::from_fn(|u| sums[u][j]);
+                }
+            });
+            rest.fill(0.0);
+            parts()
+                .for_each(|part| add_at(level, &mut rest[..2 * HIDDEN], &part[dim * HIDDEN..][..2 * HIDDEN]));
+            let of_clean = (n_clean - cell.own.n_clean..n_clean)
+                .map(|slot| slot * width + c)
+                .map(|at| f64::from(loss_gradient(p[at], loss_weights[at])));
+            let of_noisy = output_sums.iter().skip(c).step_by(width);
+            rest[2 * HIDDEN] = of_clean.chain(of_noisy.copied()).sum::<f64>() as f32;
+        });
     }
 }
 
-/// Which hidden units sit out a step: inverted dropout, drawn by what a row is and not by where it stands, so that the order
-/// of rows decides nothing. Equal rows sit out together.
-#[derive(Clone, Copy)]
-pub(super) struct Dropout {
-    stream: Stream,
-    /// Units whose 16 random bits lie below this are left out.
-    threshold: u32,
-    /// What the others are multiplied by.
-    scale: f32,
-}
-
-impl Dropout {
-    pub fn new(probability: f32, stream: Stream) -> Dropout {
-        Dropout { stream, threshold: (probability * 65536.0) as u32, scale: 1.0 / (1.0 - probability) }
-    }
-
-    pub fn none() -> Dropout {
-        Dropout::new(0.0, Stream::new(0))
-    }
-
-    /// The factor of each hidden unit of one example: four draws of 64 bits hold sixteen of 16.
-    #[inline(always)]
-    fn factors(&self, key: u64) -> [f32; HIDDEN] {
-        let mut factors = [self.scale; HIDDEN];
-        for (q, factors) in factors.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            let bits = self.stream.bits(key.wrapping_add(q as u64));
-            for (b, factor) in factors.iter_mut().enumerate() {
-                let kept = ((bits >> (16 * b)) & 0xffff) as u32 >= self.threshold;
-                *factor = if kept { self.scale } else { 0.0 };
+impl Cell {
+    /// H of some noisy rows, without b₁.
+    fn hidden_rows(
+        &self,
+        level: Level,
+        shared: &Shared,
+        rows: &std::ops::Range<usize>,
+        hidden: &mut [f32],
+        ahead: &[f32],
+    ) {
+        let (theta_1, ..) = self.weights.parts();
+        let dim = shared.dim;
+        thin_product(level, &shared.x[rows.start * dim..rows.end * dim], theta_1, hidden, dim, ahead);
+        let mut changed = self.own.changed_in(rows);
+        let n = changed.len();
+        let Some((first, _)) = changed.clone().next() else { return };
+        let mut own = [0f32; BLOCK * HIDDEN];
+        let x = &self.own.x[first * dim..(first + n) * dim];
+        thin_product(level, x, theta_1, &mut own[..n * HIDDEN], dim, &[]);
+        for units in own[..n * HIDDEN].as_chunks::<HIDDEN>().0 {
+            if let Some((_, row)) = changed.next() {
+                hidden[(row - rows.start) * HIDDEN..][..HIDDEN].copy_from_slice(units);
             }
         }
-        factors
+    }
+
+    /// p and ∂L/∂a of one of the cell's own rows, whose s stands at `slot`.
+    fn output(
+        &self,
+        support: Columns,
+        n_clean: usize,
+        own: usize,
+        slot: usize,
+        loss_weight: f32,
+    ) -> (f32, f32) {
+        let (row, column) = (slot / support.width, slot % support.width);
+        let columns = Columns { first: n_clean, ..support };
+        let sum = self.gathered(columns, own, row, column);
+        let p = sigmoid(self.own.propagation.inverse_degree(own) * sum + self.weights.parts().3);
+        (p, loss_gradient(p, loss_weight))
+    }
+
+    /// `x_row + Σ_j a_j x_j` over the edges of one of the cell's own rows; `x.first` is the row of the first noisy example.
+    fn gathered(&self, x: Columns, own: usize, row: usize, column: usize) -> f32 {
+        let numbered = Columns { first: x.first - self.own.n_clean, ..x };
+        let [sum] = numbered.sums::<1>(self.own.propagation.edges(own), column);
+        x.numbers[row * x.width + column] + sum
+    }
+
+    fn add_clean_gradients(
+        &mut self,
+        level: Level,
+        dim: usize,
+        gradients: Columns,
+        column: usize,
+        scale: f32,
+        partial: &mut [f32],
+    ) {
+        const UNIT: usize = 16 * BLOCK; // rows whose gradients are summed up on one thread
+        let k = self.own.n_clean;
+        let mut hidden = std::mem::take(&mut self.hidden);
+        let of_unit = |unit: usize, hidden: &mut [f32], partial: &mut [f32]| {
+            for (block, hidden) in hidden.chunks_mut(BLOCK * HIDDEN).enumerate() {
+                let start = unit * UNIT + block * BLOCK;
+                let rows = start..start + hidden.len() / HIDDEN;
+                let gathered = |i: usize| self.gathered(gradients, i, gradients.first - k + i, column);
+                let of_support: Vec<f32> = rows.clone().map(gathered).collect();
+                let x: Vec<&[f32]> = rows.map(|i| &self.own.x[i * dim..][..dim]).collect();
+                self.add_gradients(level, &x, hidden, &of_support, scale, partial);
+            }
+        };
+        let (first, rest) = hidden.split_at_mut((UNIT * HIDDEN).min(k * HIDDEN));
+        of_unit(0, first, partial);
+        let units = rest.par_chunks_mut(UNIT * HIDDEN).enumerate().map(|(unit, hidden)| {
+            let mut partial = vec![0f32; partial_len(dim)];
+            of_unit(unit + 1, hidden, &mut partial);
+            partial
+        });
+        units.collect::<Vec<_>>().iter().for_each(|unit| add_at(level, partial, unit));
+        self.hidden = hidden;
+    }
+
+    /// In place: R becomes ∂H; adds what these rows have of the gradients of Θ₁, b₁ and Θ₂.
+    fn add_gradients(
+        &self,
+        level: Level,
+        x: &[&[f32]],
+        hidden: &mut [f32],
+        of_support: &[f32],
+        scale: f32,
+        partial: &mut [f32],
+    ) {
+        let (_, _, theta_2, _) = self.weights.parts();
+        let dim = self.weights.0.len() / HIDDEN - 2;
+        let (theta_1_gradient, rest) = partial.split_at_mut(dim * HIDDEN);
+        hidden_gradients(level, hidden, of_support, theta_2, scale, rest);
+        add_gradients(level, x, hidden, theta_1_gradient, dim);
     }
 }
 
-for_this_machine! {
-/// In place: R = dropout [H + b₁]+, and s = R Θ₂.
-fn activate(
-    hidden: &mut [f32],
-    support: &mut [f32],
-    bias_1: &[f32; HIDDEN],
-    theta_2: &[f32; HIDDEN],
-    dropout: Dropout,
-    keys: &[u64],
-) {
-    let rows = hidden.as_chunks_mut::<HIDDEN>().0;
-    for ((row, support), &key) in rows.iter_mut().zip(support).zip(keys) {
-        let factors = if dropout.threshold == 0 { [1.0; HIDDEN] } else { dropout.factors(key) };
-        let mut terms = [0f32; HIDDEN];
-        for u in 0..HIDDEN {
-            row[u] = (row[u] + bias_1[u]).max(0.0) * factors[u];
-            terms[u] = row[u] * theta_2[u];
-        }
-        *support = sum_16(terms);
-    }
-}
+/// Numbers of a chunk's share of the gradient, in whole lines of the cache.
+fn partial_len(dim: usize) -> usize {
+    (dim + 2) * HIDDEN
 }
 
-for_this_machine! {
-/// In place: R becomes ∂H; writes the gradients of b₁ and Θ₂ to `gradients`.
-fn hidden_gradients(
-    hidden: &mut [f32],
-    support_gradients: &[f32],
-    theta_2: &[f32; HIDDEN],
-    scale: f32,
-    gradients: &mut [f32],
-) {
-    let (mut bias_1_gradient, mut theta_2_gradient) = ([0f32; HIDDEN], [0f32; HIDDEN]);
-    for (row, &gradient) in hidden.as_chunks_mut::<HIDDEN>().0.iter_mut().zip(support_gradients) {
-        for u in 0..HIDDEN {
-            theta_2_gradient[u] += gradient * row[u];
-            row[u] = if row[u] > 0.0 { gradient * theta_2[u] * scale } else { 0.0 };
-            bias_1_gradient[u] += row[u];
-        }
-    }
-    gradients[..HIDDEN].copy_from_slice(&bias_1_gradient);
-    gradients[HIDDEN..2 * HIDDEN].copy_from_slice(&theta_2_gradient);
-}
+/// Rows `start..start + n` by blocks.
+fn blocks(start: usize, n: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..n).step_by(BLOCK).map(move |from| start + from..start + (from + BLOCK).min(n))
 }
 
-#[inline(always)]
-fn sum_16(mut terms: [f32; HIDDEN]) -> f32 {
-    for width in [8, 4, 2, 1] {
-        for u in 0..width {
-            terms[u] += terms[u + width];
-        }
-    }
-    terms[0]
-}
-
-#[inline(always)]
-fn sigmoid(a: f32) -> f32 {
-    1.0 / (1.0 + (-a).exp())
+/// Some rows of a cell's share of a chunk with `n` rows from `start` on.
+fn of_cell<'a>(
+    hidden: &'a mut [f32],
+    cell: usize,
+    n: usize,
+    rows: &std::ops::Range<usize>,
+    start: usize,
+) -> &'a mut [f32] {
+    let first = cell * n + rows.start - start;
+    &mut hidden[first * HIDDEN..(first + rows.len()) * HIDDEN]
 }

@@ -1,7 +1,7 @@
 //! The inner loop of linear layers: a tile of sums that stays in registers.
 #![expect(unsafe_code, reason = "register tiles over raw pointers; `product.rs` checks every length")]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use labelsieve::level::Instructions;
 use labelsieve::level::Level;
 
@@ -28,6 +28,8 @@ impl TileShape {
             Instructions::Avx512 => TileShape { rows: 14, columns: 32, narrow: 16 },
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => TileShape { rows: 6, columns: 16, narrow: 8 },
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => TileShape { rows: 6, columns: 16, narrow: 8 },
             _ => TileShape { rows: 4, columns: 8, narrow: 8 },
         }
     }
@@ -105,6 +107,12 @@ pub(super) unsafe fn compute(level: Level, tile: &Tile) {
             Instructions::Avx512 => avx512(tile),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => avx2(tile),
+            // The compiler makes two NEON registers of eight numbers, and fuses.
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => match tile.width {
+                16 => of_any_length!(Plain, 2, tile: 6 1 2 3 4 5),
+                _ => of_any_length!(Plain, 1, tile: 6 1 2 3 4 5),
+            },
             _ => of_any_length!(Plain, 1, tile: 4 1 2 3),
         }
     }

@@ -1,5 +1,8 @@
 //! Rows to columns, eight by eight.
-#![expect(unsafe_code, reason = "vector shuffles over raw pointers, inside slices that are checked first")]
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "vector shuffles over raw pointers, inside slices that are checked first")
+)]
 
 #[cfg(target_arch = "x86_64")]
 use labelsieve::level::Instructions;

@@ -1,0 +1,135 @@
+//! The candidates of a row while a search is under way, and which of them are its neighbours.
+
+use std::ops::Range;
+
+use super::neighbours::{Entry, keep_first};
+use crate::features::Features;
+use crate::kernels::{dot_at, prefetch};
+use crate::level::Level;
+
+/// What a search is about.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub level: Level,
+    pub features: &'a Features,
+    /// Neighbours wanted per row.
+    pub width: usize,
+    /// How far scores may be from similarities; none: they are similarities.
+    pub error: Option<f32>,
+}
+
+/// The candidates of a panel of rows.
+pub(super) struct Candidates<'a> {
+    search: Search<'a>,
+    rows: &'a [u32],
+    /// Slots per row.
+    capacity: usize,
+    /// For each row, the score below which nothing can be among its neighbours any more.
+    floors: Vec<f32>,
+    counts: Vec<u32>,
+    entries: Vec<Entry>,
+}
+
+impl<'a> Candidates<'a> {
+    pub fn new(search: Search<'a>, rows: &'a [u32]) -> Candidates<'a> {
+        // Exact scores are expensive, so floors should rise soon; others leave some rows undecided, which need space.
+        let spare = if search.error.is_some() { search.width * 3 / 2 } else { search.width / 2 };
+        let capacity = (search.width + spare).max(16);
+        Candidates {
+            search,
+            rows,
+            capacity,
+            floors: vec![f32::NEG_INFINITY; rows.len()],
+            counts: vec![0; rows.len()],
+            entries: vec![Entry { similarity: 0.0, index: 0 }; rows.len() * capacity],
+        }
+    }
+
+    /// The rows of the panel.
+    pub fn rows(&self) -> &'a [u32] {
+        self.rows
+    }
+
+    /// The floors of some rows, lowered by `slack`.
+    pub fn copy_floors(&self, rows: Range<usize>, slack: f32, floors: &mut Vec<f32>) {
+        floors.clear();
+        floors.extend(self.floors[rows].iter().map(|floor| floor - slack));
+    }
+
+    /// Takes note of a candidate of row `i` (within the panel), unless it is certainly too far.
+    #[inline(always)]
+    pub fn offer(&mut self, i: usize, score: f32, index: u32) {
+        if score < self.floors[i] {
+            return;
+        }
+        let count = self.counts[i] as usize;
+        self.entries[i * self.capacity + count] = Entry { similarity: score, index };
+        self.counts[i] += 1;
+        if count + 1 == self.capacity {
+            self.make_room(i);
+        }
+    }
+
+    /// Raises the floor of a full row. Where scores cannot tell enough of them apart (duplicates, say), the order of neighbour
+    /// lists does.
+    #[cold]
+    fn make_room(&mut self, i: usize) {
+        let (width, margin) = (self.search.width, self.margin());
+        let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
+        slots.select_nth_unstable_by(width - 1, by_score);
+        let mut floor = slots[width - 1].similarity - margin;
+        let mut count = width;
+        for slot in width..self.capacity {
+            if slots[slot].similarity >= floor {
+                slots[count] = slots[slot];
+                count += 1;
+            }
+        }
+        if count > (width + self.capacity) / 2 {
+            measure(&self.search, self.rows[i], &mut slots[..count]);
+            slots[..count].select_nth_unstable_by(width - 1, Entry::order);
+            floor = slots[width - 1].similarity - margin;
+            count = width;
+        }
+        self.floors[i] = floor;
+        self.counts[i] = count as u32;
+    }
+
+    /// The neighbours of row `i` (within the panel).
+    pub fn best(&mut self, i: usize) -> Vec<Entry> {
+        let slots = &self.entries[i * self.capacity..][..self.counts[i] as usize];
+        let mut best: Vec<Entry> = slots.to_vec();
+        if best.len() > self.search.width {
+            best.select_nth_unstable_by(self.search.width - 1, by_score);
+            let floor = best[self.search.width - 1].similarity - self.margin();
+            best.retain(|entry| entry.similarity >= floor);
+        }
+        measure(&self.search, self.rows[i], &mut best);
+        keep_first(&mut best, self.search.width);
+        best
+    }
+
+    /// How far below the last of the best so far a score may be and still belong to a neighbour.
+    fn margin(&self) -> f32 {
+        2.0 * self.search.error.unwrap_or(0.0)
+    }
+}
+
+/// Higher scores first. Ties mean nothing where scores are not exact.
+fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
+    b.similarity.total_cmp(&a.similarity)
+}
+
+/// Replaces scores by exact similarities to `row`, unless that is what they are.
+fn measure(search: &Search, row: u32, entries: &mut [Entry]) {
+    if search.error.is_none() {
+        return;
+    }
+    let (features, a) = (search.features, search.features.row(row as usize));
+    for i in 0..entries.len() {
+        if let Some(soon) = entries.get(i + 2) {
+            prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
+        }
+        entries[i].similarity = dot_at(search.level, a, features.row(entries[i].index as usize));
+    }
+}

@@ -1,0 +1,123 @@
+//! Rows reduced to their leading numbers and the length of the rest, similar ones side by side.
+
+use rayon::prelude::*;
+
+use super::leading::Leading;
+use crate::features::Features;
+use crate::kernels::{RowSlice, product_with_transposed};
+use crate::watch::Watch;
+
+/// Rows whose products bound those of the rows they were made from ([`Leading`]).
+pub struct Reduced {
+    /// Row by row, in `order`.
+    values: Vec<f32>,
+    width: usize,
+    order: Vec<u32>,
+    error: f32,
+}
+
+/// Rows that a thread works on at a time.
+const BLOCK: usize = 64;
+
+impl Reduced {
+    /// Reduces `rows` and puts them in an order in which similar ones stand close together.
+    /// Of no use once `watch` is stopped.
+    pub fn new(leading: &Leading, rows: &Features, watch: &Watch) -> Reduced {
+        let width = leading.len() + 1;
+        let values = reduce(leading, rows, watch);
+        let order = order(&values, width, watch);
+        let values =
+            order.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect();
+        Reduced { values, width, order, error: leading.error_bound() }
+    }
+
+    /// Which row each of the reduced ones was made from.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// What to add to the product of two of them for it to be at least the product of the rows.
+    pub fn error_bound(&self) -> f32 {
+        self.error
+    }
+
+    /// All of them, as kernels take them.
+    pub(super) fn as_slice(&self) -> RowSlice<'_> {
+        RowSlice { values: &self.values, dim: self.width }
+    }
+}
+
+/// For each row the p leading numbers and a bound on the length of the rest.
+pub(super) fn reduce(leading: &Leading, rows: &Features, watch: &Watch) -> Vec<f32> {
+    let (p, width, dim) = (leading.len(), leading.len() + 1, rows.dim());
+    let mut out = vec![0f32; rows.len() * width];
+    out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(Vec::new, |numbers, (block, out)| {
+        if watch.is_stopped() {
+            return;
+        }
+        let n = out.len() / width;
+        numbers.resize(n * p, 0.0);
+        let rows = rows.block(block * BLOCK..block * BLOCK + n);
+        product_with_transposed(rows, leading.directions(), numbers, dim);
+        let numbers = numbers.chunks_exact(p).zip(rows.chunks_exact(dim));
+        for (out, (numbers, row)) in out.chunks_exact_mut(width).zip(numbers) {
+            out[..p].copy_from_slice(numbers);
+            out[p] = length_of_rest(leading, row, numbers);
+        }
+    });
+    out
+}
+
+/// A bound on the length of what `row` has outside the span of P: ‖x‖² − a·G⁻¹a ≤ ‖x‖² − ‖a‖²/(1 + ‖G − I‖), where a = P x
+/// and G = P Pᵀ.
+fn length_of_rest(leading: &Leading, row: &[f32], numbers: &[f32]) -> f32 {
+    const LONGEST: f64 = 1.000_003; // squared length of a unit row
+    let square: f64 = numbers.iter().map(|&a| f64::from(a).powi(2)).sum();
+    if square == 0.0 && row.iter().all(|&x| x == 0.0) {
+        return 0.0;
+    }
+    let least =
+        (square.sqrt() - leading.rounding()).max(0.0).powi(2) / (1.0 + f64::from(leading.deviation()));
+    ((LONGEST - least).max(0.0).sqrt() * 1.000_001) as f32
+}
+
+/// Rows by the pivot they are most similar to, and pivots in a chain from each to the most similar one left. Some of the rows are
+/// the pivots.
+fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
+    let n = rows.len() / width;
+    let n_pivots = n.isqrt().clamp(1, 256);
+    let pivot = |i: usize| &rows[i * n / n_pivots * width..][..width];
+    let pivots: Vec<f32> = (0..n_pivots).flat_map(pivot).copied().collect();
+    let places = chain(&pivots, width);
+    let mut clusters = vec![0u32; n];
+    clusters.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |products, (block, clusters)| {
+        if watch.is_stopped() {
+            return;
+        }
+        products.resize(clusters.len() * n_pivots, 0.0);
+        let rows = &rows[block * BLOCK * width..][..clusters.len() * width];
+        product_with_transposed(rows, &pivots, products, width);
+        for (cluster, products) in clusters.iter_mut().zip(products.chunks_exact(n_pivots)) {
+            let most = (0..n_pivots).max_by(|&a, &b| products[a].total_cmp(&products[b]));
+            *cluster = places[most.unwrap_or(0)];
+        }
+    });
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    order.sort_by_key(|&row| clusters[row as usize]);
+    order
+}
+
+/// The place of each row in a chain that begins with the first and goes on to the most similar row left.
+fn chain(rows: &[f32], width: usize) -> Vec<u32> {
+    let n = rows.len() / width;
+    let mut products = vec![0f32; n * n];
+    product_with_transposed(rows, rows, &mut products, width);
+    let mut places = vec![u32::MAX; n];
+    let mut at = 0;
+    for place in 0..n as u32 {
+        places[at] = place;
+        let left = (0..n).filter(|&i| places[i] == u32::MAX);
+        at = left.max_by(|&a, &b| products[at * n + a].total_cmp(&products[at * n + b])).unwrap_or(0);
+    }
+    places
+}

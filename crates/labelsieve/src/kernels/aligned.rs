@@ -1,0 +1,50 @@
+//! Numbers that start where a line of the cache does.
+
+use std::ops::{Deref, DerefMut};
+
+/// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
+pub(crate) struct Aligned {
+    numbers: Vec<f32>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    pub fn zeros(len: usize) -> Aligned {
+        const LINE: usize = 64;
+        let numbers = vec![0f32; len + LINE / size_of::<f32>()];
+        let start = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
+        Aligned { numbers, start, len }
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.numbers[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.numbers[self.start..self.start + self.len]
+    }
+}
+
+impl Clone for Aligned {
+    fn clone(&self) -> Aligned {
+        let mut copy = Aligned::zeros(self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl FromIterator<f32> for Aligned {
+    fn from_iter<I: IntoIterator<Item = f32>>(numbers: I) -> Aligned {
+        let numbers: Vec<f32> = numbers.into_iter().collect();
+        let mut aligned = Aligned::zeros(numbers.len());
+        aligned.copy_from_slice(&numbers);
+        aligned
+    }
+}

@@ -1,0 +1,159 @@
+//! Trains the network: for one class, or for many choices of clean examples over one pool at once.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::lambda_of;
+use super::loss::loss_weights;
+use super::network::{Cell, Network, Weights};
+use super::shared::{Own, Shared};
+use super::units::Dropout;
+use crate::engine::Job;
+use crate::error::{Result, check};
+use crate::graph::Propagation;
+use crate::model::{ClassProblem, Relevance};
+use crate::random::Stream;
+use crate::schedule::LARGE;
+
+/// How the network is trained; the defaults are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Training {
+    /// Full-batch steps.
+    pub iterations: usize,
+    /// Adam's learning rate at the start.
+    pub learning_rate: f32,
+    /// Iterations after which the learning rate falls to a tenth, again and again.
+    pub decay_every: usize,
+    /// L2 penalty on all parameters, added to the gradient.
+    pub weight_decay: f32,
+    /// Probability that a hidden unit is left out in a step.
+    pub dropout: f32,
+}
+
+impl Default for Training {
+    fn default() -> Training {
+        Training { iterations: 100, learning_rate: 0.1, decay_every: 30, weight_decay: 5e-4, dropout: 0.5 }
+    }
+}
+
+impl Training {
+    pub(super) fn checked(self) -> Result<Training> {
+        check(self.iterations >= 1, "iterations", "at least 1", self.iterations)?;
+        check(self.decay_every >= 1, "decay_every", "at least 1", self.decay_every)?;
+        let positive = self.learning_rate > 0.0 && self.learning_rate.is_finite();
+        check(positive, "learning_rate", "a positive number", self.learning_rate)?;
+        let sensible = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
+        check(sensible, "weight_decay", "a non-negative number", self.weight_decay)?;
+        check((0.0..1.0).contains(&self.dropout), "dropout", "a number in [0, 1)", self.dropout)?;
+        Ok(self)
+    }
+}
+
+/// How networks are trained: with which λ and settings, and how many at once.
+#[derive(Clone, Copy)]
+pub(super) struct Trainer {
+    pub lambda: Option<f32>,
+    pub training: Training,
+    /// Bytes that trainings at once may take beside the pool's own, about.
+    pub most_bytes: usize,
+}
+
+impl Trainer {
+    pub fn new(lambda: Option<f32>, training: Training) -> Trainer {
+        Trainer { lambda, training, most_bytes: 256 << 20 }
+    }
+
+    /// Trains over a given Ã and reads off the noisy rows.
+    pub fn one(&self, problem: &ClassProblem, propagation: Propagation, seed: u64) -> Result<Relevance> {
+        let (shared, own) = Shared::of_one(problem.clean, problem.noisy.features(), propagation);
+        let mut relevance = self.together(&shared, &[Job { problem: *problem, seed }], vec![own]);
+        problem.watch().check()?;
+        relevance.pop().expect("one job")
+    }
+
+    /// Trains jobs that have the pool of `shared` in common, as many at once as memory allows. `own` says where a job's graph
+    /// differs, with whatever `finish` needs for the job's result.
+    pub fn all<T>(
+        &self,
+        shared: &Shared,
+        jobs: &[Job],
+        own: impl Fn(&Job) -> Result<(Own, T)>,
+        finish: impl Fn(usize, Relevance, T) -> Relevance,
+    ) -> Vec<Result<Relevance>> {
+        const MOST_CELLS: usize = 32; // more would only crowd each other out of the cache
+        // Small pools are trained side by side, one on each thread.
+        let at_once = if shared.len() < LARGE { rayon::current_num_threads() } else { 1 };
+        let most_bytes = self.most_bytes / at_once;
+        let mut results: Vec<Result<Relevance>> = Vec::with_capacity(jobs.len());
+        while results.len() < jobs.len() {
+            let from = results.len();
+            let (mut cells, mut notes, mut bytes, mut failure) = (Vec::new(), Vec::new(), 0, None);
+            while from + cells.len() < jobs.len() && bytes < most_bytes.max(1) && cells.len() < MOST_CELLS {
+                let job = &jobs[from + cells.len()];
+                match job.problem.watch().check().and_then(|()| own(job)) {
+                    Ok((own, note)) => {
+                        bytes += own.memory() + Network::memory_per_cell(shared);
+                        cells.push(own);
+                        notes.push(note);
+                    }
+                    Err(error) => {
+                        failure = Some(error);
+                        break;
+                    }
+                }
+            }
+            let batch = &jobs[from..from + cells.len()];
+            let trained = self.together(shared, batch, cells).into_iter().zip(notes).enumerate();
+            results.extend(trained.map(|(i, (relevance, note))| {
+                batch[i].problem.watch().check()?;
+                Ok(finish(from + i, relevance?, note))
+            }));
+            results.extend(failure.map(Err));
+        }
+        results
+    }
+
+    /// The relevances of some jobs; of no use to those that were stopped.
+    fn together(&self, shared: &Shared, jobs: &[Job], own: Vec<Own>) -> Vec<Result<Relevance>> {
+        if jobs.is_empty() {
+            return Vec::new();
+        }
+        let streams: Vec<Stream> = jobs.iter().map(|job| Stream::new(job.seed)).collect();
+        let cell =
+            |(own, stream): (Own, &Stream)| Cell::new(own, Weights::random(shared.dim, stream.branch(0)));
+        let cells = own.into_iter().zip(&streams).map(cell).collect();
+        let weights = |job: &Job| loss_weights(&job.problem, lambda_of(&job.problem, self.lambda));
+        let mut network = Network::new(shared, cells, &jobs.iter().map(weights).collect::<Vec<_>>());
+        let streams: Vec<Stream> = streams.iter().map(|stream| stream.branch(1)).collect();
+        self.training.run(&mut network, &streams, jobs);
+        let relevance = |(c, job): (usize, &Job)| {
+            let noisy = network.probabilities(c).split_off(job.problem.clean.len());
+            Ok(job.problem.settle(Relevance::new(noisy)?))
+        };
+        jobs.iter().enumerate().map(relevance).collect()
+    }
+}
+
+impl Training {
+    /// Trains until done, or until all jobs are stopped; then goes forward in evaluation mode (no dropout). `streams`: the random
+    /// numbers of each cell's dropout.
+    pub(super) fn run(&self, network: &mut Network, streams: &[Stream], jobs: &[Job]) {
+        for iteration in 0..self.iterations {
+            if jobs.iter().all(|job| job.problem.watch().is_stopped()) {
+                break;
+            }
+            let dropout = |stream: &Stream| Dropout::new(self.dropout, stream.branch(iteration as u64));
+            let dropouts: Vec<Dropout> = streams.iter().map(dropout).collect();
+            network.forward(&dropouts);
+            network.backward(&dropouts);
+            let rate = self.learning_rate * 0.1f32.powi((iteration / self.decay_every) as i32);
+            network.cells.par_iter_mut().for_each(|cell| cell.step(rate, self.weight_decay));
+            for job in jobs {
+                let n = job.problem.clean.len() + job.problem.noisy.features().len();
+                job.problem.watch().advance(iteration, self.iterations, n);
+            }
+        }
+        network.forward(&vec![Dropout::none(); streams.len()]);
+    }
+}

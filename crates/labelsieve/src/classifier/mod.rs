@@ -1,9 +1,15 @@
-//! Learning from weighted examples: prototypes, with or without attention to base classes, and the cosine classifier.
+//! Learning from weighted examples: prototypes, with or without attention to base classes, the cosine classifier, and the
+//! systems that the paper compares with.
 
 mod attention;
 mod attention_gradient;
 mod attention_training;
+#[cfg(test)]
+mod contract;
 mod cosine;
+mod diffusion;
+mod episodic;
+mod logistic;
 mod prototype;
 mod weight_matrix;
 
@@ -14,6 +20,14 @@ use crate::kernels::add_scaled;
 pub use attention::{Attention, AttentionParameters};
 pub use attention_training::AttentionTraining;
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
+pub use diffusion::{
+    Collection, Diffusion, DiffusionClassifier, FUSION_WEIGHTS, Fusion, Reach, SparseLabels, Spread,
+    TextRule, fuse,
+};
+pub use episodic::{
+    EpisodicClassifier, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Tensor,
+};
+pub use logistic::{DECAYS, LinearClassifier, Logistic};
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::model::Classifier;
+use crate::model::{Classifier, Scores};
 
 /// Right answers among the test examples of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,16 +34,7 @@ pub struct Accuracy {
 /// Equal scores are ranked by lower class.
 pub fn accuracy(classifier: &dyn Classifier, features: &Features, labels: &[usize]) -> Result<Accuracy> {
     let k = classifier.n_classes();
-    if labels.len() != features.len() {
-        return Err(Error::Length { what: "labels", expected: features.len(), found: labels.len() });
-    }
-    if let Some(label) = labels.iter().find(|&&label| label >= k) {
-        return Err(Error::Setting {
-            name: "label",
-            expected: "a class of the classifier",
-            found: format!("class {label} of {k}"),
-        });
-    }
+    check_labels(labels, features.len(), k)?;
     let mut classes = vec![ClassCounts::default(); k];
     const BLOCK: usize = 4096; // N×K scores of a large test set would not fit in memory
     for (block, labels) in labels.chunks(BLOCK).enumerate() {
@@ -54,6 +45,28 @@ pub fn accuracy(classifier: &dyn Classifier, features: &Features, labels: &[usiz
         }
     }
     Ok(Accuracy::from_counts(classes))
+}
+
+/// As [`accuracy`], from scores that are known already.
+pub fn accuracy_of(scores: &Scores, labels: &[usize]) -> Result<Accuracy> {
+    check_labels(labels, scores.rows().len(), scores.n_classes)?;
+    let mut classes = vec![ClassCounts::default(); scores.n_classes];
+    scores.rows().zip(labels).for_each(|(scores, &label)| classes[label].add(scores, label));
+    Ok(Accuracy::from_counts(classes))
+}
+
+fn check_labels(labels: &[usize], n: usize, k: usize) -> Result<()> {
+    if labels.len() != n {
+        return Err(Error::Length { what: "labels", expected: n, found: labels.len() });
+    }
+    match labels.iter().find(|&&label| label >= k) {
+        None => Ok(()),
+        Some(label) => Err(Error::Setting {
+            name: "label",
+            expected: "a class of the classifier",
+            found: format!("class {label} of {k}"),
+        }),
+    }
 }
 
 impl ClassCounts {

@@ -12,7 +12,7 @@ mod relevance_analysis;
 mod test_sets;
 mod tuning;
 
-pub use accuracy::{Accuracy, ClassCounts, accuracy};
+pub use accuracy::{Accuracy, ClassCounts, accuracy, accuracy_of};
 pub use advice::{Advice, ENOUGH_RIGHT};
 pub use calibration::{Bin, Calibration, Reliability};
 pub use doubts::Doubts;

@@ -52,6 +52,9 @@ fn for_network_error(error: &labelsieve_vision::Error) -> Option<&'static str> {
             Setting::LearningRate => "choose it with --rate",
             Setting::CropShare => "choose the smaller with --least-crop",
             Setting::PcaWidth => "choose it with --fit-pca",
+            Setting::Ways => "choose them with --ways, --shots and --queries",
+            Setting::Shots => "choose them with --shots",
+            Setting::Queries => "choose them with --queries",
             Setting::Architecture
             | Setting::Stem
             | Setting::View

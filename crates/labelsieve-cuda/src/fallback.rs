@@ -8,7 +8,8 @@ use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Error, Features, Method, Relevance, Result};
 use labelsieve_vision::{
-    Batch, Embedder, Error as VisionError, Learner, Learners, Network, Sgd, Snapshot, Tally, Targets,
+    Batch, Embedder, Error as VisionError, FeatureObjective, Learner, Learners, Network, Sgd, Snapshot,
+    Tally, Targets,
 };
 
 use crate::cuda::Cuda;
@@ -223,6 +224,19 @@ impl Embedder for FallbackLearner {
 impl Learner for FallbackLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
         self.either(|learner| learner.step(images, targets, sgd))?;
+        if let Place::Device { start } = &mut self.place {
+            *start = None;
+        }
+        Ok(())
+    }
+
+    fn step_on_features(
+        &mut self,
+        images: &Batch,
+        objective: &dyn FeatureObjective,
+        sgd: &Sgd,
+    ) -> labelsieve_vision::Result<()> {
+        self.either(|learner| learner.step_on_features(images, objective, sgd))?;
         if let Place::Device { start } = &mut self.place {
             *start = None;
         }

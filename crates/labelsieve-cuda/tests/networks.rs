@@ -3,7 +3,8 @@
 use labelsieve::random::Stream;
 use labelsieve_cuda::{ActivationPrecision, Cuda, CudaLearners};
 use labelsieve_vision::{
-    Architecture, Batch, CpuLearners, Learners, Network, Role, ScaleRule, Sgd, Snapshot, Stem, Tally, Targets,
+    Architecture, Batch, CpuLearners, Distance, Learners, Network, Prototypical, Role, ScaleRule, Sgd,
+    Snapshot, Stem, Tally, Targets,
 };
 
 fn learners(precision: ActivationPrecision) -> Option<CudaLearners> {
@@ -102,6 +103,36 @@ fn cases() -> Vec<(Architecture, Network, usize)> {
         case(Architecture::EfficientNetLite0, 96, 65, Stem::Photo, 6),
         case(Architecture::EfficientNetLite0, 64, 128, Stem::Photo, 5),
     ]
+}
+
+#[test]
+fn steps_on_episodes_agree_with_the_cpu() {
+    let learners = learners_or_skip!(ActivationPrecision::F32);
+    for distance in [Distance::Euclidean, Distance::Cosine] {
+        let rule = Prototypical { ways: 2, shots: 1, queries: 2, distance };
+        for network in [
+            Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap(),
+            Architecture::ResNet10.network(32, 32, Stem::Small).unwrap(),
+        ] {
+            let before = start(&network, 0, 1);
+            let size = (network.input().height, network.input().width);
+            let batch = images(rule.batch(), size, 3);
+            let step = |learners: &dyn Learners| {
+                let mut learner = learners.learner(&network, &before).unwrap();
+                learner.step_on_features(&batch, &rule, &Sgd { rate: 1e-3, ..SGD }).unwrap();
+                (learner.tally().unwrap(), learner.snapshot().unwrap())
+            };
+            let ((found, after), (expected, on_cpu)) = (step(&learners), step(&CpuLearners));
+            assert!(
+                (found.loss - expected.loss).abs() < 1e-3 * expected.loss.max(1.0),
+                "{found:?}, {expected:?}"
+            );
+            assert_eq!((found.images, found.steps), (4, 1));
+            let (largest, name) = change_distance(&network, &before, &after, &on_cpu);
+            assert!(largest < 2e-2, "{distance:?}, {name}: {largest}");
+            assert_eq!(after, step(&learners).1, "a step repeats itself");
+        }
+    }
 }
 
 #[test]

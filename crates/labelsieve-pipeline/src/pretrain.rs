@@ -1,4 +1,4 @@
-//! A backbone from the images of base classes (eq. 7).
+//! A backbone from the images of base classes: with a cosine classifier (eq. 7), or by episodes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use labelsieve_cuda::Device;
 use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_vision::images::{Crop, Dataset, View};
-use labelsieve_vision::training::{Examples, Preset, Rates, Recipe, Training};
+use labelsieve_vision::training::{Examples, LARGEST_BATCH, Objective, Preset, Rates, Recipe, Training};
 use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};
 use serde::Serialize;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::resume;
 use crate::resume::checkpoint;
 use crate::resume::lock::OutputLock;
 
-/// Learns a backbone on base classes with a cosine classifier.
+/// Learns a backbone on base classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pretrain {
     /// Images of the base classes.
@@ -36,6 +36,8 @@ pub struct Pretrain {
     pub stem: Option<Stem>,
     /// Input size of the network, if not the usual one.
     pub size: Option<usize>,
+    /// What the network learns by.
+    pub objective: Objective,
     /// The recipe.
     #[serde(serialize_with = "resume::debug")]
     pub preset: Preset,
@@ -95,9 +97,13 @@ impl Pretrain {
         let network = self.architecture.network(side, side, stem)?;
         let recipe = self.recipe(side);
         recipe.check()?;
+        if let Objective::Prototypical(rule) = &self.objective {
+            rule.check(LARGEST_BATCH)?;
+        }
         let networks = open_learners(self.device, monitor)?;
         let (images, validation) = self.load(side, monitor)?;
         let examples = Examples::all(Arc::new(images));
+        self.check_episodes(&examples)?;
         monitor.note(&format!(
             "{} on {} of {}, {side}×{side}, {} of {} of {}, on {networks}",
             self.architecture,
@@ -112,19 +118,22 @@ impl Pretrain {
             network: &network,
             examples: &examples,
             validation: validation.as_ref(),
+            objective: self.objective,
             recipe: &recipe,
             scale: ScaleRule::Learned,
             seed: self.seed,
         };
-        let start = Snapshot::initial(&network, examples.n_classes, self.seed);
+        let n_top = self.objective.classifier_classes(examples.n_classes);
+        let start = Snapshot::initial(&network, n_top, self.seed);
         let fingerprint = self.key(&recipe, stem, networks.kind())?.text(monitor);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
 
         let accuracy = done.epochs.last().and_then(|epoch| epoch.validation);
         let metadata = NetworkMetadata {
-            classes: examples.images.classes().to_vec(),
+            classes: if n_top > 0 { examples.images.classes().to_vec() } else { Vec::new() },
             recipe: json!({
-                "recipe": recipe, "seed": self.seed, "images": examples.rows.len(), "epochs": done.epochs
+                "recipe": recipe, "objective": self.objective, "seed": self.seed, "images": examples.rows.len(),
+                "epochs": done.epochs
             }),
             accuracy,
             ..self.describe(stem, &network)
@@ -146,9 +155,41 @@ impl Pretrain {
         Recipe {
             epochs: self.epochs.unwrap_or(preset.epochs),
             batches_per_epoch: self.batches.or(preset.batches_per_epoch),
-            batch: self.batch_size.unwrap_or(preset.batch),
+            batch: match &self.objective {
+                Objective::Cosine => self.batch_size.unwrap_or(preset.batch),
+                Objective::Prototypical(rule) => rule.batch(),
+            },
             rates: self.rate.map_or(preset.rates, |rate| Rates::Cosine(rate, 0.0)),
             ..preset
+        }
+    }
+
+    /// Refuses classes that are too few or too small for the episodes, by name.
+    fn check_episodes(&self, examples: &Examples) -> Result<()> {
+        let Objective::Prototypical(rule) = &self.objective else { return Ok(()) };
+        if rule.ways > examples.n_classes {
+            return Err(Error::input(
+                format!(
+                    "an episode takes {}, but there are {}",
+                    counted(rule.ways, "class"),
+                    examples.n_classes
+                ),
+                "lower --ways",
+            ));
+        }
+        let mut counts = vec![0; examples.n_classes];
+        examples.classes.iter().for_each(|&class| counts[class as usize] += 1);
+        match counts.iter().position(|&count| count < rule.per_class()) {
+            None => Ok(()),
+            Some(small) => Err(Error::input(
+                format!(
+                    "class `{}` has {}, but an episode takes {} of a class",
+                    examples.images.classes()[small],
+                    counted(counts[small], "image"),
+                    rule.per_class()
+                ),
+                "lower --shots or --queries, or leave the class out",
+            )),
         }
     }
 

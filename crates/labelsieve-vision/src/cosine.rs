@@ -97,7 +97,7 @@ pub(crate) fn length(row: &[f32]) -> f32 {
 }
 
 /// Turns gradients by unit rows (still to be multiplied by `scale`) into gradients by the rows: g ← s (g - û (û·g)) / |u|.
-fn through_unit_length(gradient: &mut [f32], unit: &[f32], lengths: &[f32], scale: f32) {
+pub(crate) fn through_unit_length(gradient: &mut [f32], unit: &[f32], lengths: &[f32], scale: f32) {
     let dim = unit.len() / lengths.len().max(1);
     for ((gradient, unit), length) in
         gradient.chunks_exact_mut(dim.max(1)).zip(unit.chunks_exact(dim.max(1))).zip(lengths)

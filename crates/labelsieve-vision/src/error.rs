@@ -33,6 +33,16 @@ pub enum Error {
         /// The epoch, from 1.
         epoch: usize,
     },
+    /// A class with too few examples for an episode.
+    #[error("class {class} has {found} images, but an episode takes {expected} of a class")]
+    SmallClass {
+        /// Its number.
+        class: usize,
+        /// Images that an episode takes of a class.
+        expected: usize,
+        /// Images that it has.
+        found: usize,
+    },
     /// A class without examples.
     #[error("class {class} has no example")]
     EmptyClass {
@@ -71,6 +81,12 @@ pub enum Setting {
     WeightDecay,
     /// Components of a PCA.
     PcaWidth,
+    /// Classes of an episode.
+    Ways,
+    /// Examples that a class of an episode is made of.
+    Shots,
+    /// Examples of a class of an episode that are classified.
+    Queries,
 }
 
 impl fmt::Display for Setting {
@@ -88,6 +104,9 @@ impl fmt::Display for Setting {
             Setting::Momentum => "momentum",
             Setting::WeightDecay => "weight decay",
             Setting::PcaWidth => "width of the PCA",
+            Setting::Ways => "ways",
+            Setting::Shots => "shots",
+            Setting::Queries => "queries",
         })
     }
 }

@@ -31,11 +31,47 @@ pub trait Learner: Embedder {
     /// with u the weights in `targets`. The loss stays on the device until [`Learner::tally`] asks for it.
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> Result<()>;
 
+    /// One step of gradient descent on a loss of the features alone, for a network without a classifier.
+    fn step_on_features(&mut self, images: &Batch, objective: &dyn FeatureObjective, sgd: &Sgd)
+    -> Result<()>;
+
     /// What all steps since the last call added up to.
     fn tally(&mut self) -> Result<Tally>;
 
     /// Everything needed to resume later as if uninterrupted.
     fn snapshot(&mut self) -> Result<Snapshot>;
+}
+
+/// A loss of the features of a batch, whatever device made them.
+pub trait FeatureObjective: Sync {
+    /// The loss of N×d features, with its gradient.
+    fn loss(&self, features: &[f32], dim: usize) -> Result<FeatureLoss>;
+}
+
+/// What a [`FeatureObjective`] says of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeatureLoss {
+    /// The loss.
+    pub loss: f64,
+    /// Images that were classified correctly.
+    pub correct: u64,
+    /// Images that were classified.
+    pub counted: u64,
+    /// N×d: the gradient by the features.
+    pub by_features: Vec<f32>,
+}
+
+/// Refuses a network with a classifier on top, which a loss of the features alone would leave behind.
+#[doc(hidden)] // for the learner of our own crate
+pub fn check_no_classifier(n_classes: usize) -> Result<()> {
+    match n_classes {
+        0 => Ok(()),
+        _ => Err(Error::Shape {
+            what: "classifier".to_owned(),
+            expected: "none on top of a network that learns from its features alone".to_owned(),
+            found: format!("{n_classes} classes"),
+        }),
+    }
 }
 
 /// Images of one size, 8 bits per channel: row by row, pixel by pixel, red green blue.

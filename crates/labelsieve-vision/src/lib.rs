@@ -19,6 +19,7 @@ pub mod images;
 mod learner;
 mod network;
 mod pca;
+mod prototypical;
 pub mod training;
 pub mod transformer;
 pub mod weights;
@@ -30,6 +31,11 @@ pub use cpu::CpuLearners;
 pub use embed::{Preparation, Prepared, centre_features, dataset_features, prepare, unit_features};
 pub use embedder::Embedder;
 pub use error::{Error, Result, Setting};
-pub use learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
+#[doc(hidden)] // for our own crates
+pub use learner::check_no_classifier;
+pub use learner::{
+    Batch, FeatureLoss, FeatureObjective, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets,
+};
 pub use network::{Activation, Layer, Network, Node, Padding, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};
+pub use prototypical::{COSINE_SCALE, Distance, Prototypical};

@@ -6,7 +6,7 @@ use labelsieve::evaluation::{BaseTest, TestSets, Trial};
 use labelsieve_cuda::OpenLearners;
 use labelsieve_pipeline::inputs::network::OpenedNetwork;
 use labelsieve_pipeline::{Context, Monitor, Progress, Result};
-use labelsieve_vision::training::{Checkpoint, Examples, Rates, Recipe, Training, Watcher};
+use labelsieve_vision::training::{Checkpoint, Examples, Objective, Rates, Recipe, Training, Watcher};
 use labelsieve_vision::{ScaleRule, Snapshot, dataset_features};
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +164,7 @@ impl FineTuning<'_> {
             network: &self.opened.network,
             examples: &examples,
             validation: None,
+            objective: Objective::Cosine,
             recipe,
             scale: ScaleRule::Fixed,
             seed,

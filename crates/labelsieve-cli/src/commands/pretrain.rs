@@ -1,23 +1,23 @@
-//! `labelsieve pretrain`: a backbone from the images of base classes (eq. 7).
+//! `labelsieve pretrain`: a backbone from the images of base classes.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use labelsieve_data::Precision;
 use labelsieve_data::images::RowFilter;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::pretrain::Pretrain as Job;
 use labelsieve_pipeline::table::percent;
-use labelsieve_vision::training::Preset;
-use labelsieve_vision::{Architecture, Stem};
+use labelsieve_vision::training::{Objective, Preset};
+use labelsieve_vision::{Architecture, Distance, Prototypical, Stem};
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments, SeedArguments};
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Train a backbone on base classes with a cosine classifier
+/// Train a backbone on base classes, with a cosine classifier or by episodes
 #[derive(Args)]
 pub struct Pretrain {
     #[command(flatten)]
@@ -42,6 +42,26 @@ pub struct Pretrain {
     /// Input size of the network [default: 224; convnet128: 84]
     #[arg(long, value_name = "PIXELS")]
     size: Option<usize>,
+
+    /// What the network learns by
+    #[arg(long, value_enum, default_value = "cosine")]
+    objective: ObjectiveName,
+
+    /// Classes per episode, for prototypical [default: 20]
+    #[arg(long, value_name = "N")]
+    ways: Option<usize>,
+
+    /// Examples per class that its prototype is made of, for prototypical [default: 5]
+    #[arg(long, value_name = "K")]
+    shots: Option<usize>,
+
+    /// Examples per class that are classified, for prototypical [default: 15]
+    #[arg(long, value_name = "N")]
+    queries: Option<usize>,
+
+    /// How examples are compared with prototypes, for prototypical [default: euclidean]
+    #[arg(long, value_enum)]
+    distance: Option<DistanceName>,
 
     /// Training recipe: lowshot-imagenet and mini-imagenet are the paper's, small is for about ten thousand images
     #[arg(long, default_value = "small", value_parser = parse_preset)]
@@ -85,6 +105,22 @@ pub struct Pretrain {
     json: JsonArguments,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ObjectiveName {
+    /// A cosine classifier of all base classes (eq. 7)
+    Cosine,
+    /// Episodes of a few classes, each the mean of a few examples (prototypical networks)
+    Prototypical,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DistanceName {
+    /// Squared Euclidean distance
+    Euclidean,
+    /// Cosine, times 10
+    Cosine,
+}
+
 fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
     let names: Vec<&str> = Preset::ALL.iter().map(|(name, _)| *name).collect();
     let found = Preset::ALL.into_iter().find(|(name, _)| *name == text);
@@ -93,6 +129,16 @@ fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
 
 impl Pretrain {
     pub fn check_options(&self, given: &Given) -> Result<()> {
+        match self.objective {
+            ObjectiveName::Cosine => {
+                let needs = "it needs --objective prototypical";
+                given.refuse(&["ways", "shots", "queries", "distance"], "--objective cosine", needs)?;
+            }
+            ObjectiveName::Prototypical => {
+                let why = "an episode is a batch: --ways times --shots and --queries";
+                given.refuse(&["batch_size"], "--objective prototypical", why)?;
+            }
+        }
         match self.architecture {
             Architecture::ConvNet128 => {
                 given.refuse(&["stem"], "--architecture convnet128", "only residual networks have a stem")
@@ -113,6 +159,7 @@ impl Pretrain {
             architecture: self.architecture,
             stem: self.stem,
             size: self.size,
+            objective: self.objective(),
             preset: self.preset,
             epochs: self.epochs,
             batches: self.batches,
@@ -138,6 +185,22 @@ impl Pretrain {
             trained.curves.each_ref().map(|curve| curve.display().to_string()).join("` and `")
         ));
         Ok(())
+    }
+
+    fn objective(&self) -> Objective {
+        let usual = Prototypical::default();
+        match self.objective {
+            ObjectiveName::Cosine => Objective::Cosine,
+            ObjectiveName::Prototypical => Objective::Prototypical(Prototypical {
+                ways: self.ways.unwrap_or(usual.ways),
+                shots: self.shots.unwrap_or(usual.shots),
+                queries: self.queries.unwrap_or(usual.queries),
+                distance: match self.distance {
+                    Some(DistanceName::Cosine) => Distance::Cosine,
+                    Some(DistanceName::Euclidean) | None => Distance::Euclidean,
+                },
+            }),
+        }
     }
 
     /// Where validation images come from, if there are to be any.

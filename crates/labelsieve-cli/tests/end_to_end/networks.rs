@@ -51,6 +51,41 @@ fn network(folder: &Path, name: &str) -> NetworkFile {
 }
 
 #[test]
+fn a_network_learns_from_episodes_and_has_no_classifier() {
+    let folder = base_folder();
+    let folder = folder.path();
+    let line = "pretrain --images base --validation checked --architecture convnet128 --size 16 --epochs 4 --batches 4 \
+                --objective prototypical --ways 2 --shots 2 --queries 4 --rate 0.01 --device cpu";
+    for distance in ["euclidean", "cosine"] {
+        let line = format!("{line} --distance {distance}");
+        let done = run(folder, &format!("{line} --threads 1 -o N.safetensors")).ok();
+        assert!(done.err.contains("4 epochs of 4 batches of 12"), "{done:?}");
+        assert!(done.err.contains("% validation accuracy"), "{done:?}");
+        let found = network(folder, "N.safetensors");
+        assert!(found.tensors.iter().all(|(name, _, _)| !name.starts_with("classifier.")));
+        assert!(found.metadata.expect("metadata").classes.is_empty());
+        run(folder, &format!("{line} --threads 3 -o M.safetensors")).ok();
+        assert_eq!(bytes(folder, "N.safetensors"), bytes(folder, "M.safetensors"), "{distance}");
+        run(folder, "embed --model N.safetensors --images checked --device cpu -o E.npz").ok();
+    }
+    for (options, parts) in [
+        ("--ways 3", &["an episode takes 3 classes, but there are 2", "hint: lower --ways"][..]),
+        ("--queries 40", &["class `columns` has 12 images, but an episode takes 42 of a class", "hint: "]),
+        ("--shots 0", &["shots: expected at least 1, found 0", "hint: ", "--shots"]),
+        ("--batch-size 8", &["--batch-size", "--ways times --shots and --queries"]),
+    ] {
+        let base = line.replace(" --shots 2", "").replace(" --queries 4", "").replace(" --ways 2", "");
+        let rest = [("--ways", "2"), ("--shots", "2"), ("--queries", "4")];
+        let rest: String = rest
+            .iter()
+            .filter(|(name, _)| !options.starts_with(name))
+            .map(|(name, value)| format!(" {name} {value}"))
+            .collect();
+        refuses(folder, &format!("{base}{rest} {options} -o X.safetensors"), parts);
+    }
+}
+
+#[test]
 fn a_network_learns_base_classes_and_leaves_its_curves() {
     let folder = base_folder();
     let folder = folder.path();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use labelsieve::{ClassProblem, NoisyPool};
-use labelsieve_vision::{Architecture, ScaleRule, Stem};
+use labelsieve_vision::{Architecture, Distance, Prototypical, ScaleRule, Stem};
 
 use super::*;
 
@@ -203,6 +203,16 @@ impl Learner for FailingLearner {
         self.inner.step(images, targets, sgd)
     }
 
+    fn step_on_features(
+        &mut self,
+        images: &Batch,
+        objective: &dyn FeatureObjective,
+        sgd: &Sgd,
+    ) -> labelsieve_vision::Result<()> {
+        self.call()?;
+        self.inner.step_on_features(images, objective, sgd)
+    }
+
     fn tally(&mut self) -> labelsieve_vision::Result<Tally> {
         self.read()?;
         self.inner.tally()
@@ -226,6 +236,27 @@ fn learn(learners: &dyn Learners) -> labelsieve_vision::Result<(Vec<f32>, Tally,
     }
     features.extend(learner.features(&images)?);
     Ok((features, learner.tally()?, learner.snapshot()?))
+}
+
+#[test]
+fn a_network_that_learns_from_episodes_goes_on_where_its_device_failed() {
+    let rule = Prototypical { ways: 2, shots: 1, queries: 1, distance: Distance::Euclidean };
+    let learn = |learners: &dyn Learners| {
+        let network = Architecture::ConvNet128.network(16, 16, Stem::Small)?;
+        let mut learner = learners.learner(&network, &Snapshot::initial(&network, 0, 7))?;
+        let images = Batch::new(16, 16, (0..4 * 16 * 16 * 3).map(|i| (i * 7 % 251) as u8).collect())?;
+        let sgd = Sgd { rate: 0.001, momentum: 0.9, decay: 1e-4, scale: ScaleRule::Fixed };
+        for _ in 0..3 {
+            learner.step_on_features(&images, &rule, &sgd)?;
+        }
+        Ok::<_, VisionError>((learner.tally()?, learner.snapshot()?))
+    };
+    let expected = learn(&labelsieve_vision::CpuLearners).unwrap();
+    for at_call in 0..=3 {
+        let first = FailingLearners { at_call, is_lost: false };
+        let fallback = FallbackLearners { first, notices: Heard::default().notices() };
+        assert_eq!(learn(&fallback).unwrap(), expected, "failed at call {at_call}");
+    }
 }
 
 #[test]

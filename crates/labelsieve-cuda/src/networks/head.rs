@@ -108,6 +108,14 @@ impl Head {
         queue.read(&self.batch.features, n_images * self.dim)
     }
 
+    /// Puts gradients of the features that were computed on the host where those of the classifier would be, and returns the
+    /// address.
+    pub fn write_gradients(&mut self, queue: &Queue, gradients: &[f32]) -> Result<u64> {
+        let mut place = self.batch.gradients.slice_mut(..gradients.len());
+        queue.stream.memcpy_htod(gradients, &mut place)?;
+        Ok(at(&self.batch.gradients))
+    }
+
     /// **Eq. (6) to (8)**: adds the loss of the features to the sums and computes the gradients of W, s and the features.
     ///
     /// ```text

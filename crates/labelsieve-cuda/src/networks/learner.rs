@@ -3,7 +3,8 @@
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
 use labelsieve_vision::{
-    Batch, Embedder, Learner, Network, Result as VisionResult, Sgd, Snapshot, Tally, Targets,
+    Batch, Embedder, FeatureObjective, Learner, Network, Result as VisionResult, Sgd, Snapshot, Tally,
+    Targets, check_no_classifier,
 };
 
 use super::buffers::{Embedding, Learning};
@@ -57,6 +58,8 @@ pub(super) struct CudaLearner {
     /// Whether the tables of the running statistics are those of the present parameters.
     tables_are_current: bool,
     head: Head,
+    /// What steps on a loss of the features added up to; the others are counted on the device.
+    on_features: Tally,
     staging: Staging,
     convolutions: Convolutions,
     queue: Queue,
@@ -94,6 +97,7 @@ impl CudaLearner {
             tables: Tables::new(&queue, &schedule)?,
             tables_are_current: false,
             head: Head::new(&queue, network, &layout, snapshot.n_classes)?,
+            on_features: Tally::default(),
             staging: Staging::new(&queue.stream)?,
             convolutions: Convolutions::new(&queue)?,
             layout,
@@ -198,6 +202,56 @@ impl CudaLearner {
         self.staging.done(&self.queue.stream, parcel)
     }
 
+    /// As [`CudaLearner::learn`], with a loss that is computed on the host from the features.
+    fn learn_from_features(
+        &mut self,
+        images: &Batch,
+        objective: &dyn FeatureObjective,
+        sgd: &Sgd,
+    ) -> Result<VisionResult<()>> {
+        let n_images = images.len();
+        let request = Request::new(Targets { classes: &[], weights: &[], split: 0 }, sgd);
+        self.queue.stream.context().bind_to_thread()?;
+        let (plan, arena) = (&self.learning.0, &mut self.learning.1);
+        arena.fit(&self.queue, &plan.buffers, n_images)?;
+        self.head.fit(&self.queue, n_images)?;
+        let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
+        let first = self.learning.1.buffer(self.learning.0.images[0]);
+        self.normalise_pixels(parcel.pixels, n_images, first)?;
+        let (plan, arena) = (&self.learning.0, &self.learning.1);
+        let mut pass = Pass {
+            queue: &self.queue,
+            schedule: &self.schedule,
+            convolutions: &mut self.convolutions,
+            parameters: &self.parameters,
+            tables: &self.tables,
+            arena,
+            images: &plan.images,
+            n_images,
+        };
+        self.tables_are_current = false;
+        pass.forward(Some(&plan.winners))?;
+        pass.read_features(self.head.features())?;
+        let features = self.head.read_features(&self.queue, n_images)?;
+        let loss = match objective.loss(&features, self.network.dim()) {
+            Ok(loss) => loss,
+            Err(error) => {
+                self.staging.done(&self.queue.stream, parcel)?;
+                return Ok(Err(error));
+            }
+        };
+        let gradients = self.head.write_gradients(&self.queue, &loss.by_features)?;
+        pass.spread_gradients(gradients, plan.last)?;
+        pass.backward(&plan.backward, &plan.winners)?;
+        self.descend(request.sgd(parcel.rest))?;
+        self.staging.done(&self.queue.stream, parcel)?;
+        self.on_features.loss += loss.loss;
+        self.on_features.correct += loss.correct;
+        self.on_features.images += loss.counted;
+        self.on_features.steps += 1;
+        Ok(Ok(()))
+    }
+
     /// Says which batch did not fit.
     fn explained<T>(result: Result<T>, images: &Batch) -> VisionResult<T> {
         let (height, width) = images.size();
@@ -234,8 +288,29 @@ impl Learner for CudaLearner {
         CudaLearner::explained(done, images)
     }
 
+    fn step_on_features(
+        &mut self,
+        images: &Batch,
+        objective: &dyn FeatureObjective,
+        sgd: &Sgd,
+    ) -> VisionResult<()> {
+        images.check(&self.network)?;
+        check_no_classifier(self.n_classes)?;
+        if images.is_empty() {
+            return Ok(());
+        }
+        let done = self.learn_from_features(images, objective, sgd);
+        CudaLearner::explained(done, images)?
+    }
+
     fn tally(&mut self) -> VisionResult<Tally> {
-        Ok(self.head.tally(&self.queue)?)
+        let (on_features, others) = (std::mem::take(&mut self.on_features), self.head.tally(&self.queue)?);
+        Ok(Tally {
+            loss: on_features.loss + others.loss,
+            correct: on_features.correct + others.correct,
+            images: on_features.images + others.images,
+            steps: on_features.steps + others.steps,
+        })
     }
 
     fn snapshot(&mut self) -> VisionResult<Snapshot> {

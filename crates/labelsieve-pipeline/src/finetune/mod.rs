@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
-use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Rates, Recipe, Training};
+use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Objective, Rates, Recipe, Training};
 use labelsieve_vision::{ScaleRule, weights};
 use serde::Serialize;
 use serde_json::json;
@@ -147,6 +147,7 @@ impl FineTune {
             network: &opened.network,
             examples: &examples,
             validation: None,
+            objective: Objective::Cosine,
             recipe: &recipe,
             scale: ScaleRule::Fixed,
             seed: self.seed,

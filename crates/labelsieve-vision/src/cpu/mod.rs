@@ -21,7 +21,9 @@ use walk::Walker;
 use crate::cosine::cosine_loss_at;
 use crate::embedder::Embedder;
 use crate::error::{Error, Result};
-use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets};
+use crate::learner::{
+    Batch, FeatureObjective, Learner, Learners, ScaleRule, Sgd, Snapshot, Tally, Targets, check_no_classifier,
+};
 use crate::network::{Network, Parameter, Role};
 
 /// Makes learners on the CPU, with the threads of the current rayon pool.
@@ -84,6 +86,27 @@ impl CpuLearner {
         (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }
 
+    /// One step of all parameters against their gradients; what the pass has kept is not needed any more.
+    fn descend(&mut self, gradient: &[f32], sgd: &Sgd) {
+        for (parameter, range) in &self.tensors {
+            let decay = match (parameter.role, sgd.scale) {
+                (Role::ClassScale, ScaleRule::Fixed) | (Role::RunningMean | Role::RunningVariance, _) => {
+                    continue;
+                }
+                (Role::ClassScale, ScaleRule::Learned) => 0.0,
+                _ => sgd.decay,
+            };
+            let range = range.clone();
+            sgd.update(
+                decay,
+                &gradient[range.clone()],
+                &mut self.momentum[range.clone()],
+                &mut self.values[range],
+            );
+        }
+        self.walker.forget();
+    }
+
     /// The range of the classifier's tensor with this role.
     fn classifier(&self, role: Role) -> Result<Range<usize>> {
         let tensor = self.tensors.iter().find(|(parameter, _)| parameter.role == role);
@@ -127,26 +150,32 @@ impl Learner for CpuLearner {
         let mut gradient = self.walker.backward(&loss.by_features, &self.values);
         gradient[weights].copy_from_slice(&loss.by_weights);
         gradient[scale.start] = loss.by_scale;
-        for (parameter, range) in &self.tensors {
-            let decay = match (parameter.role, sgd.scale) {
-                (Role::ClassScale, ScaleRule::Fixed) | (Role::RunningMean | Role::RunningVariance, _) => {
-                    continue;
-                }
-                (Role::ClassScale, ScaleRule::Learned) => 0.0,
-                _ => sgd.decay,
-            };
-            let range = range.clone();
-            sgd.update(
-                decay,
-                &gradient[range.clone()],
-                &mut self.momentum[range.clone()],
-                &mut self.values[range],
-            );
-        }
-        self.walker.forget();
+        self.descend(&gradient, sgd);
         self.tally.loss += loss.loss;
         self.tally.correct += loss.correct;
         self.tally.images += images.len() as u64;
+        self.tally.steps += 1;
+        Ok(())
+    }
+
+    fn step_on_features(
+        &mut self,
+        images: &Batch,
+        objective: &dyn FeatureObjective,
+        sgd: &Sgd,
+    ) -> Result<()> {
+        images.check(&self.network)?;
+        check_no_classifier(self.n_classes)?;
+        if images.is_empty() {
+            return Ok(());
+        }
+        let features = self.walker.forward(images, &mut self.values);
+        let loss = objective.loss(&features, self.network.dim())?;
+        let gradient = self.walker.backward(&loss.by_features, &self.values);
+        self.descend(&gradient, sgd);
+        self.tally.loss += loss.loss;
+        self.tally.correct += loss.correct;
+        self.tally.images += loss.counted;
         self.tally.steps += 1;
         Ok(())
     }

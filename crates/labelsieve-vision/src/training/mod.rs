@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use recipe::{Preset, Rates, Recipe};
+pub use recipe::{LARGEST_BATCH, Preset, Rates, Recipe};
 pub use sampler::Sampler;
 
 use crate::cosine::length;
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::images::{Dataset, Prefetch, View};
 use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Targets};
 use crate::network::{Network, Role};
+use crate::prototypical::Prototypical;
 use labelsieve::random::Stream;
 use labelsieve::unit_rows;
 
@@ -122,6 +123,26 @@ pub trait Watcher {
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()>;
 }
 
+/// What a network learns by.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// The cosine classifier on top of it (eq. 6 to 8).
+    Cosine,
+    /// Episodes in which classes are means of a few examples; there is no classifier on top.
+    Prototypical(Prototypical),
+}
+
+impl Objective {
+    /// Classes of the classifier on top of the network.
+    pub fn classifier_classes(&self, n_classes: usize) -> usize {
+        match self {
+            Objective::Cosine => n_classes,
+            Objective::Prototypical(_) => 0,
+        }
+    }
+}
+
 /// A training: which network learns what, how, on which device.
 pub struct Training<'a> {
     /// Makes the learner on the device.
@@ -132,6 +153,8 @@ pub struct Training<'a> {
     pub examples: &'a Examples,
     /// What its accuracy is measured on after each epoch; classes as in `examples`.
     pub validation: Option<&'a Dataset>,
+    /// By what.
+    pub objective: Objective,
     /// How.
     pub recipe: &'a Recipe,
     /// Whether the scale of the classifier learns too.
@@ -145,6 +168,10 @@ impl Training<'_> {
     pub fn run(&self, start: Checkpoint, watcher: &mut dyn Watcher) -> Result<Checkpoint> {
         self.recipe.check()?;
         let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
+        if let Objective::Prototypical(rule) = &self.objective {
+            rule.check(LARGEST_BATCH)?;
+            sampler.check_episodes(rule)?;
+        }
         let weights = self.weights();
         let mut checkpoint = start;
         let mut learner = self.learners.learner(self.network, &checkpoint.snapshot)?;
@@ -161,10 +188,10 @@ impl Training<'_> {
                     return Err(Error::Device("internal error: the batches ended early".to_owned()));
                 };
                 let (batch, rows) = next?;
-                let classes: Vec<u32> = rows.iter().map(|&row| self.examples.classes[row]).collect();
-                let weights: Vec<f32> = rows.iter().map(|&row| weights[row] / rows.len() as f32).collect();
-                let targets = Targets { classes: &classes, weights: &weights, split: self.examples.split };
-                learner.step(&batch, targets, &sgd)?;
+                match &self.objective {
+                    Objective::Cosine => self.step(learner.as_mut(), &batch, &rows, &weights, &sgd)?,
+                    Objective::Prototypical(rule) => learner.step_on_features(&batch, rule, &sgd)?,
+                }
                 watcher.batch_done(rows.len())?;
             }
             let tally = learner.tally()?;
@@ -173,7 +200,7 @@ impl Training<'_> {
             }
             checkpoint.snapshot = learner.snapshot()?;
             let validation = match self.validation {
-                Some(images) => Some(accuracy(learner.as_mut(), self.network, &checkpoint.snapshot, images)?),
+                Some(images) => Some(self.validate(learner.as_mut(), &checkpoint.snapshot, images)?),
                 None => None,
             };
             checkpoint.epochs.push(Epoch {
@@ -186,6 +213,30 @@ impl Training<'_> {
             watcher.epoch_done(&checkpoint)?;
         }
         Ok(checkpoint)
+    }
+
+    /// A step of the cosine classifier on the examples `rows`.
+    fn step(
+        &self,
+        learner: &mut dyn Learner,
+        batch: &Batch,
+        rows: &[usize],
+        weights: &[f32],
+        sgd: &Sgd,
+    ) -> Result<()> {
+        let classes: Vec<u32> = rows.iter().map(|&row| self.examples.classes[row]).collect();
+        let weights: Vec<f32> = rows.iter().map(|&row| weights[row] / rows.len() as f32).collect();
+        let targets = Targets { classes: &classes, weights: &weights, split: self.examples.split };
+        learner.step(batch, targets, sgd)
+    }
+
+    fn validate(&self, learner: &mut dyn Learner, snapshot: &Snapshot, images: &Dataset) -> Result<f64> {
+        match &self.objective {
+            Objective::Cosine => accuracy(learner, self.network, snapshot, images),
+            Objective::Prototypical(rule) => {
+                prototype_accuracy(learner, self.network, self.examples, rule, images)
+            }
+        }
     }
 
     /// How much each example counts when every class is drawn equally often: r(x) over the mean of its class, so that the
@@ -207,9 +258,16 @@ impl Training<'_> {
         let (images, rows) = (self.examples.images.clone(), self.examples.rows.clone());
         let (recipe, seed, sampler) = (self.recipe.clone(), Stream::new(self.seed), sampler.clone());
         let (batch, count) = (recipe.batch, recipe.batches(rows.len()));
-        let augmentation = recipe.augmentation;
+        let (augmentation, objective) = (recipe.augmentation, self.objective);
+        let batch = match objective {
+            Objective::Cosine => batch,
+            Objective::Prototypical(rule) => rule.batch(),
+        };
         let batches = (first..recipe.epochs).flat_map(move |epoch| {
-            let order = sampler.epoch(epoch, batch * count, seed.branch(ORDER));
+            let order = match objective {
+                Objective::Cosine => sampler.epoch(epoch, batch * count, seed.branch(ORDER)),
+                Objective::Prototypical(rule) => sampler.episodes(epoch, count, &rule, seed.branch(ORDER)),
+            };
             let look = seed.branch(LOOK).branch(epoch as u64);
             let (images, rows) = (images.clone(), rows.clone());
             (0..count).map(move |i| {
@@ -240,21 +298,75 @@ pub fn accuracy(
     let weights = snapshot.class_weights(network)?;
     let dim = network.dim();
     let (unit, _) = unit_rows(weights, dim, length);
-    let input = network.input();
-    let size = (input.height, input.width);
     let rows: Vec<usize> = (0..images.len()).collect();
     let mut correct = 0;
     for rows in rows.chunks(EVALUATION_BATCH) {
-        let batch = images.evaluation_batch(rows, size, View::for_images(size.0, size.1))?;
-        let features = learner.features(&batch)?;
+        let features = evaluation_features(learner, network, images, rows)?;
         for (feature, &row) in features.chunks_exact(dim).zip(rows) {
             let scores =
                 unit.chunks_exact(dim).map(|w| w.iter().zip(feature).map(|(a, b)| a * b).sum::<f32>());
-            let best = scores.enumerate().fold((0, f32::NEG_INFINITY), |a, b| if b.1 > a.1 { b } else { a });
-            correct += usize::from(best.0 == images.labels()[row] as usize);
+            correct += usize::from(place_of_largest(scores) == images.labels()[row] as usize);
         }
     }
     Ok(correct as f64 / images.len().max(1) as f64)
+}
+
+/// Training images that a class's prototype is made of when accuracy is measured.
+const PROTOTYPE_IMAGES: usize = 20;
+
+/// Share of `images` whose class has the nearest prototype, the mean of up to [`PROTOTYPE_IMAGES`] training images without
+/// augmentation.
+fn prototype_accuracy(
+    learner: &mut dyn Learner,
+    network: &Network,
+    examples: &Examples,
+    rule: &Prototypical,
+    images: &Dataset,
+) -> Result<f64> {
+    let (dim, n_classes) = (network.dim(), examples.n_classes);
+    let mut counts = vec![0usize; n_classes];
+    let mut chosen = Vec::new();
+    for (&row, &class) in examples.rows.iter().zip(&examples.classes) {
+        let count = &mut counts[class as usize];
+        if *count < PROTOTYPE_IMAGES {
+            *count += 1;
+            chosen.push((row, class as usize));
+        }
+    }
+    let mut prototypes = vec![0f32; n_classes * dim];
+    for some in chosen.chunks(EVALUATION_BATCH) {
+        let rows: Vec<usize> = some.iter().map(|&(row, _)| row).collect();
+        let features = evaluation_features(learner, network, &examples.images, &rows)?;
+        for (feature, &(_, class)) in features.chunks_exact(dim).zip(some) {
+            let prototype = prototypes[class * dim..(class + 1) * dim].iter_mut();
+            prototype.zip(feature).for_each(|(sum, value)| *sum += value / counts[class] as f32);
+        }
+    }
+    let rows: Vec<usize> = (0..images.len()).collect();
+    let mut correct = 0;
+    for rows in rows.chunks(EVALUATION_BATCH) {
+        let features = evaluation_features(learner, network, images, rows)?;
+        for (scores, &row) in rule.scores(&features, &prototypes, dim).chunks_exact(n_classes).zip(rows) {
+            correct += usize::from(place_of_largest(scores.iter().copied()) == images.labels()[row] as usize);
+        }
+    }
+    Ok(correct as f64 / images.len().max(1) as f64)
+}
+
+/// Features of images as they are looked at when nothing is learned from them.
+fn evaluation_features(
+    learner: &mut dyn Learner,
+    network: &Network,
+    images: &Dataset,
+    rows: &[usize],
+) -> Result<Vec<f32>> {
+    let input = network.input();
+    let size = (input.height, input.width);
+    learner.features(&images.evaluation_batch(rows, size, View::for_images(size.0, size.1))?)
+}
+
+fn place_of_largest(scores: impl Iterator<Item = f32>) -> usize {
+    scores.enumerate().fold((0, f32::NEG_INFINITY), |a, b| if b.1 > a.1 { b } else { a }).0
 }
 
 impl Snapshot {

@@ -50,7 +50,7 @@ impl Rates {
 }
 
 /// More images than any device holds at once: a typo.
-const LARGEST_BATCH: usize = 1 << 16;
+pub const LARGEST_BATCH: usize = 1 << 16;
 
 /// More epochs would take centuries.
 const MOST_EPOCHS: usize = 1_000_000;

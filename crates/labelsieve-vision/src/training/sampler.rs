@@ -2,7 +2,8 @@
 
 use labelsieve::random::Stream;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Setting};
+use crate::prototypical::Prototypical;
 
 /// Draws every class equally often, and the examples of a class in turn.
 ///
@@ -34,6 +35,34 @@ impl Sampler {
             Some(class) => Err(Error::EmptyClass { class }),
             None => Ok(Sampler { members }),
         }
+    }
+
+    /// Refuses classes that are too small, or too few, for the episodes of `rule`.
+    pub fn check_episodes(&self, rule: &Prototypical) -> Result<()> {
+        let (expected, n_classes) = (rule.per_class(), self.members.len());
+        if rule.ways > n_classes {
+            let expected = format!("at most {n_classes}, the number of classes");
+            return Err(Error::Setting { name: Setting::Ways, expected, found: rule.ways.to_string() });
+        }
+        match self.members.iter().position(|members| members.len() < expected) {
+            Some(class) => Err(Error::SmallClass { class, expected, found: self.members[class].len() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The examples of the `count` episodes of an epoch, one episode after the other: classes and their examples at random, none twice in an
+    /// episode.
+    pub fn episodes(&self, epoch: usize, count: usize, rule: &Prototypical, stream: Stream) -> Vec<usize> {
+        let mut order = Vec::with_capacity(count * rule.batch());
+        for episode in epoch * count..(epoch + 1) * count {
+            let stream = stream.branch(2).branch(episode as u64);
+            for class in stream.branch(0).choose(self.members.len(), rule.ways) {
+                let members = &self.members[class];
+                let drawn = stream.branch(1).branch(class as u64).choose(members.len(), rule.per_class());
+                order.extend(drawn.into_iter().map(|place| members[place]));
+            }
+        }
+        order
     }
 
     /// The `len` examples of an epoch. Every class comes once before any comes twice, in random order; within a class
@@ -85,6 +114,32 @@ mod tests {
         assert!(counts[..3].iter().all(|count| (23..=24).contains(count)), "{counts:?}");
         assert!(counts[3..33].iter().all(|count| (2..=3).contains(count)), "{counts:?}");
         assert!(counts[33..].iter().all(|count| *count == 10), "{counts:?}");
+    }
+
+    #[test]
+    fn an_episode_has_its_classes_once_and_no_example_twice() {
+        let classes: Vec<u32> = [vec![0; 9], vec![1; 30], vec![2; 7], vec![3; 8]].concat();
+        let sampler = Sampler::new(&classes, 4).unwrap();
+        let rule = Prototypical { ways: 3, shots: 2, queries: 5, ..Prototypical::default() };
+        sampler.check_episodes(&rule).unwrap();
+        let epochs: Vec<usize> =
+            (0..2).flat_map(|e| sampler.episodes(e, 10, &rule, Stream::new(2))).collect();
+        assert_eq!(epochs.len(), 2 * 10 * 21);
+        let mut of_class = [0; 4];
+        for episode in epochs.chunks_exact(21) {
+            let mut seen = std::collections::HashSet::new();
+            assert!(episode.iter().all(|example| seen.insert(example)));
+            for class in episode.chunks_exact(7) {
+                assert!(class.iter().all(|&example| classes[example] == classes[class[0]]));
+                of_class[classes[class[0]] as usize] += 1;
+            }
+        }
+        assert!(of_class.iter().all(|count| (8..=20).contains(count)), "{of_class:?}");
+        let large = Prototypical { queries: 6, ..rule };
+        let error = sampler.check_episodes(&large).unwrap_err().to_string();
+        assert_eq!(error, "class 2 has 7 images, but an episode takes 8 of a class");
+        let error = sampler.check_episodes(&Prototypical { ways: 5, ..rule }).unwrap_err().to_string();
+        assert_eq!(error, "ways: expected at most 4, the number of classes, found 5");
     }
 
     #[test]

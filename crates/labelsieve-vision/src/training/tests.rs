@@ -2,6 +2,7 @@ use super::*;
 use crate::architecture::{Architecture, Stem};
 use crate::cpu::CpuLearners;
 use crate::images::{Augmentation, DatasetOptions, Encoded};
+use crate::prototypical::Distance;
 
 /// Two classes of 16×16 images: dark on the left, or dark on the right, with noise.
 fn images(seed: u64, n: usize) -> Dataset {
@@ -66,6 +67,7 @@ fn train(start: Option<Checkpoint>, epochs: usize, log: &mut Log) -> Checkpoint 
         network: &network,
         examples: &examples,
         validation: Some(&images(2, 20)),
+        objective: Objective::Cosine,
         recipe: &recipe(epochs),
         scale: ScaleRule::Learned,
         seed: 3,
@@ -104,6 +106,7 @@ fn eq_6_weighs_examples_by_their_relevance_within_the_class() {
         network: &network,
         examples: &examples,
         validation: None,
+        objective: Objective::Cosine,
         recipe: &recipe(1),
         scale: ScaleRule::Fixed,
         seed: 0,
@@ -115,6 +118,46 @@ fn eq_6_weighs_examples_by_their_relevance_within_the_class() {
     }
     let less = Examples { relevance: vec![1.0, 0.09, 0.1, 0.0], ..examples }.without_irrelevant();
     assert_eq!((less.rows, less.classes, less.relevance), (vec![0, 1], vec![0, 1], vec![1.0, 0.1]));
+}
+
+#[test]
+fn a_network_learns_from_episodes_and_resumes_where_it_stopped() {
+    let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
+    let examples = Examples::all(Arc::new(images(1, 24)));
+    let validation = images(2, 20);
+    for distance in [Distance::Euclidean, Distance::Cosine] {
+        let rule = Prototypical { ways: 2, shots: 1, queries: 3, distance };
+        let train = |start: Checkpoint, epochs: usize| {
+            let training = Training {
+                learners: &CpuLearners,
+                network: &network,
+                examples: &examples,
+                validation: Some(&validation),
+                objective: Objective::Prototypical(rule),
+                recipe: &Recipe { rates: Rates::Steps(vec![(0, 0.01)]), ..recipe(epochs) },
+                scale: ScaleRule::Fixed,
+                seed: 3,
+            };
+            training.run(start, &mut Log::default()).unwrap()
+        };
+        let start = || Checkpoint::start(Snapshot::initial(&network, 0, 5));
+        let unbroken = train(start(), 4);
+        assert_eq!(train(train(start(), 2), 4), unbroken);
+        let last = unbroken.epochs.last().unwrap();
+        assert!(last.validation.unwrap() >= 0.9, "{:?}", unbroken.epochs);
+        assert!(last.loss < unbroken.epochs[0].loss, "{:?}", unbroken.epochs);
+        assert!((0.0..=1.0).contains(&last.accuracy));
+    }
+}
+
+#[test]
+fn a_loss_of_features_refuses_a_network_with_a_classifier() {
+    let network = Architecture::ConvNet128.network(16, 16, Stem::Small).unwrap();
+    let mut learner = CpuLearners.learner(&network, &Snapshot::initial(&network, 2, 5)).unwrap();
+    let batch = images(1, 2).evaluation_batch(&[0, 1], (16, 16), View::for_images(16, 16)).unwrap();
+    let sgd = Sgd { rate: 0.1, momentum: 0.9, decay: 0.0, scale: ScaleRule::Fixed };
+    let error = learner.step_on_features(&batch, &Prototypical::default(), &sgd).unwrap_err().to_string();
+    assert!(error.contains("found 2 classes"), "{error}");
 }
 
 #[test]

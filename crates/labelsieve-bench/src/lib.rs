@@ -5,6 +5,7 @@
 //! what the benchmarks with shots and episodes share, `sets/` what those on sets of known truth do; the others have a file each.
 
 mod class;
+mod mini_imagenet;
 mod output;
 mod paper;
 mod photos;
@@ -13,6 +14,7 @@ mod relevance;
 mod review;
 mod sanity;
 mod sets;
+mod systems;
 
 use std::io::Write;
 
@@ -20,6 +22,7 @@ use clap::Subcommand;
 use labelsieve_pipeline::{Monitor, Result};
 
 pub use class::Class;
+pub use mini_imagenet::MiniImageNet;
 pub use paper::Paper;
 pub use paper::legacy_numpy::LegacyNumpyRandom;
 pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
@@ -38,6 +41,8 @@ pub enum Bench {
     Paper(Paper),
     /// Reproduce the paper's tables and figures on photos
     Photos(Photos),
+    /// Make a photo set of mini-ImageNet for `bench photos`
+    MiniImagenet(MiniImageNet),
     /// Time one class: search, graph, training
     Class(Class),
     /// Run every method on generated pools with ground truth
@@ -55,6 +60,7 @@ impl Bench {
         match self {
             Bench::Paper(bench) => bench.run(monitor, out),
             Bench::Photos(bench) => bench.run(monitor, out),
+            Bench::MiniImagenet(bench) => bench.run(monitor, out),
             Bench::Class(bench) => bench.run(out),
             Bench::Sanity(bench) => bench.run(monitor, out),
             Bench::Relevance(bench) => bench.run(monitor, out),

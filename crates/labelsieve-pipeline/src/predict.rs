@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use labelsieve::{Classifier, Scores};
+use labelsieve::Scores;
 use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{Ids, PredictionRow, PredictionWriter, TableFormat};
@@ -91,7 +91,7 @@ impl Predict {
         sink: &mut Sink,
         monitor: &dyn Monitor,
     ) -> Result<Predicted> {
-        let (saved, classifier) = load_classifier(&self.model)?;
+        let saved = load_classifier(&self.model)?;
         let table = features.open(monitor)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(Error::input(
@@ -116,7 +116,7 @@ impl Predict {
         for start in (0..table.len()).step_by(BLOCK) {
             monitor.watch().check()?;
             let rows: Vec<usize> = (start..table.len().min(start + BLOCK)).collect();
-            let scores = classifier.scores(&load(&table, &rows)?);
+            let scores = saved.classifier.scores(&load(&table, &rows)?);
             let ids = rows.iter().map(|&row| table.ids.get(row).into_owned()).collect();
             sink.write(ids, &scores, &saved.classes)?;
             progress.inc(rows.len() as u64);

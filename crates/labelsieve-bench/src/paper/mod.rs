@@ -21,14 +21,14 @@ use labelsieve_pipeline::estimate::Work;
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result, device, resume};
 use published::{Classes, SHOTS};
-use release::{Backbone, Dataset, Phase, Release};
+use release::{Backbone, Dataset, Part, Phase, Release};
 use serde::Serialize;
 
 use crate::protocol::{
     CellResult, Cells, Grid, Row, Run, Task, Tuned as Relevance, cell, choose_cosine, gain_by_pool_size,
     gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
 };
-use crate::{COMMON, output};
+use crate::{COMMON, output, systems};
 
 /// Reproduce the paper's tables from its released features
 #[derive(Args, Serialize)]
@@ -67,6 +67,10 @@ pub struct Paper {
     #[arg(long)]
     no_cosine: bool,
 
+    /// Also measure the systems that the paper compares with: diffusion (one graph of all candidates), logistic regression and others
+    #[arg(long)]
+    compared: bool,
+
     /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
     #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
     #[serde(serialize_with = "resume::debug")]
@@ -91,7 +95,8 @@ pub struct Paper {
 }
 
 /// Options that add cells to the run and change none, and those that are not about cells.
-const ADDS_CELLS: [&str; 8] = ["shots", "episodes", "tune", "no_cosine", "device", "run", "dry_run", "json"];
+const ADDS_CELLS: [&str; 9] =
+    ["shots", "episodes", "tune", "no_cosine", "compared", "device", "run", "dry_run", "json"];
 
 fn parse_shot(text: &str) -> Result<usize, String> {
     text.parse()
@@ -197,6 +202,9 @@ impl Paper {
                 self.report_row("gcn, cosine", &accuracy.iter().map(Vec::as_slice).collect::<Vec<_>>()),
             );
         }
+        if self.compared {
+            self.add_systems(&release, &part, &mut run, &mut report, monitor)?;
+        }
         if self.json { output::json(out, "bench paper", &report) } else { output::lines(out, report.lines()) }
     }
 
@@ -221,6 +229,26 @@ impl Paper {
             });
         }
         Ok((relevance, chosen))
+    }
+
+    /// The rows of other systems behind those that they belong to, with settings chosen on the validation classes if λ is.
+    fn add_systems(
+        &self,
+        release: &Release,
+        part: &Part,
+        run: &mut Run,
+        report: &mut Report,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        let tuning = self.tune.then(|| release.open(Phase::Val)).transpose()?;
+        let tuning = tuning.as_ref().map(|part| part as &dyn Task);
+        for row in systems::rows(run, tuning, part, |reached| reached.novel_top_5, monitor)? {
+            let cells: Vec<&[CellResult]> = row.cells.iter().map(Vec::as_slice).collect();
+            let place = report.rows.iter().position(|other| other.name == row.after);
+            let place = place.map_or(report.rows.len(), |at| at + 1);
+            report.rows.insert(place, self.report_row(row.name, &cells));
+        }
+        Ok(())
     }
 
     fn report_row(&self, name: &'static str, by_shot: &[&[CellResult]]) -> ReportRow {

@@ -55,6 +55,9 @@ pub struct PhotoColumns {
     pub base: String,
     /// Its value for novel classes.
     pub novel: String,
+    /// Its value for classes to choose settings on; without it, half of the novel classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<String>,
     /// Column that tells training from test photos.
     pub split: String,
     /// Its value for training photos.

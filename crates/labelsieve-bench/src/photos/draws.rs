@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use labelsieve::evaluation::{alternate_halves, draw_clean};
+use labelsieve::evaluation::draw_clean;
 use labelsieve::random::Stream;
 use labelsieve_data::{AtomicFile, DataError};
 use labelsieve_pipeline::{Error, Result};
@@ -50,7 +50,7 @@ impl Draws {
 
     /// `{"classes": [{"class": …, "name": …, "half": "tune" | "report", "clean": [[ids] by episode]}]}`
     pub fn write(&self, photos: &PhotoSet, untuned: bool, path: &Path) -> Result<()> {
-        let tune = if untuned { Vec::new() } else { alternate_halves(photos.novel.len()).0 };
+        let tune = if untuned { Vec::new() } else { photos.halves().0 };
         let classes: Vec<serde_json::Value> = photos
             .novel
             .iter()

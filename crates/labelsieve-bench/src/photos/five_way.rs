@@ -1,7 +1,7 @@
 //! The mini-ImageNet protocol: a few classes at a time, many trials.
 
 use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
-use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy, alternate_halves};
+use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy};
 use labelsieve::random::Stream;
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
@@ -89,7 +89,7 @@ impl Photos {
         monitor: &dyn Monitor,
     ) -> Result<Vec<String>> {
         let protocol = &prepared.config.protocol;
-        let (tune, report) = alternate_halves(prepared.photos.novel.len());
+        let (tune, report) = prepared.photos.halves();
         let tuning = Half::new(ground, tune, "tuning");
         let report = Half::new(ground, report, "reported");
         let attention = measure::attention(run, &report, self.seed, monitor)?;

@@ -115,6 +115,15 @@ impl Task for Half<'_> {
         Some(&self.candidates(class).relevant)
     }
 
+    fn background(&self) -> Result<Features> {
+        let base = self.ground.photos.base.iter().flat_map(|class| class.train.iter().copied());
+        Ok(self.select(&base.collect::<Vec<_>>()))
+    }
+
+    fn base_sets(&self) -> Result<Vec<Features>> {
+        Ok(self.ground.photos.base.iter().map(|class| self.select(&class.train)).collect())
+    }
+
     fn novel_test(&self) -> Result<(Features, Vec<usize>)> {
         Ok(self.tests(self.classes.iter().map(|&class| &self.ground.photos.novel[class])))
     }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use labelsieve::evaluation::alternate_halves;
 use labelsieve_data::RunDirectory;
 use labelsieve_pipeline::device::open_learners;
 use labelsieve_pipeline::inputs::network::{Wanted, open_network};
@@ -17,7 +16,8 @@ use super::pictures::Pictures;
 use super::prepare::Prepared;
 use super::tables::Heading;
 use super::{Collected, Photos, figures, measure, results, tables};
-use crate::protocol::{Run, Score, means_over};
+use crate::protocol::{Run, Score, Task, means_over};
+use crate::systems;
 
 impl Photos {
     /// Tables and figures of one backbone and one set of candidates; returns the tables as lines.
@@ -33,11 +33,10 @@ impl Photos {
         collected: &mut Collected,
         monitor: &dyn Monitor,
     ) -> Result<Vec<String>> {
-        let n_novel = prepared.photos.novel.len();
         let (tuning, report) = match self.untuned {
-            true => (None, Half::new(ground, (0..n_novel).collect(), "novel")),
+            true => (None, Half::new(ground, prepared.photos.reported_untuned(), "novel")),
             false => {
-                let (tune, report) = alternate_halves(n_novel);
+                let (tune, report) = prepared.photos.halves();
                 let tuning = Half::new(ground, tune, "tuning").novel_only();
                 (Some(tuning), Half::new(ground, report, "reported"))
             }
@@ -46,6 +45,12 @@ impl Photos {
         let score = prepared.config.protocol.tune_by.score();
         let mut outcome =
             measure::measure(run, tuning.as_ref(), &report, attention.as_ref(), score, monitor)?;
+        if self.compared {
+            let tuning = tuning.as_ref().map(|half| half as &dyn Task);
+            for row in systems::rows(run, tuning, &report, score, monitor)? {
+                outcome.add_system(row);
+            }
+        }
         if let (Some(pictures), Some(network)) = (pictures, &backbone.network) {
             let halves = (tuning.as_ref(), &report);
             self.fine_tune(network, pictures, halves, score, &mut outcome, run, monitor)?;

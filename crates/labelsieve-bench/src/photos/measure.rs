@@ -11,6 +11,7 @@ use super::half::Half;
 use crate::protocol::{
     CellResult, Row, Run, Score, Source, Task, Tuned, choose_cosine, prototype_rows, settings_of, tune,
 };
+use crate::systems::SystemRow;
 
 /// A row of the tables.
 pub struct RowResult {
@@ -29,6 +30,8 @@ pub struct Outcome {
     pub cosine: Vec<(String, Vec<Trial<Cosine>>)>,
     /// Chosen schedules of fine-tuning, by shot.
     pub schedules: Vec<Trial<Schedule>>,
+    /// Settings of the rows of `--compared`, by shot.
+    pub systems: Vec<(&'static str, Vec<serde_json::Value>)>,
     pub rows: Vec<RowResult>,
     /// Where the weights of the rows with prototypes come from.
     pub sources: Vec<Row>,
@@ -43,6 +46,13 @@ impl Outcome {
     pub fn add_after(&mut self, name: &str, rows: Vec<RowResult>) {
         let place = self.rows.iter().position(|row| row.name == name).map_or(self.rows.len(), |at| at + 1);
         self.rows.splice(place..place, rows);
+    }
+
+    /// Adds the row of a system that the paper compares with.
+    pub fn add_system(&mut self, row: SystemRow) {
+        let SystemRow { name, after, cells, settings } = row;
+        self.systems.push((name, settings));
+        self.add_after(after, vec![RowResult { name: name.to_owned(), is_bound: false, cells }]);
     }
 
     /// The settings of gcn.
@@ -74,6 +84,7 @@ pub fn measure(
         tuned,
         cosine: Vec::new(),
         schedules: Vec::new(),
+        systems: Vec::new(),
         rows: Vec::new(),
         separation: Vec::new(),
         relevance: Vec::new(),

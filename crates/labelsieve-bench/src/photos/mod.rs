@@ -81,6 +81,10 @@ pub struct Photos {
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 
+    /// Also measure the systems that the paper compares with: diffusion, logistic regression and others
+    #[arg(long)]
+    compared: bool,
+
     /// Device: auto, cpu, cuda or cuda:1; auto uses the first working NVIDIA GPU, or the CPU
     #[arg(long, default_value = "auto", help_heading = COMMON, display_order = 1000)]
     #[serde(serialize_with = "resume::debug")]
@@ -113,7 +117,7 @@ pub enum ProtocolName {
 const FIVE_WAY: &str = " --protocol 5way";
 /// Options that add cells to a backbone's work and change none, those that are not about cells, and those that name files
 /// which are part of the key themselves.
-const ADDS_CELLS: [&str; 11] = [
+const ADDS_CELLS: [&str; 12] = [
     "config",
     "data",
     "features",
@@ -122,6 +126,7 @@ const ADDS_CELLS: [&str; 11] = [
     "protocol",
     "untuned",
     "fine_tune",
+    "compared",
     "device",
     "output",
     "json",
@@ -200,10 +205,12 @@ impl Photos {
     /// Refuses options that do not go together.
     fn check(&self) -> Result<()> {
         match self.protocol {
-            ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 => Err(Error::input(
-                "the 5way protocol is always tuned, and networks are not fine-tuned in it",
-                "drop --untuned and --fine-tune, or --protocol 5way",
-            )),
+            ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 || self.compared => {
+                Err(Error::input(
+                    "the 5way protocol is always tuned, and neither fine-tunes networks nor has the rows of --compared",
+                    "drop --untuned, --fine-tune and --compared, or --protocol 5way",
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -290,7 +297,8 @@ impl Photos {
             ProtocolName::LowShot => "",
             ProtocolName::FiveWay => FIVE_WAY,
         };
-        let untuned = if self.untuned { " --untuned" } else { "" };
+        let flag = |given: bool, text: &'static str| if given { text } else { "" };
+        let flags = [flag(self.untuned, " --untuned"), flag(self.compared, " --compared")].concat();
         let option = |name: &str, value: String| match value.as_str() {
             "" | "0" => String::new(),
             value => format!(" --{name} {value}"),
@@ -304,7 +312,7 @@ impl Photos {
             option("seed", self.seed.to_string()),
         ];
         format!(
-            "labelsieve bench photos {}{}{protocol}{untuned} -o {}",
+            "labelsieve bench photos {}{}{protocol}{flags} -o {}",
             self.config.display(),
             options.concat(),
             self.output.display()

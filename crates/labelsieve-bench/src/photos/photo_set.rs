@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use labelsieve::evaluation::alternate_halves;
 use labelsieve_data::{DataError, read_text_columns};
 use labelsieve_pipeline::near_name::nearest;
 use labelsieve_pipeline::{Error, Result};
@@ -33,6 +34,8 @@ pub struct ClassPhotos {
     pub display: String,
     /// Names that may stand in titles.
     pub names: Vec<String>,
+    /// Whether settings are chosen on it and it is not reported, where the roles say so.
+    pub tunes: bool,
     pub train: Vec<usize>,
     pub test: Vec<usize>,
 }
@@ -96,14 +99,16 @@ impl PhotoSet {
             if is_train {
                 self.train.push(photo);
             }
-            let of_role = match &roles[row] {
-                role if *role == columns.base => &mut *base,
-                role if *role == columns.novel => &mut *novel,
+            let (of_role, tunes) = match &roles[row] {
+                role if *role == columns.base => (&mut *base, false),
+                role if *role == columns.novel => (&mut *novel, false),
+                role if columns.tuning.as_ref() == Some(role) => (&mut *novel, true),
                 _ => continue,
             };
             let class = of_role.entry(classes[row].clone()).or_insert_with(|| ClassPhotos {
                 class: classes[row].clone(),
                 display: String::new(),
+                tunes,
                 names: names[row].split(',').map(|name| name.trim().replace('_', " ")).collect(),
                 train: Vec::new(),
                 test: Vec::new(),
@@ -145,6 +150,19 @@ impl PhotoSet {
             }
         }
         Ok(())
+    }
+
+    /// The novel classes to choose settings on, and those to report: as the roles say, else at even and odd positions.
+    pub fn halves(&self) -> (Vec<usize>, Vec<usize>) {
+        match self.novel.iter().any(|class| class.tunes) {
+            true => (0..self.novel.len()).partition(|&class| self.novel[class].tunes),
+            false => alternate_halves(self.novel.len()),
+        }
+    }
+
+    /// The novel classes to report where nothing is tuned.
+    pub fn reported_untuned(&self) -> Vec<usize> {
+        (0..self.novel.len()).filter(|&class| !self.novel[class].tunes).collect()
     }
 
     /// Leaves out the photos that `keeps` says no to; returns how many.

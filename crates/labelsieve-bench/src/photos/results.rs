@@ -39,6 +39,7 @@ pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots:
             "cosine": outcome.cosine,
             "fine_tuning": outcome.schedules,
         })),
+        "systems": outcome.systems,
         "separation": outcome.separation,
     })
 }

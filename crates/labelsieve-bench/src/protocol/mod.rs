@@ -52,6 +52,16 @@ pub trait Task: Sync {
         None
     }
 
+    /// Rows of no novel class that a diffusion may spread over besides the candidates.
+    fn background(&self) -> Result<Features> {
+        Ok(Features::empty(self.dim()))
+    }
+
+    /// Examples of each base class, for what learns from episodes of them; none where there are no base classes.
+    fn base_sets(&self) -> Result<Vec<Features>> {
+        Ok(Vec::new())
+    }
+
     /// Test examples and their classes.
     fn novel_test(&self) -> Result<(Features, Vec<usize>)>;
 

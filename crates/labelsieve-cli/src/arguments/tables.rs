@@ -95,6 +95,11 @@ impl PoolArguments {
         }
     }
 
+    /// A further table of examples without classes, with the same columns.
+    pub fn table(&self, path: &Path) -> Table {
+        self.columns.table(path, None)
+    }
+
     /// The tables whose columns can be named.
     pub fn tables(&self) -> impl Iterator<Item = &Path> {
         self.clean.as_deref().into_iter().chain([self.noisy.as_path()])

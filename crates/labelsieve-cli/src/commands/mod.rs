@@ -22,6 +22,7 @@ mod run;
 mod run_sources;
 mod train;
 mod train_attention;
+mod train_episodes;
 mod words;
 
 use anyhow::Result;
@@ -38,7 +39,7 @@ pub enum Command {
     Match(Box<match_text::Match>),
     /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
-    /// Train a backbone on base classes with a cosine classifier
+    /// Train a backbone on base classes, with a cosine classifier or by episodes
     Pretrain(Box<pretrain::Pretrain>),
     /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),
@@ -55,6 +56,8 @@ pub enum Command {
     FineTune(Box<finetune::FineTune>),
     /// Train a generator of class weights from few examples and similar base classes
     TrainAttention(train_attention::TrainAttention),
+    /// Train a hallucinator of examples or a matching network on episodes of base classes
+    TrainEpisodes(train_episodes::TrainEpisodes),
     /// Predict the classes of new examples
     Predict(Box<predict::Predict>),
     /// Evaluate a classifier on labelled examples, or relevance against ground truth
@@ -82,6 +85,7 @@ impl Command {
             Command::Clean(command) => command.check_options(given),
             Command::Train(command) => command.check_options(given),
             Command::TrainAttention(command) => command.check_options(given),
+            Command::TrainEpisodes(command) => command.check_options(given),
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
@@ -113,6 +117,7 @@ impl Command {
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),
             Command::TrainAttention(command) => command.run(printer),
+            Command::TrainEpisodes(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),

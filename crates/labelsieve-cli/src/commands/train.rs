@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use labelsieve::classifier::{Diffusion, TextRule};
 use labelsieve_data::counted;
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::inputs::decisions;
@@ -35,6 +36,26 @@ pub struct Train {
     /// Class weight generator from `labelsieve train-attention`
     #[arg(long, value_name = "FILE", required_if_eq("classifier", "attention"))]
     attention: Option<PathBuf>,
+
+    /// System from `labelsieve train-episodes`, for hallucination and pmn
+    #[arg(long, value_name = "FILE", required_if_eq_any([("classifier", "hallucination"), ("classifier", "pmn")]))]
+    episodes: Option<PathBuf>,
+
+    /// Steps of the diffusion [default: 3]
+    #[arg(long, value_name = "N")]
+    iterations: Option<usize>,
+
+    /// Further rows of features that the diffusion spreads over, without classes
+    #[arg(long, value_name = "FILE")]
+    background: Option<PathBuf>,
+
+    /// Which labels a candidate may take in the diffusion [default: any]
+    #[arg(long, value_enum)]
+    labels: Option<LabelsName>,
+
+    /// Share of a logistic regression on the clean examples that joins the diffusion, in [0, 1] [default: none joins]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    logistic: Option<f32>,
 
     /// Base classifier to extend: W_A = [W_B, W]
     #[arg(long, value_name = "FILE")]
@@ -78,6 +99,20 @@ enum ClassifierName {
     Attention,
     /// A cosine classifier, starting from the prototypes
     Cosine,
+    /// Labels of the clean examples that spread over one graph of all candidates; relevance is not used
+    Diffusion,
+    /// Logistic regression on examples and on hallucinated ones (--episodes)
+    Hallucination,
+    /// A prototype matching network (--episodes)
+    Pmn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LabelsName {
+    /// Those of any class
+    Any,
+    /// Those of the classes that it is a candidate of
+    Own,
 }
 
 impl Train {
@@ -91,7 +126,26 @@ impl Train {
         if self.classifier != ClassifierName::Cosine {
             given.refuse(&["batch_size", "epochs"], &name, "it needs --classifier cosine")?;
         }
+        if !matches!(self.classifier, ClassifierName::Hallucination | ClassifierName::Pmn) {
+            given.refuse(&["episodes"], &name, "it needs --classifier hallucination or pmn")?;
+        }
+        if self.classifier != ClassifierName::Diffusion {
+            let options = ["iterations", "background", "labels", "logistic"];
+            given.refuse(&options, &name, "it needs --classifier diffusion")?;
+        }
         given.refuse_columns(self.pools.tables())
+    }
+
+    fn diffusion(&self) -> Diffusion {
+        let usual = Diffusion::default();
+        Diffusion {
+            iterations: self.iterations.unwrap_or(usual.iterations),
+            text: match self.labels {
+                Some(LabelsName::Own) => TextRule::Kept,
+                Some(LabelsName::Any) | None => TextRule::Ignored,
+            },
+            ..usual
+        }
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
@@ -101,6 +155,17 @@ impl Train {
                 Classifier::Attention(self.attention.clone().context("--attention is missing")?)
             }
             ClassifierName::Cosine => Classifier::Cosine { batch_size: self.batch_size, epochs: self.epochs },
+            ClassifierName::Diffusion => Classifier::Diffusion {
+                settings: self.diffusion(),
+                background: self.background.as_deref().map(|path| self.pools.table(path)),
+                logistic: self.logistic,
+            },
+            ClassifierName::Hallucination => {
+                Classifier::Hallucination(self.episodes.clone().context("--episodes is missing")?)
+            }
+            ClassifierName::Pmn => {
+                Classifier::Matching(self.episodes.clone().context("--episodes is missing")?)
+            }
         };
         let job = Job {
             files: self.pools.files(None),

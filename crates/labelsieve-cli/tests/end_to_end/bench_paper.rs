@@ -123,6 +123,22 @@ fn the_json_report_is_complete() {
 }
 
 #[test]
+fn the_systems_that_the_paper_compares_with_stand_beside_their_published_figures() {
+    let (folder, _) = release_folder();
+    let line = format!("{BENCH} --shots 1,5 --episodes 2 --no-cosine --compared --json");
+    let done = run(folder.path(), &line).ok();
+    assert!(done.err.contains("too few base classes to learn from episodes"), "{done:?}");
+    let report = done.json();
+    for name in ["clean only, logistic", "diffusion", "diffusion, logistic", "diffusion by text"] {
+        assert!(cell(&report, name, "novel_top_1", 1) > 0.3, "{name}: {report}");
+    }
+    let again = run(folder.path(), &line).ok().json();
+    assert_eq!(again, report, "what the journal has kept is what was measured");
+    let tuned = format!("{BENCH} --shots 1 --episodes 1 --no-cosine --compared --tune --json");
+    assert!(names(&run(folder.path(), &tuned).ok().json()).contains(&"diffusion by text, logistic"));
+}
+
+#[test]
 fn tuning_chooses_on_the_validation_classes() {
     let (folder, _) = release_folder();
     let line = format!("{BENCH} --shots 1 --episodes 1 --tune --no-cosine --json");

@@ -168,6 +168,86 @@ fn one_command_leads_from_photos_to_tables_and_figures_the_same_at_any_number_of
 }
 
 #[test]
+fn the_systems_that_the_paper_compares_with_are_rows_the_same_at_any_number_of_threads() {
+    let folder = photo_folder();
+    let folder = folder.path();
+    let line = format!("{BENCH} --compared --json");
+    let results = run(folder, &format!("{line} --threads 1")).ok().json();
+    let again = run(folder, &format!("{} --threads 3", line.replace("RUN", "AGAIN"))).ok().json();
+    assert_eq!(results, again);
+    let names = |result: &serde_json::Value| -> Vec<String> {
+        let rows = result["rows"].as_array().expect("rows");
+        rows.iter().map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    for result in results["results"].as_array().expect("results") {
+        for system in [
+            "prototypical",
+            "logistic with hallucination",
+            "pmn with hallucination",
+            "clean only, logistic",
+            "diffusion",
+            "diffusion, logistic",
+            "diffusion by text",
+            "diffusion by text, logistic",
+        ] {
+            let place = names(result).iter().position(|name| name == system);
+            let place = place.unwrap_or_else(|| panic!("no row {system}: {:?}", names(result)));
+            let cell = &result["rows"][place]["by_shot"][0][0];
+            assert!(cell["novel_top_1"].as_f64().expect("a number") > 0.2, "{system}: {cell}");
+            assert!(result["systems"].as_array().expect("settings").iter().any(|row| row[0] == system));
+        }
+    }
+    refuses(folder, &format!("{BENCH} --compared --protocol 5way"), &["--compared", "hint: "]);
+}
+
+/// Lists of three small parts, and a photo for every name on them.
+pub fn mini_imagenet_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (part, classes) in [("train", 0..5u8), ("val", 5..7), ("test", 7..12)] {
+        let mut list = "filename,label\n".to_owned();
+        for class in classes {
+            for number in 1..=12 {
+                let name = format!("n{class:08}{number:08}.jpg");
+                list += &format!("{name},n{class:08}\n");
+                let image = image::RgbImage::from_pixel(16, 16, image::Rgb([class * 20, number, 100]));
+                image.save(folder.path().join(&name)).expect("disk space");
+            }
+        }
+        std::fs::write(folder.path().join(format!("{part}.csv")), list).expect("disk space");
+    }
+    folder
+}
+
+#[test]
+fn mini_imagenet_becomes_a_photo_set_with_its_own_classes_to_tune_on() {
+    let folder = mini_imagenet_folder();
+    let folder = folder.path();
+    let made = run(folder, "bench mini-imagenet --splits . --images . -o mini.parquet").ok();
+    assert!(made.err.contains("144 photos of 5 base, 2 validation and 5 novel classes"), "{made:?}");
+    assert!(made.err.contains("warning: base: 5 classes, but mini-ImageNet has 64"), "{made:?}");
+    let config =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/mini-imagenet.toml"));
+    let config = config.expect("the configuration of the repository");
+    let network = "network = \"mini-convnet128.safetensors\"";
+    let config =
+        config.replace("\"mini-imagenet.parquet\"", "\"mini.parquet\"").replace("trials = 600", "trials = 4");
+    let config = config.replace("ways = 5", "ways = 2").replace("queries = 15", "queries = 3");
+    let config = config.replace(network, "network = \"tiny-resnet10\"");
+    std::fs::write(folder.join("mini.toml"), config).expect("disk space");
+    let done = run(folder, "bench photos mini.toml --data . --protocol 5way --device cpu -o RUN --json").ok();
+    let row = &done.json()["results"][0]["rows"][0];
+    assert_eq!(row["name"], "clean only");
+    let reached = row["top_1"][1]["mean"].as_f64().expect("a number");
+    assert!(reached > 0.5, "photos of one colour: {reached}");
+    std::fs::copy(folder.join("val.csv"), folder.join("test.csv")).expect("disk space");
+    refuses(
+        folder,
+        "bench mini-imagenet --splits . --images . -o again.parquet",
+        &["class `n00000005`: expected one part for each class, found validation and novel"],
+    );
+}
+
+#[test]
 fn a_run_goes_on_where_it_stopped_and_starts_anew_when_the_features_change() {
     let folder = photo_folder();
     let folder = folder.path();

@@ -15,7 +15,7 @@ use crate::{bench_photos, release};
 /// Objects whose keys are names of classes and methods.
 const BY_NAME: [&str; 2] = ["classes", "auc"];
 /// Settings of methods, which are not listed on the page.
-const SETTINGS: [&str; 2] = ["methods", "source"];
+const SETTINGS: [&str; 3] = ["methods", "source", "systems"];
 
 /// The sections of `docs/json.md`: what comes before the first, then each with its heading.
 fn sections() -> Vec<(String, String)> {
@@ -153,6 +153,8 @@ fn answers_about_features_are_documented() {
     check_line(folder, "clean", &format!("{pools} -o R.parquet"));
     check_line(folder, "train", &format!("{pools} --relevance R.parquet -o M.safetensors"));
     check_line(folder, "train-attention", "--base C.npz --steps 4 --posing 2 -o A.safetensors");
+    let episodes = "--base C.npz --system hallucination --ways 4 --steps 4 -o E.safetensors";
+    check_line(folder, "train-episodes", episodes);
     check_line(folder, "predict", "--model M.safetensors --features T.npz -o P.csv");
     check_line(
         folder,
@@ -204,6 +206,10 @@ fn answers_of_benchmarks_are_documented() {
     let options = bench_photos::BENCH.replace("bench photos ", "");
     check_line(photos.path(), "bench photos", &options);
     check_line(photos.path(), "bench photos", &format!("{} --protocol 5way", options.replace("RUN", "5WAY")));
+    let compared = format!("{} --compared --untuned", options.replace("RUN", "COMPARED"));
+    check_line(photos.path(), "bench photos", &compared);
+    let lists = bench_photos::mini_imagenet_folder();
+    check_line(lists.path(), "bench mini-imagenet", "--splits . --images . -o mini.parquet");
     check_line(photos.path(), "bench sanity", "--shots 1");
     let paper = tempfile::tempdir().expect("a folder");
     release::write(paper.path());

@@ -77,6 +77,60 @@ fn attention_to_base_classes_is_learned_saved_and_used_in_place_of_prototypes() 
     assert_eq!(saved.settings["classifier"], "attention");
 }
 
+#[test]
+fn labels_that_spread_over_one_graph_are_a_classifier_too() {
+    let (folder, _) = task_folder();
+    let folder = folder.path();
+    run(folder, CLEAN).ok();
+    let train = TRAIN.replace("prototype", "diffusion --iterations 2");
+    run(folder, &format!("{train} --threads 1")).ok();
+    let first = bytes(folder, "M.safetensors");
+    assert!(accuracy(folder).0 > 0.4, "diffusion");
+    run(folder, &format!("{train} --threads 3")).ok();
+    assert_eq!(bytes(folder, "M.safetensors"), first);
+    run(folder, "predict --model M.safetensors --features T.npz --top 2 -o P.csv").ok();
+    for options in ["--labels own", "--logistic 0.5", "--background T.npz --labels any"] {
+        run(folder, &format!("{train} {options}")).ok();
+        assert!(accuracy(folder).0 > 0.4, "{options}");
+    }
+    run(folder, &format!("{train} --logistic 2"))
+        .fails_with(&["weight of the fusion: expected a number in [0, 1], found 2"]);
+    run(folder, &TRAIN.replace("prototype", "cosine --iterations 2"))
+        .fails_with(&["--iterations", "--classifier diffusion"]);
+    let base = format!("{train} --base M.safetensors");
+    run(folder, &base).fails_with(&["a diffusion has no class weights", "hint: leave out --base"]);
+}
+
+#[test]
+fn systems_learn_from_episodes_of_base_classes_and_then_new_ones() {
+    let (folder, _) = task_folder();
+    let folder = folder.path();
+    run(folder, CLEAN).ok();
+    for (system, classifier) in [("hallucination", "hallucination"), ("pmn", "pmn"), ("prototypical", "pmn")]
+    {
+        let learn = format!("train-episodes --base T.npz --system {system} --ways 4 --steps 20 -o");
+        let learned = run(folder, &format!("{learn} E.safetensors --threads 1")).ok();
+        assert!(
+            learned.err.contains("system of 6 base classes written to `E.safetensors`; loss "),
+            "{learned:?}"
+        );
+        run(folder, &format!("{learn} F.safetensors --threads 3")).ok();
+        assert_eq!(bytes(folder, "E.safetensors"), bytes(folder, "F.safetensors"), "{system}");
+        let train = TRAIN.replace("prototype", classifier);
+        run(folder, &train).fails_with(&["--episodes <FILE>"]);
+        run(folder, &format!("{train} --episodes E.safetensors")).ok();
+        assert!(accuracy(folder).0 > 0.4, "{system}");
+        run(folder, "predict --model M.safetensors --features T.npz -o P.csv").ok();
+    }
+    let train = TRAIN.replace("prototype", "hallucination");
+    run(folder, &format!("{train} --episodes E.safetensors"))
+        .fails_with(&["the system in `E.safetensors` has no hallucinator", "hint: "]);
+    run(folder, &format!("{train} --episodes M.safetensors"))
+        .fails_with(&["`M.safetensors`: `kind`: expected `episodes`"]);
+    run(folder, "train-episodes --base T.npz --system pmn --ways 7 -o E.safetensors")
+        .fails_with(&["`T.npz` has 6 base classes, but an episode takes 7", "hint: lower --ways"]);
+}
+
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
     batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}")).as_ref()
 }

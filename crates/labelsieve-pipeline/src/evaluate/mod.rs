@@ -127,7 +127,7 @@ enum TestExamples<'a> {
 }
 
 fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) -> Result<Measured> {
-    let (saved, classifier) = load_classifier(model)?;
+    let saved = load_classifier(model)?;
     if table.features.cols() != saved.dim {
         return Err(Error::input(
             format!(
@@ -142,17 +142,20 @@ fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) ->
     }
     mixed.check(&[Origin::new(model, saved.network.as_ref()), table.into()])?;
     let rows: Vec<usize> = (0..table.len()).collect();
-    let labels = positions(table, &saved, &rows)?;
-    let accuracy = accuracy(&classifier, &load(table, &rows)?, &labels)?;
-    let novel = if saved.n_base > 0 { novel_accuracy(&saved, table)? } else { None };
+    let labels = positions(table, &saved.classes, &rows)?;
+    let accuracy = accuracy(saved.classifier.as_ref(), &load(table, &rows)?, &labels)?;
+    let novel = match &saved.weights {
+        Some(weights) if weights.n_base > 0 => novel_accuracy(weights, table)?,
+        _ => None,
+    };
     Ok(Measured { classes: saved.classes, accuracy, novel })
 }
 
 /// The true classes of `rows` as positions among the classifier's classes.
-fn positions(table: &ExampleTable, saved: &SavedClassifier, rows: &[usize]) -> Result<Vec<usize>> {
+fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result<Vec<usize>> {
     let labels = labels_of(table, "--test-labels")?;
     let position: HashMap<&str, usize> =
-        saved.classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+        classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     rows.iter()
         .map(|&row| {
             position.get(labels.get(row)).copied().ok_or_else(|| {
@@ -161,7 +164,7 @@ fn positions(table: &ExampleTable, saved: &SavedClassifier, rows: &[usize]) -> R
                         "`{}`, row {row}: class `{}` is not among the {} classes of the classifier",
                         table.path.display(),
                         labels.get(row),
-                        saved.classes.len()
+                        classes.len()
                     ),
                     "test only on classes that the classifier was trained on, or train with --base",
                 )
@@ -173,7 +176,7 @@ fn positions(table: &ExampleTable, saved: &SavedClassifier, rows: &[usize]) -> R
 /// The new classes by themselves: their test examples, and only they to choose from.
 fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Option<Accuracy>> {
     let all: Vec<usize> = (0..table.len()).collect();
-    let labels = positions(table, saved, &all)?;
+    let labels = positions(table, &saved.classes, &all)?;
     let rows: Vec<usize> = all.into_iter().filter(|&row| labels[row] >= saved.n_base).collect();
     if rows.is_empty() {
         return Ok(None);

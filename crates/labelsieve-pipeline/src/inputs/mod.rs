@@ -8,6 +8,7 @@ pub mod classifier;
 pub mod copies;
 pub mod decisions;
 pub mod embedder;
+pub mod episodes;
 pub(crate) mod hub_folder;
 mod hub_images;
 pub mod images;

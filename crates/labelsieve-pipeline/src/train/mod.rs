@@ -5,12 +5,14 @@ mod examples;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass};
+use labelsieve::classifier::{
+    Attention, Cosine, Diffusion, EpisodicModel, Fusion, Logistic, WeightMatrix, WeightedClass,
+};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{CheckedClass, LeaveOneOut, leave_one_out};
 use labelsieve::{Classifier as _, Features};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, SavedClassifier};
+use labelsieve_data::{AtomicFile, SavedClassifier, SavedModel};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -18,9 +20,12 @@ use self::examples::{ClassExamples, Examples};
 use crate::device;
 use crate::error::{Context, Error, Result};
 use crate::inputs::attention::load_attention;
+use crate::inputs::classifier::{Model, parts_of};
 use crate::inputs::decisions::{DecisionCounts, Decisions};
+use crate::inputs::episodes::{load_episodes, settings_of};
 use crate::inputs::pools::PoolFiles;
 use crate::inputs::same_network::Origin;
+use crate::inputs::tables::{Table, load};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind};
 use crate::table::percent;
@@ -64,6 +69,32 @@ pub enum Classifier {
         /// Passes over all examples, if not the usual number.
         epochs: Option<usize>,
     },
+    /// Labels of clean examples that spread over one graph of everything; relevance is not used.
+    Diffusion {
+        /// How they spread.
+        settings: Diffusion,
+        /// Further rows that they spread over.
+        background: Option<Table>,
+        /// The share of a logistic regression on the clean examples, if one joins in.
+        logistic: Option<f32>,
+    },
+    /// Logistic regression on examples and on what the hallucinator in this file makes of them.
+    Hallucination(PathBuf),
+    /// Prototype matching networks, or what else is in this file of a system that has learned from episodes.
+    Matching(PathBuf),
+}
+
+/// What a classifier is learned with, from files.
+struct Helpers {
+    attention: Option<Attention>,
+    episodes: Option<EpisodicModel>,
+    background: Option<Features>,
+}
+
+/// A classifier of the new classes.
+enum Learned {
+    Weights(WeightMatrix),
+    Model(Model),
 }
 
 /// What was learned.
@@ -86,16 +117,20 @@ impl Train {
     /// Learns the classifier and writes it.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Trained> {
         OutputKind::Weights.target(&self.output)?;
-        let others = self.attention_path().into_iter().chain(self.base.as_deref()).chain([&*self.relevance]);
+        self.check_extends()?;
+        let helper = self.helper_path();
+        let others = helper.into_iter().chain(self.base.as_deref()).chain([&*self.relevance]);
         let decisions = self.decisions.as_deref().map(Decisions::files);
+        let background = self.background().map(|table| table.paths());
         let inputs = Files::default().reads(self.files.paths()).reads(others);
+        let inputs = inputs.reads(background.into_iter().flatten());
         inputs.reads(decisions.into_iter().flatten()).writes([&self.output]).check()?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
-        let attention = self.attention_path().map(load_attention).transpose()?;
+        let (helpers, helper_network) = self.helpers(monitor)?;
         let others = [
             self.base.as_deref().zip(base.as_ref().map(|base| base.network.as_ref())),
-            self.attention_path().zip(attention.as_ref().map(|(_, network)| network.as_ref())),
+            self.helper_path().map(|path| (path, helper_network.as_ref())),
         ];
         let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
@@ -112,48 +147,157 @@ impl Train {
             .map(|class| WeightedClass::new(&class.clean, &class.noisy, &class.relevance))
             .collect::<labelsieve::Result<Vec<_>>>()?;
         let opened = device::open(self.device, monitor)?;
-        let attention = attention.as_ref().map(|(attention, _)| attention);
-        let (novel, settings) = self.learn(opened.engine(), &weighted, dim, scale, attention, monitor)?;
+        let (learned, settings) = self.learn(opened.engine(), &weighted, dim, scale, &helpers, monitor)?;
         let checked = weighted.iter().zip(&classes);
         let checked: Vec<CheckedClass> = checked
             .map(|(&learned, class)| CheckedClass { learned, irrelevant: &class.irrelevant })
             .collect();
         let left_out = leave_one_out(&checked)?;
         tell_whether_relevance_helps(&left_out, decisions, monitor);
-        let names = classes.iter().map(|class| class.name.clone()).collect();
-        let saved = SavedClassifier { network, ..self.extend(base, novel, names, settings)? };
-        saved.save(&self.output)?;
-        Ok(Trained { n_classes: saved.classes.len(), n_base: saved.n_base, dim, left_out, decisions })
+        let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
+        let (n_classes, n_base) = match learned {
+            Learned::Weights(novel) => {
+                let saved = SavedClassifier { network, ..self.extend(base, novel, names, settings)? };
+                saved.save(&self.output)?;
+                (saved.classes.len(), saved.n_base)
+            }
+            Learned::Model(model) => {
+                let (kind, tensors) = parts_of(&model);
+                let (kind, backbone) = (kind.to_owned(), self.backbone.clone());
+                let saved = SavedModel { kind, classes: names, dim, backbone, network, settings, tensors };
+                saved.save(&self.output)?;
+                (saved.classes.len(), 0)
+            }
+        };
+        Ok(Trained { n_classes, n_base, dim, left_out, decisions })
     }
 
-    fn attention_path(&self) -> Option<&Path> {
+    /// The file of what a classifier is learned with.
+    fn helper_path(&self) -> Option<&Path> {
         match &self.classifier {
-            Classifier::Attention(path) => Some(path),
-            Classifier::Prototype | Classifier::Cosine { .. } => None,
+            Classifier::Attention(path) | Classifier::Hallucination(path) | Classifier::Matching(path) => {
+                Some(path)
+            }
+            Classifier::Prototype | Classifier::Cosine { .. } | Classifier::Diffusion { .. } => None,
         }
     }
 
-    /// The weights of the new classes, and the settings that made them.
+    fn background(&self) -> Option<&Table> {
+        match &self.classifier {
+            Classifier::Diffusion { background, .. } => background.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Refuses to extend base classes by what has no class weights.
+    fn check_extends(&self) -> Result<()> {
+        let without_weights = match &self.classifier {
+            Classifier::Diffusion { .. } => "a diffusion",
+            Classifier::Hallucination(_) => "logistic regression",
+            Classifier::Matching(_) => "a prototype matching network",
+            Classifier::Prototype | Classifier::Attention(_) | Classifier::Cosine { .. } => return Ok(()),
+        };
+        match &self.base {
+            None => Ok(()),
+            Some(base) => Err(Error::input(
+                format!(
+                    "{without_weights} has no class weights that could join those in `{}`",
+                    base.display()
+                ),
+                "leave out --base, or choose another classifier",
+            )),
+        }
+    }
+
+    /// Reads what the classifier is learned with, and the network that its file names.
+    fn helpers(&self, monitor: &dyn Monitor) -> Result<(Helpers, Option<String>)> {
+        let mut helpers = Helpers { attention: None, episodes: None, background: None };
+        let network = match &self.classifier {
+            Classifier::Attention(path) => {
+                let (attention, network) = load_attention(path)?;
+                helpers.attention = Some(attention);
+                network
+            }
+            Classifier::Hallucination(path) | Classifier::Matching(path) => {
+                let (episodes, network) = load_episodes(path)?;
+                let hallucinates = episodes.kind().hallucinates();
+                if !hallucinates && matches!(self.classifier, Classifier::Hallucination(_)) {
+                    return Err(Error::input(
+                        format!("the system in `{}` has no hallucinator", path.display()),
+                        "make one with `labelsieve train-episodes --system hallucination`",
+                    ));
+                }
+                helpers.episodes = Some(episodes);
+                network
+            }
+            Classifier::Diffusion { background: Some(table), .. } => {
+                let table = table.open(monitor)?;
+                let rows: Vec<usize> = (0..table.len()).collect();
+                helpers.background = Some(load(&table, &rows)?);
+                None
+            }
+            Classifier::Prototype | Classifier::Cosine { .. } | Classifier::Diffusion { .. } => None,
+        };
+        Ok((helpers, network))
+    }
+
+    /// What the new classes have become, and the settings that made them.
     fn learn(
         &self,
         engine: &dyn Engine,
         classes: &[WeightedClass],
         dim: usize,
         scale: f32,
-        attention: Option<&Attention>,
+        helpers: &Helpers,
         monitor: &dyn Monitor,
-    ) -> Result<(WeightMatrix, Value)> {
+    ) -> Result<(Learned, Value)> {
         monitor.watch().check()?;
+        let file = |path: &Path| path.display().to_string();
         Ok(match &self.classifier {
             Classifier::Prototype => {
-                (engine.prototypes(classes, dim, scale)?, json!({ "classifier": "prototype" }))
+                let weights = engine.prototypes(classes, dim, scale)?;
+                (Learned::Weights(weights), json!({ "classifier": "prototype" }))
+            }
+            Classifier::Diffusion { settings, logistic, .. } => {
+                let none = Features::empty(dim);
+                let diffusion = settings.train(classes, helpers.background.as_ref().unwrap_or(&none))?;
+                let clean = classes.iter().map(|class| WeightedClass::new(class.clean(), &none, &[]));
+                let clean = clean.collect::<labelsieve::Result<Vec<_>>>()?;
+                let model = match logistic {
+                    None => Model::Diffusion(diffusion),
+                    Some(share) => {
+                        let linear = Logistic::default().train(&clean, dim)?;
+                        Model::Fusion(Fusion::new(diffusion, linear, *share)?)
+                    }
+                };
+                let kept = json!({ "classifier": "diffusion", "diffusion": settings, "logistic": logistic });
+                (Learned::Model(model), kept)
+            }
+            Classifier::Hallucination(path) => {
+                let episodes = helpers.episodes.as_ref().context("the hallucinator was not read")?;
+                let logistic = Logistic::default();
+                let linear = episodes
+                    .logistic(&logistic, classes, self.seed)
+                    .with_context(|| format!("cannot use `{}`", path.display()))?;
+                let kept = json!({ "classifier": "hallucination", "episodes": file(path), "logistic": logistic,
+                    "seed": self.seed });
+                (Learned::Model(Model::Linear(linear)), kept)
+            }
+            Classifier::Matching(path) => {
+                let episodes = helpers.episodes.as_ref().context("the system was not read")?;
+                let matching = episodes
+                    .classifier(classes, self.seed)
+                    .with_context(|| format!("cannot use `{}`", path.display()))?;
+                let kept = json!({ "classifier": "pmn", "episodes": file(path), "seed": self.seed,
+                    "system": settings_of(episodes) });
+                (Learned::Model(Model::Matching(matching)), kept)
             }
             Classifier::Attention(path) => {
-                let attention = attention.context("the generator was not read")?;
+                let attention = helpers.attention.as_ref().context("the generator was not read")?;
                 let generated =
                     attention.weights(classes).with_context(|| format!("cannot use `{}`", path.display()))?;
                 let novel = WeightMatrix::new(generated.weights().clone(), scale)?;
-                (novel, json!({ "classifier": "attention", "attention": path.display().to_string() }))
+                (Learned::Weights(novel), json!({ "classifier": "attention", "attention": file(path) }))
             }
             Classifier::Cosine { batch_size, epochs } => {
                 let usual = Cosine::default();
@@ -164,7 +308,7 @@ impl Train {
                     ..usual
                 };
                 let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": self.seed });
-                (engine.cosine(&cosine, classes, dim, self.seed)?, settings)
+                (Learned::Weights(engine.cosine(&cosine, classes, dim, self.seed)?), settings)
             }
         })
     }

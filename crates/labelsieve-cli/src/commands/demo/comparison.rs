@@ -7,7 +7,7 @@ use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
 use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns, TableRow, read_relevance};
-use labelsieve_pipeline::inputs::classifier::load_classifier;
+use labelsieve_pipeline::inputs::classifier::load_weights;
 use labelsieve_pipeline::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
 use labelsieve_pipeline::table::{layout, percent};
 use serde::Serialize;
@@ -73,7 +73,7 @@ impl Comparison {
             let matrix = prototypes(&weighted, features.dim(), Cosine::default().scale)?;
             ways.push((name, test(&matrix)?));
         }
-        let (_, cosine) = load_classifier(&folder.path("model.safetensors"))?;
+        let (_, cosine) = load_weights(&folder.path("model.safetensors"))?;
         ways.insert(3, ("all, by relevance (cosine classifier)", test(&cosine)?));
         Ok(Comparison { ways })
     }

@@ -1,0 +1,179 @@
+//! What learns from episodes of base classes: prototypical networks on features, logistic regression with hallucinated examples,
+//! and prototype matching networks with them.
+
+use labelsieve::classifier::{
+    DECAYS, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Logistic, Tensor, WeightedClass,
+};
+use labelsieve::evaluation::accuracy;
+use labelsieve::{Classifier, Features};
+use labelsieve_pipeline::{Monitor, Result};
+use serde_json::{Value, json};
+
+use super::{SystemRow, best, kept, novel_cell};
+use crate::protocol::{CellResult, Run, Score, Task, bytes, floats};
+
+/// Fewer base classes teach nothing about new ones.
+const FEWEST_CLASSES: usize = 5;
+
+/// Wider features make the LSTMs of prototype matching networks larger than what they learn from: 16 d² numbers and more.
+const WIDEST_CONTEXT: usize = 1024;
+
+/// The rows of all systems that the base classes and the width of the features allow.
+pub(super) fn rows(
+    run: &mut Run,
+    tuning: Option<&dyn Task>,
+    report: &dyn Task,
+    score: Score,
+    monitor: &dyn Monitor,
+) -> Result<Vec<SystemRow>> {
+    let sets = report.base_sets()?;
+    let mut rows = Vec::new();
+    if sets.len() < FEWEST_CLASSES {
+        monitor.note("too few base classes to learn from episodes; skipping the rows of systems that do");
+        return Ok(rows);
+    }
+    let learn = |run: &mut Run, kind| model(run, kind, &sets, report.dim(), monitor);
+    let prototypical = System::Matching(learn(run, EpisodicKind::Prototypical)?);
+    rows.push(row(run, "prototypical", "clean only", &prototypical, report)?);
+    let hallucinator = learn(run, EpisodicKind::Hallucination)?;
+    rows.push(logistic_row(run, hallucinator, tuning, report, score)?);
+    if report.dim() > WIDEST_CONTEXT {
+        monitor.note(&format!(
+            "features of {} numbers are too wide for prototype matching networks (at most {WIDEST_CONTEXT}); skipping their row",
+            report.dim()
+        ));
+        return Ok(rows);
+    }
+    let matching = System::Matching(learn(run, EpisodicKind::PrototypeMatching)?);
+    rows.push(row(run, "pmn with hallucination", "logistic with hallucination", &matching, report)?);
+    Ok(rows)
+}
+
+/// A system with all its settings.
+enum System {
+    /// Classes as the system sees them.
+    Matching(EpisodicModel),
+    /// Logistic regression on examples and what a system imagines.
+    Logistic(EpisodicModel, Logistic),
+}
+
+impl System {
+    fn settings(&self) -> Value {
+        match self {
+            System::Matching(model) => json!({ "kind": model.kind(), "sizes": model.sizes() }),
+            System::Logistic(model, logistic) => {
+                json!({ "kind": model.kind(), "sizes": model.sizes(), "logistic": logistic })
+            }
+        }
+    }
+
+    fn learn(&self, classes: &[WeightedClass], seed: u64) -> labelsieve::Result<Box<dyn Classifier>> {
+        Ok(match self {
+            System::Matching(model) => Box::new(model.classifier(classes, seed)?),
+            System::Logistic(model, logistic) => Box::new(model.logistic(logistic, classes, seed)?),
+        })
+    }
+}
+
+fn row(
+    run: &mut Run,
+    name: &'static str,
+    after: &'static str,
+    system: &System,
+    report: &dyn Task,
+) -> Result<SystemRow> {
+    let n_shots = run.grid.shots.len();
+    let cells = (0..n_shots).map(|shot| cells(run, system, report, shot)).collect::<Result<_>>()?;
+    Ok(SystemRow { name, after, cells, settings: vec![system.settings(); n_shots] })
+}
+
+/// The penalty of logistic regression is chosen for each shot.
+fn logistic_row(
+    run: &mut Run,
+    model: EpisodicModel,
+    tuning: Option<&dyn Task>,
+    report: &dyn Task,
+    score: Score,
+) -> Result<SystemRow> {
+    let with = |decay: f32| System::Logistic(model.clone(), Logistic { decay, ..Logistic::default() });
+    let (name, after) = ("logistic with hallucination", "prototypical");
+    let mut row = SystemRow { name, after, cells: Vec::new(), settings: Vec::new() };
+    for shot in 0..run.grid.shots.len() {
+        let system = match tuning {
+            None => with(Logistic::default().decay),
+            Some(tuning) => {
+                let mut tried = Vec::new();
+                for decay in DECAYS {
+                    tried.push((decay, cells(run, &with(decay), tuning, shot)?));
+                }
+                with(best(tried, score)?)
+            }
+        };
+        row.cells.push(cells(run, &system, report, shot)?);
+        row.settings.push(system.settings());
+    }
+    Ok(row)
+}
+
+/// What a system reaches in each episode of a shot, from clean examples alone.
+fn cells(run: &mut Run, system: &System, task: &dyn Task, shot: usize) -> Result<Vec<CellResult>> {
+    let k = run.grid.shots[shot];
+    let none = Features::empty(task.dim());
+    (0..run.grid.episodes)
+        .map(|episode| {
+            let key = format!(
+                "{} system k={k} episode={episode} {}",
+                task.journal_name(),
+                json!({ "settings": system.settings(), "training": EpisodicTraining::default() })
+            );
+            let seed = run.grid.learning_seed(k, episode);
+            kept(run, key, |clock| {
+                let clean = task.clean(episode, k)?;
+                let classes = clean.iter().map(|clean| WeightedClass::new(clean, &none, &[]));
+                let classes = classes.collect::<labelsieve::Result<Vec<_>>>()?;
+                let (test, labels) = task.novel_test()?;
+                clock.time("systems from episodes", || {
+                    let learned = system.learn(&classes, seed)?;
+                    Ok(novel_cell(&accuracy(learned.as_ref(), &test, &labels)?))
+                })
+            })
+        })
+        .collect()
+}
+
+/// A system that has learned from the base classes: as the journal has kept it, else learned now.
+fn model(
+    run: &mut Run,
+    kind: EpisodicKind,
+    sets: &[Features],
+    dim: usize,
+    monitor: &dyn Monitor,
+) -> Result<EpisodicModel> {
+    let (settings, sizes, seed) = (EpisodicTraining::default(), EpisodicSizes::usual(dim), run.grid.seed);
+    let key = format!("episodes {} {} seed={seed}", json!({ "kind": kind, "sizes": sizes }), json!(settings));
+    if let Some(kept) = run.kept(&key).and_then(|bytes| decode(kind, sizes, &floats(bytes))) {
+        return Ok(kept);
+    }
+    let progress = monitor.progress(settings.steps as u64, "steps");
+    progress.set_message(&format!("episodes, {}", json!(kind).as_str().unwrap_or_default()));
+    let told = |_: usize, _: f64| progress.inc(1);
+    let learned = run
+        .clock
+        .time("learning from episodes", || settings.train(kind, sizes, sets, seed, monitor.watch(), told))?;
+    progress.finish();
+    let numbers: Vec<f32> = learned.tensors().iter().flat_map(|tensor| &tensor.values).copied().collect();
+    run.keep(key, bytes(&numbers))?;
+    Ok(learned)
+}
+
+/// What [`model`] has kept.
+fn decode(kind: EpisodicKind, sizes: EpisodicSizes, mut numbers: &[f32]) -> Option<EpisodicModel> {
+    let start = EpisodicModel::initial(kind, sizes, 0).ok()?;
+    let mut tensors = Vec::new();
+    for Tensor { name, shape, .. } in start.tensors() {
+        let (values, rest) = numbers.split_at_checked(shape[0] * shape[1])?;
+        tensors.push(Tensor { name: name.clone(), shape: *shape, values: values.to_vec() });
+        numbers = rest;
+    }
+    EpisodicModel::new(kind, sizes, tensors).ok().filter(|_| numbers.is_empty())
+}

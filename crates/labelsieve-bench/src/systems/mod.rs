@@ -1,0 +1,63 @@
+//! Rows of the systems that the paper compares with: diffusion, logistic regression, and what is learned from episodes of base
+//! classes. Their figures in the paper are quoted from others; here they run.
+
+mod diffusion;
+mod episodic;
+
+use labelsieve::evaluation::{Accuracy, Trial};
+use labelsieve_pipeline::{Monitor, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::protocol::{CellResult, Clock, Run, Score, Task, best_of};
+
+/// A row of the tables.
+pub struct SystemRow {
+    pub name: &'static str,
+    /// The row that it stands behind.
+    pub after: &'static str,
+    /// By shot and episode.
+    pub cells: Vec<Vec<CellResult>>,
+    /// What was chosen on the tuning classes, or taken without them, by shot.
+    pub settings: Vec<Value>,
+}
+
+/// All rows, with settings chosen on the tuning classes where there are any.
+pub fn rows(
+    run: &mut Run,
+    tuning: Option<&dyn Task>,
+    report: &dyn Task,
+    score: Score,
+    monitor: &dyn Monitor,
+) -> Result<Vec<SystemRow>> {
+    let mut rows = episodic::rows(run, tuning, report, score, monitor)?;
+    rows.extend(diffusion::rows(run, tuning, report, score, monitor)?);
+    Ok(rows)
+}
+
+/// The result of some work: as the journal has kept it, else made now.
+fn kept<T: Serialize + DeserializeOwned>(
+    run: &mut Run,
+    key: String,
+    work: impl FnOnce(&Clock) -> Result<T>,
+) -> Result<T> {
+    if let Some(found) = run.kept(&key).and_then(|bytes| serde_json::from_slice(bytes).ok()) {
+        return Ok(found);
+    }
+    let made = work(&run.clock)?;
+    run.keep(key, serde_json::to_vec(&made)?)?;
+    Ok(made)
+}
+
+/// A cell without a test on all classes: none of these systems has weights that could stand beside W_B.
+fn novel_cell(accuracy: &Accuracy) -> CellResult {
+    CellResult::from_accuracy(accuracy, None)
+}
+
+/// The setting whose cells score best on average; earlier ones win ties.
+fn best<T>(tried: impl IntoIterator<Item = (T, Vec<CellResult>)>, score: Score) -> Result<T> {
+    let mean = |cells: &[CellResult]| cells.iter().map(score).sum::<f64>() / cells.len().max(1) as f64;
+    let trials = tried.into_iter().map(|(setting, cells)| Trial { setting, score: mean(&cells) });
+    Ok(best_of(trials.collect())?.setting)
+}

@@ -174,9 +174,11 @@ impl Match {
 
     /// What made the file, kept inside it.
     fn provenance(&self) -> Vec<(String, String)> {
+        // Not where it lies: shards are searched on many machines.
+        let classes = self.classes.file_name().unwrap_or_default().to_string_lossy();
         vec![
             ("labelsieve.version".into(), env!("CARGO_PKG_VERSION").into()),
-            ("labelsieve.classes".into(), self.classes.display().to_string()),
+            ("labelsieve.classes".into(), classes.into_owned()),
             ("labelsieve.rule".into(), self.rule.to_string()),
         ]
     }

@@ -13,6 +13,7 @@ mod evaluate;
 mod finetune;
 mod man;
 mod match_text;
+mod merge;
 mod predict;
 mod pretrain;
 mod report;
@@ -46,6 +47,8 @@ pub enum Command {
     EmbedText(embed_text::EmbedText),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
+    /// Merge the parts of a run into the file that a single run would have written, byte for byte
+    Merge(merge::Merge),
     /// Import decisions about candidates from other tools, or count them
     Decisions(decisions::Decisions),
     /// Train a classifier with every candidate weighted by its relevance
@@ -92,6 +95,7 @@ impl Command {
             | Command::Decisions(_)
             | Command::Embed(_)
             | Command::EmbedText(_)
+            | Command::Merge(_)
             | Command::FineTune(_)
             | Command::Bench(_)
             | Command::Demo(_)
@@ -109,6 +113,7 @@ impl Command {
             Command::Embed(command) => command.run(printer),
             Command::EmbedText(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
+            Command::Merge(command) => command.run(printer),
             Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),

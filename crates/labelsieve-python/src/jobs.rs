@@ -24,6 +24,7 @@ use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::merge::Merge;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
 use labelsieve_pipeline::train::{Classifier, Train};
 use labelsieve_vision::images::OnDamage;
@@ -43,6 +44,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
     module.add_function(wrap_pyfunction!(finetune_files, module)?)?;
     module.add_function(wrap_pyfunction!(predict_files, module)?)?;
@@ -283,6 +285,17 @@ fn estimate_clean_files<'py>(
     let files = PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? };
     let method = options.method()?;
     json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
+}
+
+#[pyfunction]
+fn merge_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = Merge { parts: options.get("parts")?, output: options.get("output")? };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
 #[pyfunction]

@@ -42,6 +42,7 @@ from ._jobs import (
     evaluate_files,
     finetune_files,
     match_files,
+    merge_files,
     predict_files,
     train_files,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "knn_graph",
     "match",
     "match_files",
+    "merge_files",
     "normalize",
     "paper_lambda",
     "predict_files",

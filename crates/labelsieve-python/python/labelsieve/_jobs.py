@@ -346,6 +346,38 @@ def clean_files(
     return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
 
 
+def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dict[str, Any]:
+    """Merges the parts of a run into the file that a single run would have written, as ``labelsieve merge`` does.
+
+    Parameters
+    ----------
+    parts : path or paths
+        What :func:`clean_files` wrote for each bin or shard, or :func:`match_files` for each shard, in any order; or a
+        folder of these. A part that is missing, given twice or of another run is an error.
+    output : path
+        File to write, .parquet or .csv.
+    progress : callable, tqdm bar or True, optional
+        ``progress(done, total)``, in classes or parts.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve merge --json`` prints: which run it is, its parts and rows.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> labelsieve.merge_files(folder, os.path.join(folder, "relevance.parquet"))
+    Traceback (most recent call last):
+        ...
+    ValueError: no parts to merge
+    hint: give the files that `clean --bin`, `clean --shard` or `match --shard` wrote, or their folder
+    """
+    options = {"parts": _paths(parts), "output": _output("output", output)}
+    return _run(_labelsieve.merge_files, options, progress)
+
+
 def train_files(
     clean: Optional[Path],
     noisy: Path,

@@ -11,8 +11,9 @@ use labelsieve::matching::{MatchRule, TextEncoding};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
-use labelsieve_data::{Precision, TableColumns};
-use labelsieve_pipeline::clean::{Clean, estimate};
+use labelsieve_data::{Precision, Shard, TableColumns};
+use labelsieve_pipeline::byte_size::ByteSize;
+use labelsieve_pipeline::clean::{Clean, Share};
 use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::embed_text::EmbedText;
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
@@ -25,6 +26,7 @@ use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
 use labelsieve_pipeline::merge::Merge;
+use labelsieve_pipeline::plan::Plan;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
 use labelsieve_pipeline::train::{Classifier, Train};
 use labelsieve_vision::images::OnDamage;
@@ -45,6 +47,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(merge_files, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
     module.add_function(wrap_pyfunction!(finetune_files, module)?)?;
     module.add_function(wrap_pyfunction!(predict_files, module)?)?;
@@ -111,6 +114,22 @@ impl<'py> Options<'py> {
             candidates,
             base: None,
             mixed: self.mixed()?,
+        })
+    }
+
+    /// All that is scored.
+    fn scored(&self) -> PyResult<PoolFiles> {
+        Ok(PoolFiles { base: self.get("base")?, ..self.pools(self.get("candidates")?)? })
+    }
+
+    /// Which classes are scored; `_jobs.py` gives a plan with a bin, a shard, or neither.
+    fn share(&self) -> PyResult<Share> {
+        let plan: (Option<PathBuf>, Option<usize>) = (self.get("plan")?, self.get("bin")?);
+        let shard: Option<(usize, usize)> = self.get("shard")?;
+        Ok(match (plan, shard) {
+            ((Some(plan), Some(bin)), _) => Share::Bin { plan, bin },
+            (_, Some((index, of))) => Share::Shard(Shard { index, of }),
+            _ => Share::All,
         })
     }
 
@@ -263,14 +282,7 @@ fn clean_files<'py>(
     progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
-    let job = Clean {
-        files: PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? },
-        decisions: options.get("decisions")?,
-        method: options.method()?,
-        device: options.device()?,
-        seed: options.get("seed")?,
-        output: options.get("output")?,
-    };
+    let job = clean_job(&options, options.get("output")?)?;
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
@@ -281,10 +293,42 @@ fn estimate_clean_files<'py>(
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,
 ) -> PyResult<String> {
+    let job = clean_job(&Options(options), PathBuf::new())?;
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.estimate(monitor))?)
+}
+
+fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
+    Ok(Clean {
+        files: options.scored()?,
+        decisions: options.get("decisions")?,
+        method: options.method()?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        share: options.share()?,
+        output,
+    })
+}
+
+#[pyfunction]
+fn plan_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
-    let files = PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? };
-    let method = options.method()?;
-    json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
+    let memory: Option<String> = options.get("memory")?;
+    let memory = memory.map(|size| size.parse::<ByteSize>()).transpose();
+    let job = Plan {
+        files: options.scored()?,
+        decisions: options.get("decisions")?,
+        method: options.method()?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        bins: options.get("bins")?,
+        memory: memory.map_err(|error| value_error(format!("memory: {error}")))?.map(|size| size.0),
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
 #[pyfunction]

@@ -43,6 +43,7 @@ from ._jobs import (
     finetune_files,
     match_files,
     merge_files,
+    plan_files,
     predict_files,
     train_files,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "merge_files",
     "normalize",
     "paper_lambda",
+    "plan_files",
     "predict_files",
     "read_candidates",
     "read_classifier",

@@ -35,6 +35,7 @@ mod networks;
 mod onnx;
 mod outputs;
 mod paper_map;
+mod parts;
 mod pipeline;
 mod probability;
 mod release;

@@ -46,5 +46,6 @@ mod review;
 mod roworder;
 mod run_command;
 mod shell_files;
+mod slurm;
 mod terminal;
 mod unused_options;

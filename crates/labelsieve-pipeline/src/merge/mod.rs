@@ -3,6 +3,8 @@
 
 mod relevance;
 mod set;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -2,6 +2,8 @@
 
 #[path = "match_text/folders.rs"]
 mod folders;
+#[path = "match_text/keeping.rs"]
+mod keeping;
 #[path = "match_text/losses.rs"]
 mod losses;
 #[path = "match_text/pipes.rs"]

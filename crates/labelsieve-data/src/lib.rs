@@ -14,6 +14,7 @@ mod clip_retrieval;
 mod column_values;
 mod csv_write;
 mod decisions;
+mod download_list;
 mod error;
 mod feature_file;
 mod file_kind;
@@ -64,6 +65,7 @@ pub use decisions::{
     ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, is_moment,
     read_decisions,
 };
+pub use download_list::{DownloadListWriter, DownloadRow};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
 pub use file_kind::{FileKind, Wanted};

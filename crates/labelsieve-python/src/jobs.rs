@@ -24,7 +24,7 @@ use labelsieve_pipeline::inputs::onnx::OnnxOptions;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
-use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match};
 use labelsieve_pipeline::merge::Merge;
 use labelsieve_pipeline::plan::Plan;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
@@ -193,6 +193,11 @@ fn match_files<'py>(
         id: options.get("id_column")?,
         texts: options.get("text_columns")?,
         encoding: options.get::<bool>("percent_encoded")?.then_some(TextEncoding::Percent),
+        keep: Vec::new(),
+    };
+    let download_list = match options.get::<Option<PathBuf>>("download_list")? {
+        None => None,
+        Some(path) => Some(DownloadList { path, url_column: options.get("url_column")? }),
     };
     let job = Match {
         classes: options.get("classes")?,
@@ -201,6 +206,8 @@ fn match_files<'py>(
         rule: options.choice("rule", rule)?,
         on_bad_row: if options.get("strict")? { OnBadRow::Stop } else { OnBadRow::Skip },
         leaks,
+        keep: options.get("keep")?,
+        download_list,
         shard: options.shard()?,
         stats: options.get("stats")?,
         output: options.get("output")?,

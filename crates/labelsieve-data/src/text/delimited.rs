@@ -30,6 +30,8 @@ pub(super) struct Fields {
     /// Positions of the texts.
     pub(super) texts: Vec<usize>,
     pub(super) encoding: TextEncoding,
+    /// Positions of the columns to keep, where there are such, and how they are written.
+    pub(super) keep: Vec<Option<(usize, TextEncoding)>>,
 }
 
 impl Dialect {
@@ -174,7 +176,11 @@ fn push_row(record: &ByteRecord, fields: &Fields, sink: &mut impl RowSink) -> st
     for (column, &position) in fields.texts.iter().enumerate() {
         sink.text(column, field(position)?, fields.encoding);
     }
-    sink.end_row(id);
+    sink.end_row(id, &|column| {
+        let (position, encoding) = fields.keep[column]?;
+        let value = String::from_utf8_lossy(&record[position]);
+        Some(encoding.decode(&value).into_owned()).filter(|value| !value.is_empty())
+    });
     Ok(())
 }
 
@@ -185,7 +191,8 @@ mod tests {
     use super::*;
 
     fn read(dialect: Dialect, block: &[u8]) -> (Vec<String>, Tally) {
-        let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding: TextEncoding::Plain };
+        let encoding = TextEncoding::Plain;
+        let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding, keep: vec![] };
         let (mut notes, mut tally) = (Notes::default(), Tally::default());
         read_block(block, 1, &fields, &mut notes, &mut tally);
         (notes.rows, tally)

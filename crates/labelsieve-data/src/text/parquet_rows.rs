@@ -18,6 +18,8 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::cell_text::cell_text;
+use super::keep::KeepName;
 use super::rows::{BadRow, RowSink, Tally};
 use crate::parquet_columns::guarded;
 use crate::{DataError, Result, Wanted};
@@ -30,12 +32,14 @@ pub(super) struct Columns {
     /// The column in which img2dataset records the outcome of each download; only `success` has a photo.
     pub(super) status: Option<String>,
     pub(super) encoding: TextEncoding,
+    pub(super) keep: Vec<Option<KeepName>>,
 }
 
 impl Columns {
     /// One column and nothing else.
     pub(super) fn only(name: &str) -> Columns {
-        Columns { id: name.into(), texts: Vec::new(), status: None, encoding: TextEncoding::Plain }
+        let (texts, keep) = (Vec::new(), Vec::new());
+        Columns { id: name.into(), texts, status: None, encoding: TextEncoding::Plain, keep }
     }
 }
 
@@ -78,7 +82,8 @@ impl Batches {
     pub(super) fn open(path: &Path, file: File, columns: &Columns, extent: &Range<u64>) -> Result<Batches> {
         let n_bytes = file.metadata().map_err(DataError::io("read", path))?.len();
         let metadata = read_metadata(path, &file)?;
-        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
+        let keep = columns.keep.iter().flatten().map(|keep| &keep.name);
+        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status).chain(keep);
         let roots = names.filter_map(|name| metadata.schema().index_of(name).ok()).collect::<Vec<_>>();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
         let mut first_row = 0;
@@ -170,6 +175,7 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
         return; // `batches` projects exactly these columns
     };
     let status = columns.status.as_ref().and_then(find);
+    let keep: Vec<_> = columns.keep.iter().map(|keep| find(&keep.as_ref()?.name)).collect();
     for row in 0..batch.num_rows() {
         let mut id = None;
         let mut succeeded = status.is_none();
@@ -189,7 +195,10 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
         for (column, texts) in texts.iter().enumerate() {
             for_each_text(texts, row, &mut |text| sink.text(column, text, columns.encoding));
         }
-        sink.end_row(&id);
+        sink.end_row(&id, &|column| {
+            let encoding = columns.keep[column].as_ref()?.encoding;
+            cell_text(keep[column]?, row).map(|text| encoding.decode(&text).into_owned())
+        });
         tally.n_rows += 1;
     }
 }
@@ -247,7 +256,8 @@ mod tests {
 
     fn columns() -> Columns {
         let texts = vec!["caption".into(), "tags".into()];
-        Columns { id: "key".into(), texts, status: Some("status".into()), encoding: TextEncoding::Plain }
+        let (status, keep) = (Some("status".into()), Vec::new());
+        Columns { id: "key".into(), texts, status, encoding: TextEncoding::Plain, keep }
     }
 
     fn batch() -> RecordBatch {

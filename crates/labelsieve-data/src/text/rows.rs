@@ -6,6 +6,10 @@ use labelsieve::matching::TextEncoding;
 
 use super::faults::ForeignEncoding;
 
+/// The value of a row in a column to keep, by the position of that in [`TextColumns::keep`](super::TextColumns::keep); none where
+/// the row, or the whole file, has none.
+pub type KeptValues<'a> = dyn Fn(usize) -> Option<String> + 'a;
+
 /// Receives the rows of a file: their texts, then their id.
 pub trait RowSink {
     /// The rows of block `number` follow: a part of the input of about 1 MiB, the same in every run. A sink sees some of
@@ -13,8 +17,8 @@ pub trait RowSink {
     fn start_block(&mut self, _number: u64) {}
     /// One text of the current row. `column` counts the chosen text columns; one column may hold several texts.
     fn text(&mut self, column: usize, text: &str, encoding: TextEncoding);
-    /// The current row is complete.
-    fn end_row(&mut self, id: &str);
+    /// The current row is complete. `kept` gives what it holds in the columns to keep.
+    fn end_row(&mut self, id: &str, kept: &KeptValues<'_>);
     /// The current row turned out to be unreadable: its texts do not count.
     fn forget_row(&mut self);
 }
@@ -130,11 +134,20 @@ pub(super) fn numbered_lines(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])>
 pub(super) mod tests {
     use super::*;
 
-    /// Writes rows down: `id: column=text …`, a percent-encoded text with a leading `%`.
+    /// Writes rows down: `id: column=text …`, a percent-encoded text with a leading `%`; then ` | value` for each column to
+    /// keep.
     #[derive(Default)]
     pub struct Notes {
         pub rows: Vec<String>,
+        n_keep: usize,
         current: String,
+    }
+
+    impl Notes {
+        /// With the values of so many columns to keep.
+        pub fn keeping(n_keep: usize) -> Notes {
+            Notes { n_keep, ..Notes::default() }
+        }
     }
 
     impl RowSink for Notes {
@@ -143,8 +156,10 @@ pub(super) mod tests {
             self.current.push_str(&format!(" {column}={mark}{text}"));
         }
 
-        fn end_row(&mut self, id: &str) {
-            self.rows.push(format!("{id}:{}", std::mem::take(&mut self.current)));
+        fn end_row(&mut self, id: &str, kept: &KeptValues<'_>) {
+            let kept = (0..self.n_keep).map(|column| format!(" | {}", kept(column).unwrap_or("-".into())));
+            let kept: String = kept.collect();
+            self.rows.push(format!("{id}:{}{kept}", std::mem::take(&mut self.current)));
         }
 
         fn forget_row(&mut self) {

@@ -415,8 +415,8 @@ impl Summariser<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TextColumns;
     use super::super::rows::tests::Notes;
+    use super::super::{KeptValues, TextColumns};
     use super::*;
 
     fn scan_csv(text: &str, on_bad_row: OnBadRow) -> Result<(Vec<String>, ScanSummary)> {
@@ -463,7 +463,7 @@ mod tests {
         struct Panics;
         impl RowSink for Panics {
             fn text(&mut self, _: usize, _: &str, _: labelsieve::matching::TextEncoding) {}
-            fn end_row(&mut self, _: &str) {
+            fn end_row(&mut self, _: &str, _: &KeptValues<'_>) {
                 panic!("as asked");
             }
             fn forget_row(&mut self) {}

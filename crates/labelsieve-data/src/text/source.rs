@@ -11,6 +11,7 @@ use labelsieve::matching::TextEncoding;
 use super::compression::TextInput;
 use super::extent::n_to_read;
 use super::folder::list;
+use super::keep::KeepColumn;
 use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
 use super::scan::DamagedFile;
 use crate::{DataError, Result, Unread};
@@ -46,6 +47,8 @@ pub struct TextColumns {
     pub texts: Vec<String>,
     /// How texts are written; YFCC100M is percent-encoded in any case.
     pub encoding: Option<TextEncoding>,
+    /// Columns whose values go along with some rows. At least one file has to have each.
+    pub keep: Vec<KeepColumn>,
 }
 
 /// Files to read one after the other, with the same text columns in each.
@@ -124,30 +127,32 @@ impl TextSource {
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
         let (mut files, mut damaged): (Vec<TextFile>, Vec<(SetAside, DataError)>) = Default::default();
         let mut text_columns: Option<Vec<String>> = None;
-        let mut start = 0;
+        let (mut start, mut keeps) = (0, KeepCheck::default());
         for input in inputs {
             for file in list(input)? {
                 let path = file.path;
                 let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
-                let LaidOut { layout, texts, kept, n_bytes, cuts } = match lay_out(&path, columns, id_names) {
-                    Ok(laid_out) => laid_out,
-                    Err(error) => {
-                        let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
-                        match DamagedFile::from_error(&error, unread) {
-                            Some(file) => damaged.push((SetAside { file, start }, error)),
-                            None => return Err(error),
+                let LaidOut { layout, names, texts, kept, n_bytes, cuts } =
+                    match lay_out(&path, columns, id_names) {
+                        Ok(laid_out) => laid_out,
+                        Err(error) => {
+                            let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+                            let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                            match DamagedFile::from_error(&error, unread) {
+                                Some(file) => damaged.push((SetAside { file, start }, error)),
+                                None => return Err(error),
+                            }
+                            start += n_bytes;
+                            continue;
                         }
-                        start += n_bytes;
-                        continue;
-                    }
-                };
+                    };
                 let expected = text_columns.get_or_insert_with(|| texts.clone());
                 if *expected != texts {
                     let first = files.first().map_or(path.display(), |file| file.path.display());
                     let expected = format!("{} as in `{first}`", expected.join(", "));
                     return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
                 }
+                keeps.add(&columns.keep, names, &texts);
                 files.push(TextFile { path, layout, n_bytes, kept, cuts, start, extent: 0..u64::MAX });
                 start += n_bytes.unwrap_or(0);
             }
@@ -156,6 +161,7 @@ impl TextSource {
         match (files.is_empty(), errors.into_iter().next()) {
             (true, Some(error)) => Err(error),
             _ => {
+                keeps.check(&columns.keep, &files)?;
                 let text_columns = text_columns.unwrap_or_default();
                 Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
             }
@@ -176,6 +182,33 @@ impl TextSource {
     /// How many bytes of the files, as stored, are read; unknown when one of them is a stream.
     pub fn n_bytes(&self) -> Option<u64> {
         self.files.iter().map(TextFile::n_to_read).sum()
+    }
+}
+
+/// Which columns to keep some file has.
+#[derive(Default)]
+struct KeepCheck {
+    found: Vec<usize>,
+    /// All columns of all files.
+    names: Vec<String>,
+}
+
+impl KeepCheck {
+    fn add(&mut self, keep: &[KeepColumn], names: Vec<String>, texts: &[String]) {
+        let has = |column: &KeepColumn| column.find(&names, texts).is_some();
+        self.found.extend(keep.iter().enumerate().filter(|(_, column)| has(column)).map(|(at, _)| at));
+        for name in names {
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+
+    fn check(self, keep: &[KeepColumn], files: &[TextFile]) -> Result<()> {
+        let Some(at) = (0..keep.len()).find(|at| !self.found.contains(at)) else { return Ok(()) };
+        let path = files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let (role, asked, expected) = keep[at].missing();
+        Err(DataError::MissingColumn { path, role, asked, expected, present: self.names })
     }
 }
 

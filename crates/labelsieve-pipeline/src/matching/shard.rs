@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::search::Found;
 use super::{LeakCheck, Match, Matched, write_json};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
@@ -25,10 +26,23 @@ struct Detail {
     n_candidates: Vec<u64>,
 }
 
-/// The part as it is when all rows are known.
-pub(super) fn finished(part: &Part, read: MatchDetail, n_candidates: &[u64]) -> Result<Part> {
-    let detail = serde_json::to_value(Detail { read, n_candidates: n_candidates.to_vec() })?;
-    Ok(Part { detail, ..part.clone() })
+/// What the outputs of a shard are parts of.
+pub(super) struct Parts {
+    pub(super) candidates: Part,
+    downloads: Option<Part>,
+}
+
+impl Parts {
+    /// Writes into the files what they are parts of, now that all rows are known.
+    pub(super) fn describe(&self, found: &mut Found) -> Result<()> {
+        let n_candidates = found.counts.clone();
+        let detail = serde_json::to_value(Detail { read: found.detail(), n_candidates })?;
+        found.writer.add_metadata(Part { detail, ..self.candidates.clone() }.metadata());
+        if let (Some(part), Some(list)) = (&self.downloads, &mut found.list) {
+            list.add_metadata(Part { detail: list.detail()?, ..part.clone() }.metadata());
+        }
+        Ok(())
+    }
 }
 
 impl Match {
@@ -44,17 +58,35 @@ impl Match {
         }
     }
 
-    /// What the output is a part of; its detail comes with its rows.
-    pub(super) fn part(&self, shard: Shard, classes: &ClassList, source: &TextSource) -> Result<Part> {
+    /// What the outputs are parts of; their details come with their rows.
+    pub(super) fn parts(&self, shard: Shard, classes: &ClassList, source: &TextSource) -> Result<Parts> {
         self.refuse_streams(source.paths().chain(self.leaks.iter().flat_map(LeakCheck::paths)))?;
         let run = self.run_digest(classes, source)?;
-        Ok(Part { command: PartOf::Match, run, index: shard.index, of: shard.of, detail: Value::Null })
+        let part =
+            |command, run| Part { command, run, index: shard.index, of: shard.of, detail: Value::Null };
+        let downloads = self.download_list.as_ref().map(|list| {
+            let column = list.url_column.as_deref().unwrap_or_default();
+            let run = Digest::default().text("download-list").text(&run).text(column).finish();
+            part(PartOf::DownloadList, run)
+        });
+        Ok(Parts { candidates: part(PartOf::Match, run), downloads })
     }
 
-    /// What is known of the part if it is there already.
-    pub(super) fn complete_part(&self, part: Option<&Part>, classes: &ClassList) -> Result<Option<Matched>> {
-        let Some(part) = part else { return Ok(None) };
-        let Some(found) = find_complete(part, &self.output)? else { return Ok(None) };
+    /// What is known of the parts if they are there already, all of them.
+    pub(super) fn complete_parts(
+        &self,
+        parts: Option<&Parts>,
+        classes: &ClassList,
+    ) -> Result<Option<Matched>> {
+        let Some(parts) = parts else { return Ok(None) };
+        let Some(found) = find_complete(&parts.candidates, &self.output)? else { return Ok(None) };
+        let photos = match (&parts.downloads, &self.download_list) {
+            (Some(part), Some(list)) => match find_complete(part, &list.path)? {
+                Some(found) => Some(serde_json::from_value(found.detail)?),
+                None => return Ok(None),
+            },
+            _ => None,
+        };
         let Detail { read, n_candidates } = serde_json::from_value(found.detail.clone())?;
         if n_candidates.len() != classes.classes().len() {
             let expected = format!("{} classes", classes.classes().len());
@@ -65,7 +97,8 @@ impl Match {
         if let Some(path) = &self.stats {
             write_json(path, &statistics)?;
         }
-        Ok(Some(Matched::new(statistics, read, Some(PartDone::new(&found, true)))))
+        let part = Some(PartDone::new(&found, true));
+        Ok(Some(Matched { photos, ..Matched::new(statistics, read, part) }))
     }
 
     /// A digest of everything that decides the candidates of all shards, but for where files lie and when they were written.
@@ -82,6 +115,7 @@ impl Match {
             texts(&mut digest, &class.exclude);
         }
         digest.add_text(&format!("{:?}", self.columns));
+        texts(&mut digest, &self.keep);
         if let Some(leaks) = &self.leaks {
             digest.add_text(&format!("{:?} {:?}", leaks.near_duplicate, leaks.fate));
             leaks.paths().try_for_each(|path| add_path(&mut digest, path))?;

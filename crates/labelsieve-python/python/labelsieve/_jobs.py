@@ -31,6 +31,9 @@ def match_files(
     format: Optional[TextFormat] = None,
     percent_encoded: bool = False,
     strict: bool = False,
+    keep: Names = (),
+    download_list: Optional[Path] = None,
+    url_column: Optional[str] = None,
     shard: Optional[Shard] = None,
     stats: Optional[Path] = None,
     guard_features: Paths = (),
@@ -61,6 +64,12 @@ def match_files(
         Texts are written as in URLs.
     strict : bool
         Stop at the first malformed row or damaged file instead of skipping it.
+    keep : str or list of str
+        Columns of the texts to add to the candidates.
+    download_list : path, optional
+        Where the photos of the candidates go, each once, as a list for img2dataset (.parquet or .csv).
+    url_column : str, optional
+        The column of their URLs, where it is not called ``url``, ``URL``, ``image_url`` or ``downloadurl``.
     shard : str or (int, int), optional
         Search one of N shards of the texts: ``"0/8"`` or ``(0, 8)`` is the first of eight. The output is then a part for
         :func:`merge_files`; one that is complete already is left as it is.
@@ -92,6 +101,8 @@ def match_files(
     >>> labelsieve.match_files(classes, text, os.path.join(folder, "candidates.parquet"))["n_candidates"]
     1
     """
+    if url_column is not None and download_list is None:
+        raise ValueError("url_column: expected none without a download_list")
     if bool(_paths(guard_features)) != (features is not None):
         raise ValueError("guard_features and features: expected both or neither")
     options = {
@@ -104,6 +115,9 @@ def match_files(
         "format": None if format is None else as_choice("format", format, TextFormat),
         "percent_encoded": percent_encoded,
         "strict": strict,
+        "keep": _names(keep),
+        "download_list": None if download_list is None else _output("download_list", download_list),
+        "url_column": url_column,
         "shard": None if shard is None else _shard("shard", shard),
         "stats": None if stats is None else _output("stats", stats),
         "guard_features": _paths(guard_features),

@@ -88,7 +88,13 @@ fn decisions_base_classes_class_texts_and_candidates_make_no_difference() {
     crate::examples::test_of(&task).only(|class| class < 4).npz(folder.join("B.npz"));
     is_the_same_in_parts(folder, &format!("{AUTO} --base B.npz"), 3);
 
-    clean_of(&task).only(|class| class > 1).parquet(folder.join("T.parquet"), "t");
+    let mut texts = crate::examples::test_of(&task).only(|class| class > 1);
+    let first = (2..6).map(|class| texts.classes.iter().position(|&found| found == class).expect("a row"));
+    let rows: Vec<usize> = first.collect();
+    texts.features =
+        rows.iter().flat_map(|row| texts.features[row * texts.dim..][..texts.dim].to_vec()).collect();
+    texts.classes = vec![2, 3, 4, 5];
+    texts.parquet(folder.join("T.parquet"), "t");
     is_the_same_in_parts(folder, &format!("{AUTO} --class-text T.parquet"), 2);
 
     write_candidates(folder, "K.parquet", |_| true);

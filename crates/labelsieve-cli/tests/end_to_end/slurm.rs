@@ -122,6 +122,10 @@ fn a_line_that_is_none_is_answered_with_the_usage() {
     let folder = slow_folder();
     for line in ["", "0 R.parquet clean", "x R.parquet clean", "4 R.parquet train", "4 R.parquet"] {
         let said = submit(folder.path(), line, &[]);
-        assert_eq!((said.code, said.err.as_str()), (Some(2), "usage: submit N FILE clean|match OPTIONS…\n"), "{line}");
+        assert_eq!(
+            (said.code, said.err.as_str()),
+            (Some(2), "usage: submit N FILE clean|match OPTIONS…\n"),
+            "{line}"
+        );
     }
 }

@@ -132,7 +132,7 @@ def test_parts_do_what_the_commands_do_and_merge_into_the_single_run(folder):
     labelsieve.clean_files(*POOLS, "b.parquet", seed=3, shard=(1, 2))
     labelsieve.merge_files(["b.parquet", "a.parquet"], "merged.parquet")
     assert (folder / "merged.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
-    with pytest.raises(ValueError, match="--seed is 3 in the plan, 0 here"):
+    with pytest.raises(ValueError, match="seed: 3 in the plan, 0 here"):
         labelsieve.clean_files(*POOLS, "c.parquet", plan="own.json", bin=0)
     estimate = labelsieve.clean_files(*POOLS, seed=3, plan="own.json", bin=0, dry_run=True)
     assert estimate["n_candidates"] == own["bins"][0]["n_candidates"]

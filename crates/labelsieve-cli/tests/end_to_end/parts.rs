@@ -282,14 +282,14 @@ fn what_differs_from_the_plan_is_named() {
     plan(folder, GCN, 2);
     let score = |arguments: &str| format!("clean {arguments} --plan plan.json --bin 0 -o P.parquet");
     let other = |difference: &'static str| ["`plan.json` is a plan for another run: ", difference, "hint: "];
-    refuses(folder, &score(&format!("{GCN} --seed 3")), &other("--seed is 0 in the plan, 3 here"));
+    refuses(folder, &score(&format!("{GCN} --seed 3")), &other("seed: 0 in the plan, 3 here"));
     let auto = GCN.replace("--method gcn", "--method auto");
-    refuses(folder, &score(&auto), &other("--method is gcn in the plan, auto here"));
+    refuses(folder, &score(&auto), &other("method: gcn in the plan, auto here"));
     let lambda = GCN.replace("0.01", "0.5");
-    refuses(folder, &score(&lambda), &other("the settings of the method are {"));
+    refuses(folder, &score(&lambda), &other("settings of the method: {"));
     std::fs::write(folder.join("d.csv"), decisions(&["accept"])).expect("disk space");
     let decided = format!("{GCN} --decisions d.csv");
-    refuses(folder, &score(&decided), &other("--decisions is not given in the plan, given here"));
+    refuses(folder, &score(&decided), &other("decisions: not given in the plan, given here"));
     plan(folder, &decided, 2);
     std::fs::write(folder.join("d.csv"), decisions(&["reject"])).expect("disk space");
     refuses(folder, &score(&decided), &other("the decisions differ"));

@@ -382,21 +382,18 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
         &line,
         &["`plan.json` is not a whole plan: EOF while parsing", "hint: make the plan again"],
     );
-    let edits: [(&str, &dyn Fn(&mut Value)); 7] = [
-        ("`plan.json` was changed: its settings and classes", &|plan| plan["seed"] = 9.into()),
-        ("`plan.json` was changed: its settings and classes", &|plan| {
-            plan["classes"][1]["name"] = "x".into()
-        }),
-        ("`plan.json` was made by labelsieve 9.9.9, but this is", &|plan| {
-            plan["labelsieve"] = "9.9.9".into()
-        }),
-        ("`plan.json`: format: expected 1, found 2", &|plan| plan["format"] = 2.into()),
-        ("` is in no bin", &|plan| plan["bins"][0]["classes"] = Value::Array(Vec::new())),
-        ("` is in two bins: 0 and 1", &|plan| {
+    type Edit = fn(&mut Value);
+    let edits: [(&str, Edit); 7] = [
+        ("`plan.json` was changed: its settings and classes", |plan| plan["seed"] = 9.into()),
+        ("`plan.json` was changed: its settings and classes", |plan| plan["classes"][1]["name"] = "x".into()),
+        ("`plan.json` was made by labelsieve 9.9.9, but this is", |plan| plan["labelsieve"] = "9.9.9".into()),
+        ("`plan.json`: format: expected 1, found 2", |plan| plan["format"] = 2.into()),
+        ("` is in no bin", |plan| plan["bins"][0]["classes"] = Value::Array(Vec::new())),
+        ("` is in two bins: 0 and 1", |plan| {
             let first = plan["bins"][0]["classes"][0].clone();
             plan["bins"][1]["classes"].as_array_mut().expect("positions").push(first);
         }),
-        ("bin 1: expected classes below 6, found 6", &|plan| {
+        ("bin 1: expected classes below 6, found 6", |plan| {
             plan["bins"][1]["classes"].as_array_mut().expect("positions").push(6.into());
         }),
     ];

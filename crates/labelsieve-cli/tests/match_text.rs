@@ -6,6 +6,8 @@ mod folders;
 mod losses;
 #[path = "match_text/pipes.rs"]
 mod pipes;
+#[path = "match_text/shards.rs"]
+mod shards;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -68,6 +68,11 @@ impl CandidateWriter {
         ])
     }
 
+    /// Adds to the metadata what is known only when all rows are.
+    pub fn add_metadata(&mut self, pair: (String, String)) {
+        self.writer.add_metadata(pair);
+    }
+
     /// Completes the file and gives it its name.
     pub fn finish(self) -> Result<()> {
         self.writer.finish()

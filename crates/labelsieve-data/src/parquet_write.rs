@@ -53,6 +53,11 @@ impl ParquetWriter {
         self.writer.write(batch).map_err(|error| failed(&self.path, error))
     }
 
+    /// Adds a key-value pair that is known only now.
+    pub(crate) fn add_metadata(&mut self, (key, value): (String, String)) {
+        self.writer.append_key_value_metadata(KeyValue::new(key, value));
+    }
+
     /// Writes what was added so far as a group of rows, so that it need not stay in memory.
     pub(crate) fn end_group(&mut self) -> Result<()> {
         self.writer.flush().map_err(|error| failed(&self.path, error))
@@ -90,6 +95,11 @@ impl SteadyParquetWriter {
         let batch = RecordBatch::try_new(self.writer.schema.clone(), columns);
         batch.and_then(|batch| self.batches.push_batch(batch)).map_err(|error| failed(path, error.into()))?;
         self.write_completed()
+    }
+
+    /// Adds a key-value pair that is known only now.
+    pub(crate) fn add_metadata(&mut self, pair: (String, String)) {
+        self.writer.add_metadata(pair);
     }
 
     pub(crate) fn finish(mut self) -> Result<()> {

@@ -75,6 +75,13 @@ impl TableWriter {
         }
     }
 
+    /// Adds to the metadata what is known only now, where the format has any.
+    pub(crate) fn add_metadata(&mut self, pair: (String, String)) {
+        if let TableWriter::Parquet(writer) = self {
+            writer.add_metadata(pair);
+        }
+    }
+
     /// Completes the table.
     pub(crate) fn finish(self) -> Result<()> {
         match self {

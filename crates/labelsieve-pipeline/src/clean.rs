@@ -16,7 +16,8 @@ use labelsieve_data::{AtomicFile, Journal, counted};
 use serde::Serialize;
 use serde_json::json;
 
-pub use self::share::{PartDone, Share};
+pub use self::share::Share;
+pub use crate::parts::PartDone;
 
 use self::advice::ClassAdvice;
 use self::choices::Choice;

@@ -1,6 +1,60 @@
 //! What the parts of a run say beyond their rows, for `merge` to know what only the whole knows.
 
+use std::path::Path;
+
+use labelsieve_data::Part;
 use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// A part that was written, or found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartDone {
+    /// The digest of the run.
+    pub run: String,
+    /// Which part it is, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Whether it was there already, complete, and nothing was done.
+    pub was_complete: bool,
+}
+
+impl PartDone {
+    pub(crate) fn new(part: &Part, was_complete: bool) -> PartDone {
+        PartDone { run: part.run.clone(), index: part.index, of: part.of, was_complete }
+    }
+}
+
+/// What is under the name of a part to make: the same part complete, so that nothing is left to do, or nothing. Anything else
+/// is an error: it may be somebody's.
+pub(crate) fn find_complete(part: &Part, output: &Path) -> Result<Option<Part>> {
+    if !output.exists() {
+        return Ok(None);
+    }
+    let refused = |why: &str| in_the_way(output, why);
+    let found = match Part::of_file(output) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Err(refused("is not a part of a run")),
+        Err(error) => return Err(refused(&format!("cannot be read as a part: {error}"))),
+    };
+    if found.command != part.command || found.run != part.run {
+        return Err(refused("is a part of another run, made with other files or settings"));
+    }
+    if !found.is_same_as(part) {
+        let (index, of) = (found.index, found.of);
+        return Err(refused(&format!("is part {index} of {of}, not part {} of {}", part.index, part.of)));
+    }
+    Ok(Some(found))
+}
+
+/// The error for a file under the name of a part that is not that part.
+pub(crate) fn in_the_way(output: &Path, why: &str) -> Error {
+    Error::input(
+        format!("`{}` exists and {why}", output.display()),
+        "move it elsewhere, or choose another name for this part",
+    )
+}
 
 /// What a part of `clean` says beyond its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -125,12 +125,16 @@ impl<'py> Options<'py> {
     /// Which classes are scored; `_jobs.py` gives a plan with a bin, a shard, or neither.
     fn share(&self) -> PyResult<Share> {
         let plan: (Option<PathBuf>, Option<usize>) = (self.get("plan")?, self.get("bin")?);
-        let shard: Option<(usize, usize)> = self.get("shard")?;
-        Ok(match (plan, shard) {
+        Ok(match (plan, self.shard()?) {
             ((Some(plan), Some(bin)), _) => Share::Bin { plan, bin },
-            (_, Some((index, of))) => Share::Shard(Shard { index, of }),
+            (_, Some(shard)) => Share::Shard(shard),
             _ => Share::All,
         })
+    }
+
+    fn shard(&self) -> PyResult<Option<Shard>> {
+        let shard: Option<(usize, usize)> = self.get("shard")?;
+        Ok(shard.map(|(index, of)| Shard { index, of }))
     }
 
     /// Images whose ids are in the column that `id` names, and whose classes in that of `label`.
@@ -197,6 +201,7 @@ fn match_files<'py>(
         rule: options.choice("rule", rule)?,
         on_bad_row: if options.get("strict")? { OnBadRow::Stop } else { OnBadRow::Skip },
         leaks,
+        shard: options.shard()?,
         stats: options.get("stats")?,
         output: options.get("output")?,
     };

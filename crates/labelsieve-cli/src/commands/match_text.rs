@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve::matching::{MatchRule, TextEncoding};
-use labelsieve_data::counted;
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
+use labelsieve_data::{Shard, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match as Job};
 
@@ -54,6 +54,10 @@ pub struct Match {
     /// Stop at the first malformed row or damaged file instead of counting and skipping it
     #[arg(long)]
     strict: bool,
+
+    /// Search one of N shards of the texts, from 0, cut by bytes; the output is a part for `labelsieve merge`
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
 
     /// Write the number of candidates per class as JSON (.json)
     #[arg(long, value_name = "FILE")]
@@ -136,6 +140,7 @@ impl Match {
             rule: self.rule,
             on_bad_row: if self.strict { OnBadRow::Stop } else { OnBadRow::Skip },
             leaks: self.leaks.check(),
+            shard: self.shard,
             stats: self.stats.clone(),
             output: self.output.clone(),
         };
@@ -150,7 +155,10 @@ impl Match {
             return Ok(());
         }
         let (n, output) = (matched.statistics.n_candidates, self.output.display());
-        printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate")));
+        match matched.part {
+            Some(part) if part.was_complete => {}
+            _ => printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate"))),
+        }
         printer.data(statistics)
     }
 }

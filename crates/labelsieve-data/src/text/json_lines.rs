@@ -157,6 +157,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Position;
     use super::super::rows::tests::Notes;
     use super::*;
 
@@ -186,7 +187,11 @@ mod tests {
         let (rows, tally) =
             read(b"{\"id\": 1}\n\n{\"id\"\n[1]\n{\"title\": \"x\"}\n{\"id\":1}}\n{\"id\":1,\"tags\":{}}");
         assert_eq!(rows, ["1:"]);
-        let places: Vec<_> = tally.first_bad.iter().map(|bad| (bad.position, bad.found.as_str())).collect();
+        let line = |bad: &BadRow| match bad.position {
+            Position::Line(line) => line,
+            other => panic!("{other} of a text"),
+        };
+        let places: Vec<_> = tally.first_bad.iter().map(|bad| (line(bad), bad.found.as_str())).collect();
         assert_eq!(
             places,
             [

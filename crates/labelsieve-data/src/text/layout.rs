@@ -8,7 +8,7 @@ use labelsieve::matching::TextEncoding;
 use super::compression::TextInput;
 use super::delimited::{self, Dialect};
 use super::line_blocks::{LineBlocks, RowEnd};
-use super::source::{Kept, TextColumns, TextFormat};
+use super::source::{Cuts, Kept, TextColumns, TextFormat};
 use super::{json_lines, parquet_rows, rows, yfcc};
 use crate::input::open_seekable;
 use crate::{ColumnRole, DataError, Result};
@@ -30,6 +30,18 @@ pub(super) struct LaidOut {
     pub(super) kept: Kept,
     /// The size of the file as stored; unknown for a stream.
     pub(super) n_bytes: Option<u64>,
+    pub(super) cuts: Cuts,
+}
+
+impl Layout {
+    /// Where rows may end; none for Parquet, which has no lines.
+    pub(super) fn row_end(&self) -> Option<RowEnd> {
+        match self {
+            Layout::Parquet(_) => None,
+            Layout::Delimited(fields) => Some(fields.dialect.row_end()),
+            Layout::Yfcc(_) | Layout::JsonLines(_) => Some(RowEnd::Line),
+        }
+    }
 }
 
 pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
@@ -52,8 +64,8 @@ pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> 
             (Layout::JsonLines(keys), chosen.texts)
         }
     };
-    let n_bytes = rows.n_bytes();
-    Ok(LaidOut { layout, texts, kept: rows.into_kept(), n_bytes })
+    let (n_bytes, cuts) = (rows.n_bytes(), rows.cuts());
+    Ok(LaidOut { layout, texts, kept: rows.into_kept(), n_bytes, cuts })
 }
 
 /// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
@@ -120,6 +132,20 @@ impl FirstRows {
         match (&self.format, &self.input) {
             (FoundFormat::Parquet(file), _) => file.metadata().ok().map(|metadata| metadata.len()),
             (_, input) => input.as_ref().and_then(TextInput::len),
+        }
+    }
+
+    fn cuts(&self) -> Cuts {
+        match &self.input {
+            None => Cuts::Groups,
+            Some(input) if self.is_stream || input.is_compressed() => Cuts::Nowhere,
+            Some(input) => {
+                let n_header = match self.format {
+                    FoundFormat::Delimited(dialect) => delimited::header_len(&self.block, dialect),
+                    _ => 0,
+                };
+                Cuts::Lines { first_row: input.n_mark() + n_header }
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! What every reader of rows has in common.
 
+use std::fmt;
+
 use labelsieve::matching::TextEncoding;
 
 use super::faults::ForeignEncoding;
@@ -17,11 +19,32 @@ pub trait RowSink {
     fn forget_row(&mut self);
 }
 
+/// Where a row is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Its first line, counted from 1.
+    Line(u64),
+    /// Its first byte, where nobody has counted the lines before it.
+    Byte(u64),
+    /// The row of a Parquet file, counted from 0.
+    Row(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Line(n) => write!(f, "line {n}"),
+            Position::Byte(n) => write!(f, "byte {n}"),
+            Position::Row(n) => write!(f, "row {n}"),
+        }
+    }
+}
+
 /// A row that was skipped because it breaks its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// The line, counted from 1; in Parquet, the row, counted from 0.
-    pub position: u64,
+    /// Where it is.
+    pub position: Position,
     /// What the format asks for.
     pub expected: String,
     /// What the row holds.
@@ -31,15 +54,26 @@ pub struct BadRow {
 }
 
 impl BadRow {
-    pub(super) fn new(position: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
-        BadRow { position, expected: expected.into(), found: found.into(), encoding: None }
+    /// A row by its line.
+    pub(super) fn new(line: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
+        BadRow {
+            position: Position::Line(line),
+            expected: expected.into(),
+            found: found.into(),
+            encoding: None,
+        }
     }
 
-    /// A row whose `bytes` are not UTF-8.
-    pub(super) fn in_other_encoding(position: u64, bytes: &[u8]) -> BadRow {
+    /// A row whose `bytes` are not UTF-8, by its line.
+    pub(super) fn in_other_encoding(line: u64, bytes: &[u8]) -> BadRow {
         let encoding = ForeignEncoding::guess(bytes);
-        let bad = BadRow::new(position, "text in UTF-8", encoding.to_string());
+        let bad = BadRow::new(line, "text in UTF-8", encoding.to_string());
         BadRow { encoding: Some(encoding), ..bad }
+    }
+
+    /// A row of a Parquet file.
+    pub(super) fn in_table(row: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
+        BadRow { position: Position::Row(row), ..BadRow::new(0, expected, found) }
     }
 }
 

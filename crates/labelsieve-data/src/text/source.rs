@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use labelsieve::matching::TextEncoding;
 
 use super::compression::TextInput;
+use super::extent::n_to_read;
 use super::folder::list;
 use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
 use super::scan::DamagedFile;
@@ -51,7 +53,9 @@ pub struct TextColumns {
 pub struct TextSource {
     pub(super) files: Vec<TextFile>,
     /// Files of which nothing can be read.
-    pub(super) damaged: Vec<DamagedFile>,
+    pub(super) damaged: Vec<SetAside>,
+    /// The size of all files, as stored.
+    pub(super) n_bytes_listed: u64,
     text_columns: Vec<String>,
 }
 
@@ -61,6 +65,34 @@ pub(super) struct TextFile {
     pub(super) layout: Layout,
     pub(super) n_bytes: Option<u64>,
     pub(super) kept: Kept,
+    /// Where it may be cut.
+    pub(super) cuts: Cuts,
+    /// Where it begins in the line of all files.
+    pub(super) start: u64,
+    /// The bytes at which the rows to read begin.
+    pub(super) extent: Range<u64>,
+}
+
+/// Where a file may be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cuts {
+    /// At row ends, after the first row of data.
+    Lines {
+        /// Where that begins.
+        first_row: u64,
+    },
+    /// Between row groups.
+    Groups,
+    /// It has to be read from start to end.
+    Nowhere,
+}
+
+/// A file of which nothing can be read.
+#[derive(Debug)]
+pub(super) struct SetAside {
+    pub(super) file: DamagedFile,
+    /// Where it begins in the line of all files.
+    pub(super) start: u64,
 }
 
 /// What stays open between inspecting a file and reading it.
@@ -90,21 +122,23 @@ impl TextSource {
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
-        let (mut files, mut damaged): (Vec<TextFile>, Vec<(DamagedFile, DataError)>) = Default::default();
+        let (mut files, mut damaged): (Vec<TextFile>, Vec<(SetAside, DataError)>) = Default::default();
         let mut text_columns: Option<Vec<String>> = None;
+        let mut start = 0;
         for input in inputs {
             for file in list(input)? {
                 let path = file.path;
                 let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
-                let LaidOut { layout, texts, kept, n_bytes } = match lay_out(&path, columns, id_names) {
+                let LaidOut { layout, texts, kept, n_bytes, cuts } = match lay_out(&path, columns, id_names) {
                     Ok(laid_out) => laid_out,
                     Err(error) => {
                         let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
                         let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
                         match DamagedFile::from_error(&error, unread) {
-                            Some(file) => damaged.push((file, error)),
+                            Some(file) => damaged.push((SetAside { file, start }, error)),
                             None => return Err(error),
                         }
+                        start += n_bytes;
                         continue;
                     }
                 };
@@ -114,13 +148,17 @@ impl TextSource {
                     let expected = format!("{} as in `{first}`", expected.join(", "));
                     return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
                 }
-                files.push(TextFile { path, layout, n_bytes, kept });
+                files.push(TextFile { path, layout, n_bytes, kept, cuts, start, extent: 0..u64::MAX });
+                start += n_bytes.unwrap_or(0);
             }
         }
         let (damaged, errors): (Vec<_>, Vec<_>) = damaged.into_iter().unzip();
         match (files.is_empty(), errors.into_iter().next()) {
             (true, Some(error)) => Err(error),
-            _ => Ok(TextSource { files, damaged, text_columns: text_columns.unwrap_or_default() }),
+            _ => {
+                let text_columns = text_columns.unwrap_or_default();
+                Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
+            }
         }
     }
 
@@ -131,13 +169,26 @@ impl TextSource {
 
     /// The files in reading order, then those of which nothing can be read.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let damaged = self.damaged.iter().map(|file| file.path.as_path());
+        let damaged = self.damaged.iter().map(|aside| aside.file.path.as_path());
         self.files.iter().map(|file| file.path.as_path()).chain(damaged)
     }
 
-    /// The size of all files together, as stored; unknown when one of them is a stream.
+    /// How many bytes of the files, as stored, are read; unknown when one of them is a stream.
     pub fn n_bytes(&self) -> Option<u64> {
-        self.files.iter().map(|file| file.n_bytes).sum()
+        self.files.iter().map(TextFile::n_to_read).sum()
+    }
+}
+
+impl TextFile {
+    /// How many bytes, as stored, are read; unknown for a stream.
+    pub(super) fn n_to_read(&self) -> Option<u64> {
+        let n_bytes = self.n_bytes?;
+        let extent = self.extent.start..self.extent.end.min(n_bytes);
+        Some(match (self.cuts, self.layout.row_end()) {
+            (Cuts::Nowhere, _) => n_bytes,
+            (Cuts::Lines { .. }, Some(row_end)) => n_to_read(row_end, &extent),
+            _ => extent.end - extent.start,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Clean, Cleaned, choices};
 use crate::cost::Machine;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{Extent, PoolFiles, Pools};
@@ -18,7 +18,7 @@ use crate::inputs::same_network::common_network;
 use crate::inputs::scope::Scope;
 use crate::inputs::swapped;
 use crate::monitor::Monitor;
-use crate::parts::CleanDetail;
+use crate::parts::{self, CleanDetail, PartDone, find_complete};
 use crate::plan::{Costs, Identity, PlanFile};
 use crate::resume;
 
@@ -48,25 +48,6 @@ pub(super) struct Opened {
     pub(super) network: Option<String>,
     /// Without its detail, which is known when it is scored.
     pub(super) part: Option<Part>,
-}
-
-/// A part that was written, or found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PartDone {
-    /// The digest of the run.
-    pub run: String,
-    /// Which part it is, from 0.
-    pub index: usize,
-    /// How many there are.
-    pub of: usize,
-    /// Whether it was there already, complete, and nothing was done.
-    pub was_complete: bool,
-}
-
-impl PartDone {
-    pub(super) fn new(part: &Part, was_complete: bool) -> PartDone {
-        PartDone { run: part.run.clone(), index: part.index, of: part.of, was_complete }
-    }
 }
 
 impl Share {
@@ -139,32 +120,14 @@ impl Opened {
 }
 
 impl Clean {
-    /// What is under the name of the output: the same part complete, so that nothing is left to do, or nothing. Anything
-    /// else is an error: it may be somebody's.
+    /// What is known of the part if it is there already.
     pub(super) fn complete_part(&self, opened: &Opened, output: &Path) -> Result<Option<Cleaned>> {
-        let Some(part) = opened.part.as_ref().filter(|_| output.exists()) else { return Ok(None) };
-        let refused = |why: &str| {
-            Error::input(
-                format!("`{}` exists and {why}", output.display()),
-                "move it elsewhere, or choose another name for this part",
-            )
-        };
-        let found = match Part::of_file(output) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Err(refused("is not a part of a run")),
-            Err(error) => return Err(refused(&format!("cannot be read as a part: {error}"))),
-        };
-        if found.command != part.command || found.run != part.run {
-            return Err(refused("is a part of another run, made with other files or settings"));
-        }
-        if !found.is_same_as(part) {
-            let (index, of) = (found.index, found.of);
-            return Err(refused(&format!("is part {index} of {of}, not part {} of {}", part.index, part.of)));
-        }
+        let Some(part) = &opened.part else { return Ok(None) };
+        let Some(found) = find_complete(part, output)? else { return Ok(None) };
         let detail: CleanDetail = serde_json::from_value(found.detail.clone())?;
         let positions: Vec<usize> = detail.classes.iter().map(|class| class.position).collect();
         if positions != opened.pools.scope.classes() {
-            return Err(refused("holds the classes of another plan"));
+            return Err(parts::in_the_way(output, "holds the classes of another plan"));
         }
         Ok(Some(Cleaned::of_part(&found, &detail)))
     }

@@ -2,15 +2,17 @@
 
 mod candidates;
 mod leaks;
+mod shard;
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, NameWarning};
 use labelsieve_data::text::{
-    DamagedFile, ForeignEncoding, OnBadRow, ScanSummary, TextColumns, TextSource, read_class_file, scan,
+    DamagedFile, ForeignEncoding, OnBadRow, Position, ScanSummary, TextColumns, TextSource, read_class_file,
+    scan,
 };
-use labelsieve_data::{AtomicFile, CandidateWriter, DataError, counted, is_stream};
+use labelsieve_data::{AtomicFile, CandidateWriter, DataError, Shard, counted, is_stream};
 use serde::Serialize;
 
 pub use leaks::{LeakCheck, LeakFate};
@@ -19,6 +21,7 @@ use self::candidates::{CandidateSink, NameSearch, PluralCount};
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, on_stdout};
+use crate::parts::{MatchDetail, PartDone};
 
 /// Finds the candidates of each class: examples whose texts contain one of its names.
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ pub struct Match {
     pub on_bad_row: OnBadRow,
     /// Examples that must not be among the candidates.
     pub leaks: Option<LeakCheck>,
+    /// The part of the texts to search; the output is then a part too.
+    pub shard: Option<Shard>,
     /// Where the statistics go too, as JSON.
     pub stats: Option<PathBuf>,
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
@@ -55,6 +60,9 @@ pub struct Matched {
     pub n_damaged_files: usize,
     /// Candidates that are copies of guarded examples.
     pub n_leaks: u64,
+    /// Which part of the candidates this is, with [`Match::shard`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartDone>,
 }
 
 const MIB: u64 = 1 << 20;
@@ -64,7 +72,9 @@ const SHOWN: usize = 5;
 impl Match {
     /// Searches all texts and writes the candidates.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Matched> {
-        let target = OutputKind::Table.target(&self.output)?;
+        let kind = if self.shard.is_some() { OutputKind::Part } else { OutputKind::Table };
+        let target = kind.target(&self.output)?;
+        self.refuse_streams(self.texts.iter())?;
         if let Some(stats) = &self.stats {
             OutputKind::Statistics.target(stats)?;
         }
@@ -75,6 +85,15 @@ impl Match {
         let guarded = self.leaks.iter().flat_map(LeakCheck::paths);
         let inputs = source.paths().chain([self.classes.as_path()]).chain(guarded);
         Files::default().reads(inputs).writes([&self.output]).writes(&self.stats).check()?;
+        let part = self.shard.map(|shard| self.part(shard, &classes, &source)).transpose()?;
+        if let Some(matched) = self.complete_part(part.as_ref(), &classes)? {
+            monitor.note(&format!("`{}` is complete already", self.output.display()));
+            return Ok(matched);
+        }
+        let source = match self.shard {
+            Some(shard) => source.cut(shard),
+            None => source,
+        };
         let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
         monitor.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.as_ref().map(|leaks| leaks.check(monitor)).transpose()?;
@@ -117,22 +136,27 @@ impl Match {
         if let Some(leaks) = &self.leaks {
             leaks.report(n_leaks, n_unchecked, monitor);
         }
-        check_rows(&summary)?;
-        if statistics.n_candidates == 0 {
-            return Err(self.nothing_found(&classes, &source, &summary, &statistics, n_leaks));
+        let detail = MatchDetail {
+            n_rows: summary.n_rows,
+            n_malformed: summary.n_bad,
+            n_damaged_files: summary.damaged.len(),
+            n_leaks,
+        };
+        match &part {
+            None => {
+                check_rows(&summary)?;
+                if statistics.n_candidates == 0 {
+                    return Err(self.nothing_found(&classes, &source, &summary, &statistics, n_leaks));
+                }
+            }
+            Some(part) => writer.add_metadata(shard::finished(part, detail, &counts)?.metadata()),
         }
         on_stdout(target, writer.finish())?;
         if let Some(plural) = plural.filter(|plural| plural.n_rows < summary.n_rows) {
             let n_rows = plural.n_rows;
             monitor.note(&format!("the count for --rule plural is estimated from {n_rows} rows"));
         }
-        Ok(Matched {
-            statistics,
-            n_rows: summary.n_rows,
-            n_malformed: summary.n_bad,
-            n_damaged_files: summary.damaged.len(),
-            n_leaks,
-        })
+        Ok(Matched::new(statistics, detail, part.map(|part| PartDone::new(&part, false))))
     }
 
     /// A file without candidates would only fail later, in `clean`, so there is none.
@@ -184,6 +208,13 @@ impl Match {
     }
 }
 
+impl Matched {
+    fn new(statistics: CandidateStatistics, detail: MatchDetail, part: Option<PartDone>) -> Matched {
+        let MatchDetail { n_rows, n_malformed, n_damaged_files, n_leaks } = detail;
+        Matched { statistics, n_rows, n_malformed, n_damaged_files, n_leaks, part }
+    }
+}
+
 /// Says which rows and files were left out and why.
 fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     if summary.n_bad > 0 {
@@ -193,7 +224,10 @@ fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
         };
         monitor.warning(&format!("{} malformed rows skipped{swallowed}; the first:", summary.n_bad));
         for (path, bad) in &summary.first_bad {
-            let place = format!("{}:{}", path.display(), bad.position);
+            let place = match bad.position {
+                Position::Line(n) | Position::Row(n) => format!("{}:{n}", path.display()),
+                Position::Byte(_) => format!("{}: {}", path.display(), bad.position),
+            };
             monitor.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
         }
     }

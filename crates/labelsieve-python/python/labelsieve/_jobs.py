@@ -31,6 +31,7 @@ def match_files(
     format: Optional[TextFormat] = None,
     percent_encoded: bool = False,
     strict: bool = False,
+    shard: Optional[Shard] = None,
     stats: Optional[Path] = None,
     guard_features: Paths = (),
     features: Optional[Path] = None,
@@ -60,6 +61,9 @@ def match_files(
         Texts are written as in URLs.
     strict : bool
         Stop at the first malformed row or damaged file instead of skipping it.
+    shard : str or (int, int), optional
+        Search one of N shards of the texts: ``"0/8"`` or ``(0, 8)`` is the first of eight. The output is then a part for
+        :func:`merge_files`; one that is complete already is left as it is.
     stats : path, optional
         Where the number of candidates per class goes, as JSON.
     guard_features, features : paths and path, optional
@@ -100,6 +104,7 @@ def match_files(
         "format": None if format is None else as_choice("format", format, TextFormat),
         "percent_encoded": percent_encoded,
         "strict": strict,
+        "shard": None if shard is None else _shard("shard", shard),
         "stats": None if stats is None else _output("stats", stats),
         "guard_features": _paths(guard_features),
         "features": features,

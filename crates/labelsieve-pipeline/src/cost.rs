@@ -48,9 +48,10 @@ impl<'a> CostModel<'a> {
 ///
 /// Measured and fitted by `benches/scale/cost`, which reads the constants below and prints them beside its own fit, on a core of
 /// a Xeon (Sapphire Rapids, AVX-512) of a busy machine: classes of 100 to 100,000 candidates (10,000 where there is no search)
-/// and 64 to 1280 columns, 10 and 1,000 other classes. A quiet machine is about 1.3 times as fast throughout. The search is for
-/// rows with the spectrum of photos; where no direction stands out, large classes take up to twice as long. `per_class` is what
-/// a class without candidates takes, and rounded up.
+/// and 64 to 1280 columns, 10 and 1,000 other classes. Measured again, classes above 10 ms were off by 1.08 (`gcn`) and 1.10
+/// (`auto`) in the median. The quiet machine of docs/performance.md takes about three quarters of it for large classes. Rows have
+/// the spectrum of photos; the search of flat ones takes 1.5 to 2.4 times as long. `per_class` is not fitted: it is what keeps
+/// classes without candidates from being free.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
     /// 1: before and after the candidates.

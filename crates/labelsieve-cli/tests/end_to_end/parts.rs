@@ -52,7 +52,7 @@ fn is_the_same_in_parts(folder: &Path, arguments: &str, n: usize) {
     run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
     plan(folder, arguments, n);
     score_bins(folder, arguments, n);
-    run(folder, "merge parts -o merged.parquet").ok();
+    check_answer(&run(folder, "merge parts -o merged.parquet --json").ok(), "merge");
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"), "bins of {arguments}");
     std::fs::remove_dir_all(folder.join("parts")).expect("a folder");
 

@@ -52,7 +52,7 @@ fn is_the_same_in_parts(folder: &Path, arguments: &str, n: usize) {
     run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
     plan(folder, arguments, n);
     score_bins(folder, arguments, n);
-    run(folder, "merge parts -o merged.parquet").ok();
+    check_answer(&run(folder, "merge parts -o merged.parquet --json").ok(), "merge");
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"), "bins of {arguments}");
     std::fs::remove_dir_all(folder.join("parts")).expect("a folder");
 
@@ -88,7 +88,13 @@ fn decisions_base_classes_class_texts_and_candidates_make_no_difference() {
     crate::examples::test_of(&task).only(|class| class < 4).npz(folder.join("B.npz"));
     is_the_same_in_parts(folder, &format!("{AUTO} --base B.npz"), 3);
 
-    clean_of(&task).only(|class| class > 1).parquet(folder.join("T.parquet"), "t");
+    let mut texts = crate::examples::test_of(&task).only(|class| class > 1);
+    let first = (2..6).map(|class| texts.classes.iter().position(|&found| found == class).expect("a row"));
+    let rows: Vec<usize> = first.collect();
+    texts.features =
+        rows.iter().flat_map(|row| texts.features[row * texts.dim..][..texts.dim].to_vec()).collect();
+    texts.classes = vec![2, 3, 4, 5];
+    texts.parquet(folder.join("T.parquet"), "t");
     is_the_same_in_parts(folder, &format!("{AUTO} --class-text T.parquet"), 2);
 
     write_candidates(folder, "K.parquet", |_| true);
@@ -276,14 +282,14 @@ fn what_differs_from_the_plan_is_named() {
     plan(folder, GCN, 2);
     let score = |arguments: &str| format!("clean {arguments} --plan plan.json --bin 0 -o P.parquet");
     let other = |difference: &'static str| ["`plan.json` is a plan for another run: ", difference, "hint: "];
-    refuses(folder, &score(&format!("{GCN} --seed 3")), &other("--seed is 0 in the plan, 3 here"));
+    refuses(folder, &score(&format!("{GCN} --seed 3")), &other("seed: 0 in the plan, 3 here"));
     let auto = GCN.replace("--method gcn", "--method auto");
-    refuses(folder, &score(&auto), &other("--method is gcn in the plan, auto here"));
+    refuses(folder, &score(&auto), &other("method: gcn in the plan, auto here"));
     let lambda = GCN.replace("0.01", "0.5");
-    refuses(folder, &score(&lambda), &other("the settings of the method are {"));
+    refuses(folder, &score(&lambda), &other("settings of the method: {"));
     std::fs::write(folder.join("d.csv"), decisions(&["accept"])).expect("disk space");
     let decided = format!("{GCN} --decisions d.csv");
-    refuses(folder, &score(&decided), &other("--decisions is not given in the plan, given here"));
+    refuses(folder, &score(&decided), &other("decisions: not given in the plan, given here"));
     plan(folder, &decided, 2);
     std::fs::write(folder.join("d.csv"), decisions(&["reject"])).expect("disk space");
     refuses(folder, &score(&decided), &other("the decisions differ"));
@@ -376,21 +382,18 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
         &line,
         &["`plan.json` is not a whole plan: EOF while parsing", "hint: make the plan again"],
     );
-    let edits: [(&str, &dyn Fn(&mut Value)); 7] = [
-        ("`plan.json` was changed: its settings and classes", &|plan| plan["seed"] = 9.into()),
-        ("`plan.json` was changed: its settings and classes", &|plan| {
-            plan["classes"][1]["name"] = "x".into()
-        }),
-        ("`plan.json` was made by labelsieve 9.9.9, but this is", &|plan| {
-            plan["labelsieve"] = "9.9.9".into()
-        }),
-        ("`plan.json`: format: expected 1, found 2", &|plan| plan["format"] = 2.into()),
-        ("` is in no bin", &|plan| plan["bins"][0]["classes"] = Value::Array(Vec::new())),
-        ("` is in two bins: 0 and 1", &|plan| {
+    type Edit = fn(&mut Value);
+    let edits: [(&str, Edit); 7] = [
+        ("`plan.json` was changed: its settings and classes", |plan| plan["seed"] = 9.into()),
+        ("`plan.json` was changed: its settings and classes", |plan| plan["classes"][1]["name"] = "x".into()),
+        ("`plan.json` was made by labelsieve 9.9.9, but this is", |plan| plan["labelsieve"] = "9.9.9".into()),
+        ("`plan.json`: format: expected 1, found 2", |plan| plan["format"] = 2.into()),
+        ("` is in no bin", |plan| plan["bins"][0]["classes"] = Value::Array(Vec::new())),
+        ("` is in two bins: 0 and 1", |plan| {
             let first = plan["bins"][0]["classes"][0].clone();
             plan["bins"][1]["classes"].as_array_mut().expect("positions").push(first);
         }),
-        ("bin 1: expected classes below 6, found 6", &|plan| {
+        ("bin 1: expected classes below 6, found 6", |plan| {
             plan["bins"][1]["classes"].as_array_mut().expect("positions").push(6.into());
         }),
     ];

@@ -31,7 +31,8 @@ pub struct Merge {
 /// What was put together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Merged {
-    /// Which result it is.
+    /// Which result it is. `command` is `merge` in every answer.
+    #[serde(rename = "result")]
     pub command: PartOf,
     /// The digest that all parts share.
     pub run: String,

@@ -87,7 +87,7 @@ fn metadata(
     let mut settings: Value = serde_json::from_str(&text).map_err(|error| {
         DataError::malformed(&set.parts[0].path, "metadata `labelsieve`", "settings", error.to_string())
     })?;
-    let devices = set.parts.iter().map(|part| device(part));
+    let devices = set.parts.iter().map(device);
     if let Some((part, found)) =
         set.parts.iter().zip(devices).find(|(_, found)| *found != device(&set.parts[0]))
     {

@@ -88,28 +88,27 @@ impl Identity {
         let mut found = Vec::new();
         let mut compare = |name: &str, planned: String, here: String| {
             if planned != here {
-                found.push(format!("{name} {planned} in the plan, {here} here"));
+                found.push(format!("{name}: {planned} in the plan, {here} here"));
             }
         };
-        compare("--method is", self.method.name().to_owned(), here.method.name().to_owned());
+        compare("method", self.method.name().to_owned(), here.method.name().to_owned());
         if self.method.name() == here.method.name() {
-            compare("the settings of the method are", settings(&self.method), settings(&here.method));
+            compare("settings of the method", settings(&self.method), settings(&here.method));
         }
-        compare("--seed is", self.seed.to_string(), here.seed.to_string());
-        let columns = |dim: usize| format!("{dim} columns");
-        compare("features have", columns(self.dim), columns(here.dim));
+        compare("seed", self.seed.to_string(), here.seed.to_string());
+        compare("columns", self.dim.to_string(), here.dim.to_string());
         if let (Some(planned), Some(here)) = (&self.network, &here.network) {
-            compare("features are of network", planned.clone(), here.clone());
+            compare("network", planned.clone(), here.clone());
         }
         let is_given = |digest: &Option<String>| if digest.is_some() { "given" } else { "not given" };
         for (name, contents, planned, here) in [
-            ("--base is", "the base classes", &self.base, &here.base),
-            ("--decisions is", "the decisions", &self.decisions, &here.decisions),
+            ("base", "the base classes", &self.base, &here.base),
+            ("decisions", "the decisions", &self.decisions, &here.decisions),
         ] {
             match (planned, here) {
                 (Some(planned), Some(here)) if planned != here => found.push(format!("{contents} differ")),
                 (planned, here) if planned.is_some() != here.is_some() => {
-                    found.push(format!("{name} {} in the plan, {} here", is_given(planned), is_given(here)));
+                    found.push(format!("{name}: {} in the plan, {} here", is_given(planned), is_given(here)));
                 }
                 _ => (),
             }
@@ -210,15 +209,15 @@ mod tests {
         assert_eq!(
             plan.differences(&other),
             [
-                "--method is gcn in the plan, auto here",
-                "--seed is 1 in the plan, 2 here",
-                "--decisions is given in the plan, not given here",
+                "method: gcn in the plan, auto here",
+                "seed: 1 in the plan, 2 here",
+                "decisions: given in the plan, not given here",
                 "the clean examples differ",
             ]
         );
         let lambda = labelsieve::relevance::Gcn { lambda: Some(0.5), ..Default::default() };
         let found = plan.differences(&Identity { method: Method::Gcn(lambda), ..plan.clone() });
-        assert!(found[0].starts_with("the settings of the method are {"), "{found:?}");
+        assert!(found[0].starts_with("settings of the method: {"), "{found:?}");
         assert_ne!(plan.run("1", &[]), other.run("1", &[]));
         assert_ne!(plan.run("1", &[]), plan.run("2", &[]));
         assert_eq!(plan.run("1", &[]), plan.clone().run("1", &[]));

@@ -17,7 +17,7 @@ pub use identity::{Identity, PlannedClass};
 pub use packing::{PackedBin, pack};
 pub use plan_file::{Bin, PlanFile};
 
-use crate::cost::{ClassSize, CostModel, Machine, Memory};
+use crate::cost::{ClassSize, CostModel, Machine, Memory, PROGRAM};
 use crate::error::{Context, Result};
 use crate::inputs::decisions::Decisions;
 use crate::inputs::left_out::listed;
@@ -183,8 +183,8 @@ impl<'a> Costs<'a> {
         let held = rows_held(method, &n_clean, &pool_sizes, pools.n_base());
         let sizes = held.iter().zip(&pool_sizes);
         let sizes = sizes.map(|(held, &n_noisy)| ClassSize { n_noisy, n_others: held - n_noisy }).collect();
-        let fixed =
-            pools.clean.features.bytes_in_memory() + (pools.clean.len() * dim * size_of::<f32>()) as u64;
+        let clean = (pools.clean.len() * dim * size_of::<f32>()) as u64;
+        let fixed = PROGRAM + pools.clean.features.bytes_in_memory() + clean;
         let per_row = pools.noisy.features.bytes_in_memory() / pools.noisy.len().max(1) as u64;
         Ok(Costs { model, sizes, empty: Memory::new(fixed, 1).with_table(per_row), machine })
     }

@@ -78,6 +78,15 @@ impl Scratch for ScratchFolder {
     }
 }
 
+/// `TMPDIR`, or the folder for large temporary files: `/tmp` is often in memory itself.
+pub fn temporary_folder() -> PathBuf {
+    let large = Path::new("/var/tmp");
+    if cfg!(unix) && std::env::var_os("TMPDIR").is_none() && large.is_dir() {
+        return large.to_path_buf();
+    }
+    std::env::temp_dir()
+}
+
 fn reserve(file: &File, n_bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, n_bytes.max(1)) {

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, counted};
+use labelsieve_data::{AtomicFile, Journal, ScratchFolder, counted};
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,14 +19,15 @@ use self::advice::ClassAdvice;
 use self::choices::Choice;
 use self::doubts::Doubts;
 use crate::device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Work};
 use crate::inputs::class_text::TextCounts;
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{PoolFiles, Pools};
 use crate::inputs::swapped;
-use crate::inputs::tables::load;
+use crate::inputs::tables::{load, load_in};
+use crate::memory::MemoryLimit;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
@@ -51,6 +52,8 @@ pub struct Clean {
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
     #[serde(serialize_with = "resume::debug")]
     pub output: PathBuf,
+    /// How much memory it may take; none: what it needs. It changes nothing of the result.
+    pub memory: Option<MemoryLimit>,
 }
 
 /// What was scored.
@@ -92,21 +95,48 @@ struct Decided {
     n_unmatched: usize,
 }
 
-/// What it would take to score these examples.
-pub fn estimate(files: &PoolFiles, method: &Method, monitor: &dyn Monitor) -> Result<Estimate> {
+/// What it would take to score these examples, within a limit of memory if there is one.
+pub fn estimate(
+    files: &PoolFiles,
+    method: &Method,
+    memory: Option<&MemoryLimit>,
+    monitor: &dyn Monitor,
+) -> Result<Estimate> {
     method.build()?;
-    let pools = Pools::open(files, monitor)?;
+    let scratch = memory.map(|limit| limit.scratch(None)).transpose()?;
+    let limit = memory.zip(scratch.as_ref());
+    let pools = Pools::open(&spilling(files, limit), monitor)?;
     pools.warn_of_left_out(monitor);
-    let (n_clean, pool_sizes) = sizes(&pools);
-    let work = Work {
+    let work = work(&pools, method);
+    let estimate = work.estimate()?;
+    let Some((limit, scratch)) = limit else { return Ok(estimate) };
+    let classes: Vec<usize> = (0..pools.classes.len()).collect();
+    let out_of_core = limit.within(scratch, &work, &pools).out_of_core(&classes, &pools)?;
+    Ok(Estimate {
+        memory_bytes: estimate.memory_bytes.min(limit.bytes),
+        out_of_core: (out_of_core.n_classes > 0).then_some(out_of_core),
+        ..estimate
+    })
+}
+
+/// The same files, read within a limit of memory.
+fn spilling(files: &PoolFiles, limit: Option<(&MemoryLimit, &ScratchFolder)>) -> PoolFiles {
+    let mut files = files.clone();
+    files.noisy.columns.spill = limit.map(|(limit, scratch)| limit.spill(scratch));
+    files
+}
+
+/// All that is to be done.
+fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+    let (n_clean, pool_sizes) = sizes(pools);
+    Work {
         method,
         dim: pools.clean.features.cols(),
         rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
         pool_sizes,
         n_clean: pools.clean.len(),
         bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
-    };
-    work.estimate()
+    }
 }
 
 /// Clean examples and candidates of each class.
@@ -119,6 +149,12 @@ impl Clean {
     pub fn check(&self) -> Result<Target<'_>> {
         let target = OutputKind::Table.target(&self.output)?;
         self.method.build()?;
+        if let (Some(_), Device::Cuda(_)) = (&self.memory, self.device) {
+            return Err(Error::input(
+                "a limit of memory needs the CPU",
+                "use --device cpu, or leave out --memory",
+            ));
+        }
         if let Some(output) = target.file() {
             let decisions = self.decisions.as_deref().map(Decisions::files);
             let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
@@ -132,7 +168,9 @@ impl Clean {
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
         let target = self.check()?;
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let pools = Pools::open(&self.files, monitor)?;
+        let scratch = self.memory.as_ref().map(|limit| limit.scratch(target.file())).transpose()?;
+        let limit = self.memory.as_ref().zip(scratch.as_ref());
+        let pools = Pools::open(&spilling(&self.files, limit), monitor)?;
         pools.warn_of_left_out(monitor);
         if let Some(warning) = swapped::suspicion(&pools) {
             monitor.warning(&warning);
@@ -147,7 +185,8 @@ impl Clean {
         if let Some(output) = target.file() {
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
-        let opened = device::open(self.device, monitor)?;
+        let device = if self.memory.is_some() { Device::Cpu } else { self.device };
+        let opened = device::open(device, monitor)?;
         let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
         });
@@ -160,8 +199,8 @@ impl Clean {
         }
         let (journal, mut scored) = match target {
             Target::File(output) => {
-                let mut key =
-                    resume::Key::new("clean", self, &["device", "output", "decisions"])?.with(&settings);
+                let mut key = resume::Key::new("clean", self, &["device", "output", "decisions", "memory"])?
+                    .with(&settings);
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
                 }
@@ -178,7 +217,7 @@ impl Clean {
             }
         };
         let of_classes = decided.as_ref().map_or(&[][..], |decided| &decided.classes);
-        self.score((&pools, of_classes), opened.engine(), journal.as_ref(), &mut scored, monitor)?;
+        self.score((&pools, of_classes), (opened.engine(), limit), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
         let doubts = self.doubts((&pools, of_classes), &scored);
@@ -215,7 +254,7 @@ impl Clean {
     fn score(
         &self,
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-        engine: &dyn labelsieve::engine::Engine,
+        (engine, limit): (&dyn labelsieve::engine::Engine, Option<(&MemoryLimit, &ScratchFolder)>),
         journal: Option<&Journal>,
         scored: &mut HashMap<usize, Scored>,
         monitor: &dyn Monitor,
@@ -244,8 +283,12 @@ impl Clean {
             pool_sizes: &pool_sizes,
             decisions,
         };
-        let load_pool = |class: usize| {
-            let noisy = load(&pools.noisy, &pools.classes[class].noisy)?;
+        let load_pool = |class: usize, scratch: Option<&ScratchFolder>| {
+            let rows = &pools.classes[class].noisy;
+            let noisy = match scratch {
+                Some(scratch) => load_in(&pools.noisy, rows, scratch)?,
+                None => load(&pools.noisy, rows)?,
+            };
             if noisy.n_zero() > 0 {
                 monitor.warning(&format!(
                     "{} of {} candidates of `{}` have all-zero feature vectors",
@@ -257,7 +300,14 @@ impl Clean {
             Ok(noisy)
         };
         let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
-        scoring.run(&open, &load_pool, monitor.watch(), &|class, result| {
+        let batches = match limit {
+            Some((limit, scratch)) => {
+                let work = work(pools, &self.method);
+                limit.within(scratch, &work, pools).announced(&open, pools, monitor)?
+            }
+            None => scoring.batches(&open),
+        };
+        scoring.run_batches(&batches, &load_pool, monitor.watch(), &|class, result| {
             if let Some(journal) = journal {
                 journal.append(names[class], &result.encode())?;
             }

@@ -7,6 +7,7 @@ use labelsieve::graph::NoisyGraph;
 use labelsieve::random::Stream;
 use labelsieve::schedule::{LARGE, batches};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_data::counted;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -80,6 +81,18 @@ pub struct Estimate {
     pub seconds: f64,
     /// Threads that would work.
     pub n_threads: usize,
+    /// What does not fit in a limit of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_core: Option<OutOfCore>,
+}
+
+/// Classes that are scored out of core.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutOfCore {
+    /// How many.
+    pub n_classes: usize,
+    /// Scratch space that the largest takes, about.
+    pub scratch_bytes: u64,
 }
 
 impl fmt::Display for Estimate {
@@ -89,6 +102,14 @@ impl fmt::Display for Estimate {
         writeln!(f, "classes       {n_classes}")?;
         writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
         writeln!(f, "memory        about {memory}")?;
+        if let Some(OutOfCore { n_classes, scratch_bytes }) = &self.out_of_core {
+            let classes = counted(*n_classes, "class");
+            writeln!(
+                f,
+                "out of core   {classes}, with about {} of scratch space",
+                table::bytes(*scratch_bytes)
+            )?;
+        }
         write!(
             f,
             "time          about {time} on {n_threads} threads (from a timing on {SAMPLE} generated rows)"
@@ -120,20 +141,12 @@ impl Work<'_> {
     /// Peak memory, without the program itself: the tables, the clean examples, the results, and the batch of classes
     /// that needs most.
     pub fn memory(&self, n_threads: usize) -> Result<u64> {
-        let uses_graph = self.method.build()?.uses_graph();
+        self.method.build()?;
         let row = (self.dim * size_of::<f32>()) as u64;
         let n_candidates: usize = self.pool_sizes.iter().sum();
         let of_batch = |batch: &Vec<usize>| {
-            let held: u64 = batch.iter().map(|&class| self.rows_held[class] as u64 * row).sum();
-            let working = |class: &usize| {
-                let n_noisy = self.pool_sizes[*class];
-                let n_others = (self.rows_held[*class] - n_noisy) as u64;
-                let others = match self.method.uses_other_classes() {
-                    true => mixture_memory(n_noisy as u64, n_others),
-                    false => n_others * row, // models that learn from others work on a copy of them
-                };
-                others + working_memory(n_noisy, self.dim, uses_graph)
-            };
+            let held: u64 = batch.iter().map(|&class| self.of_class(class)[0]).sum();
+            let working = |class: &usize| self.of_class(*class)[1];
             // Large classes run alone; of the small ones, as many as there are threads. Batches are in order of size.
             let (large, small): (Vec<&usize>, Vec<&usize>) =
                 batch.iter().partition(|class| self.pool_sizes[**class] >= LARGE);
@@ -143,6 +156,19 @@ impl Work<'_> {
         };
         let batch = batches(&self.rows_held, self.dim).iter().map(of_batch).max().unwrap_or(0);
         Ok(self.bytes_in_memory + self.n_clean as u64 * row + n_candidates as u64 * RESULT + batch)
+    }
+
+    /// Bytes that a class takes in memory: its rows, and the work on them.
+    pub fn of_class(&self, class: usize) -> [u64; 2] {
+        let row = (self.dim * size_of::<f32>()) as u64;
+        let n_noisy = self.pool_sizes[class];
+        let n_others = (self.rows_held[class] - n_noisy) as u64;
+        let others = match self.method.uses_other_classes() {
+            true => mixture_memory(n_noisy as u64, n_others),
+            false => n_others * row, // models that learn from others work on a copy of them
+        };
+        let uses_graph = self.method.neighbours(n_noisy).is_some();
+        [self.rows_held[class] as u64 * row, others + working_memory(n_noisy, self.dim, uses_graph)]
     }
 
     /// What it would take on this machine.
@@ -158,6 +184,7 @@ impl Work<'_> {
             memory_bytes: self.memory(n_threads)?,
             seconds: speed.seconds(&self.pool_sizes),
             n_threads,
+            out_of_core: None,
         })
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! It neither prints nor parses arguments.
 
+pub mod byte_size;
 pub mod clean;
 mod curve;
 pub mod device;
@@ -18,6 +19,7 @@ pub mod import_decisions;
 pub mod inputs;
 mod json_answer;
 pub mod matching;
+pub mod memory;
 pub mod monitor;
 pub mod near_name;
 pub mod outputs;

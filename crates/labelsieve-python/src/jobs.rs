@@ -12,6 +12,7 @@ use labelsieve_cuda::Device;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, TableColumns};
+use labelsieve_pipeline::byte_size::ByteSize;
 use labelsieve_pipeline::clean::{Clean, estimate};
 use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::embed_text::EmbedText;
@@ -24,6 +25,7 @@ use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
 use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::memory::MemoryLimit;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
 use labelsieve_pipeline::train::{Classifier, Train};
 use labelsieve_vision::images::OnDamage;
@@ -94,6 +96,7 @@ impl<'py> Options<'py> {
             label: self.get("label_column")?,
             id: self.get("id_column")?,
             labels: labels.map(|labels| self.get::<Option<PathBuf>>(labels)).transpose()?.flatten(),
+            spill: None,
         };
         Ok(Table { path, columns })
     }
@@ -110,6 +113,13 @@ impl<'py> Options<'py> {
             base: None,
             mixed: self.mixed()?,
         })
+    }
+
+    /// A limit of memory, as text with a unit.
+    fn memory(&self) -> PyResult<Option<MemoryLimit>> {
+        let Some(text) = self.get::<Option<String>>("memory")? else { return Ok(None) };
+        let size: ByteSize = text.parse().map_err(|error| value_error(format!("memory: {error}")))?;
+        Ok(Some(MemoryLimit { bytes: size.0, scratch: self.get("scratch")? }))
     }
 
     /// Images whose ids are in the column that `id` names, and whose classes in that of `label`.
@@ -268,6 +278,7 @@ fn clean_files<'py>(
         device: options.device()?,
         seed: options.get("seed")?,
         output: options.get("output")?,
+        memory: options.memory()?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
@@ -281,8 +292,8 @@ fn estimate_clean_files<'py>(
 ) -> PyResult<String> {
     let options = Options(options);
     let files = PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? };
-    let method = options.method()?;
-    json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
+    let (method, memory) = (options.method()?, options.memory()?);
+    json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, memory.as_ref(), monitor))?)
 }
 
 #[pyfunction]

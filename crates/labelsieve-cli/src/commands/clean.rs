@@ -11,7 +11,9 @@ use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 
-use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
+use crate::arguments::{
+    DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, PoolArguments, SeedArguments,
+};
 use crate::options::Given;
 use crate::printer::{Printer, refuse_json_beside};
 
@@ -55,6 +57,9 @@ pub struct Clean {
     method: MethodArguments,
 
     #[command(flatten)]
+    memory: MemoryArguments,
+
+    #[command(flatten)]
     device: DeviceArguments,
 
     #[command(flatten)]
@@ -85,7 +90,7 @@ impl Clean {
         let files = PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) };
         let method = self.method.method();
         if self.dry_run {
-            let estimate = estimate(&files, &method, printer)?;
+            let estimate = estimate(&files, &method, self.memory.limit().as_ref(), printer)?;
             return match self.json.json {
                 true => printer.json("clean", &estimate),
                 false => printer.data(&estimate.to_string()),
@@ -94,7 +99,7 @@ impl Clean {
         let output = self.output.clone().context("no output file")?;
         refuse_json_beside(self.json, &output)?;
         let (device, seed, decisions) = (self.device.device, self.seed.seed, self.decisions.clone());
-        let job = Job { files, decisions, method, device, seed, output };
+        let job = Job { files, decisions, method, device, seed, output, memory: self.memory.limit() };
         let cleaned = job.run(printer)?;
         match self.json.json {
             true => printer.json("clean", &cleaned),

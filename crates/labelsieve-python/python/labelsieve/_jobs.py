@@ -265,6 +265,8 @@ def clean_files(
     allow_mixed: bool = False,
     seed: Any = 0,
     device: str = "auto",
+    memory: Union[str, int, None] = None,
+    scratch: Optional[Path] = None,
     dry_run: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -302,6 +304,11 @@ def clean_files(
         Accept features of different networks in one run.
     seed, device
         As in :func:`labelsieve.relevance`.
+    memory : str or int, optional
+        Memory that the run may take, in bytes or with a unit (``"4GiB"``), pages of scratch files included: a class that
+        needs more is scored out of core, on the CPU, with the same result.
+    scratch : path, optional
+        Folder for scratch files, which vanish with the process; by default that of the output.
     dry_run : bool
         Only estimate memory and time; needs no output.
     progress : callable, tqdm bar or True, optional
@@ -329,6 +336,8 @@ def clean_files(
         raise ValueError("decisions: expected none with dry_run: they change neither memory nor time")
     if output is None and not dry_run:
         raise ValueError("output: expected a file to write; only a dry run needs none")
+    if scratch is not None and memory is None:
+        raise ValueError("scratch: expected none without memory, of which there is no limit then")
     check_base(method, base)
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
@@ -342,6 +351,8 @@ def clean_files(
         "method": method_json(method, lam, neighbours, beta, None),
         "seed": as_seed(seed),
         "device": as_device(device),
+        "memory": f"{memory}B" if isinstance(memory, int) else memory,
+        "scratch": scratch,
     }
     return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
 

@@ -76,6 +76,7 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         device: Device::Cpu,
         seed: 3,
         output: folder.join(output),
+        memory: None,
     };
     clean.run(&Silent::default()).unwrap();
 }

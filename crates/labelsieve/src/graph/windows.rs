@@ -44,7 +44,7 @@ pub(super) fn exact(
         level,
         sorted,
         width,
-        n_rows: rows_per_window(sorted, width, scratch.memory()),
+        n_rows: rows_per_window(sorted, width, scratch.memory().saturating_sub(16 * n)),
         indices: Array::zeros(place, n * width)?,
         similarities: Array::zeros(place, n * width)?,
     };

@@ -41,6 +41,7 @@ mod prediction_file;
 mod regular_file;
 mod relevance_file;
 mod run_directory;
+mod scratch;
 mod table;
 mod table_read;
 mod table_write;
@@ -92,7 +93,8 @@ pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
     PoolSize, ReliabilitySeries, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
-pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
+pub use scratch::{ScratchFolder, temporary_folder};
+pub use table::{ExampleTable, NETWORK_KEY, Spill, TableColumns};
 pub use table_write::TableFormat;
 pub use tensor_shards::TensorShards;
 pub use texts::Texts;

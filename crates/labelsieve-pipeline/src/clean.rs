@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, counted};
+use labelsieve_data::{AtomicFile, Journal, ScratchFolder, counted};
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,13 +24,14 @@ use self::choices::Choice;
 use self::doubts::Doubts;
 use self::share::Opened;
 use crate::device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Work};
 use crate::inputs::class_text::TextCounts;
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{PoolFiles, Pools};
-use crate::inputs::tables::load;
+use crate::inputs::tables::{load, load_in};
+use crate::memory::MemoryLimit;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
@@ -57,6 +58,8 @@ pub struct Clean {
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`]. For a part, `.parquet`.
     #[serde(serialize_with = "resume::debug")]
     pub output: PathBuf,
+    /// How much memory it may take; none: what it needs. It changes nothing of the result.
+    pub memory: Option<MemoryLimit>,
 }
 
 /// What was scored.
@@ -101,30 +104,49 @@ struct Decided {
     n_unmatched: usize,
 }
 
+/// The same files, read within a limit of memory.
+fn spilling(files: &PoolFiles, limit: Option<(&MemoryLimit, &ScratchFolder)>) -> PoolFiles {
+    let mut files = files.clone();
+    files.noisy.columns.spill = limit.map(|(limit, scratch)| limit.spill(scratch));
+    files
+}
+
+/// All that is to be done.
+fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+    let (n_clean, pool_sizes) = sizes(pools);
+    Work {
+        method,
+        dim: pools.clean.features.cols(),
+        rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
+        pool_sizes,
+        n_clean: pools.clean.len(),
+        bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
+    }
+}
+
 /// Clean examples and candidates of each class.
 fn sizes(pools: &Pools) -> (Vec<usize>, Vec<usize>) {
     pools.classes.iter().map(|class| (class.clean.len(), class.noisy.len())).unzip()
 }
 
 impl Clean {
-    /// What it would take to score these examples. Neither device nor output matter.
+    /// What it would take to score these examples, within the limit of memory if there is one. Neither device nor output matter.
     pub fn estimate(&self, monitor: &dyn Monitor) -> Result<Estimate> {
         self.method.build()?;
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let scratch = self.memory.as_ref().map(|limit| limit.scratch(None)).transpose()?;
+        let limit = self.memory.as_ref().zip(scratch.as_ref());
         let method = (&self.method, self.seed);
-        let pools = self.share.open(&self.files, decisions.as_ref(), method, monitor)?.pools;
-        let (n_clean, pool_sizes) = sizes(&pools);
-        let rows_held = rows_held(&self.method, &n_clean, &pool_sizes, pools.n_base());
-        let in_scope = |all: &[usize]| pools.scope.classes().iter().map(|&class| all[class]).collect();
-        let work = Work {
-            method: &self.method,
-            dim: pools.clean.features.cols(),
-            rows_held: in_scope(&rows_held),
-            pool_sizes: in_scope(&pool_sizes),
-            n_clean: pools.clean.len(),
-            bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
-        };
-        work.estimate()
+        let pools = self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?.pools;
+        let (work, in_scope) = (work(&pools, &self.method), pools.scope.classes());
+        let estimate = work.of_classes(in_scope).estimate()?;
+        let Some((limit, scratch)) = limit else { return Ok(estimate) };
+        let out_of_core = limit.within(scratch, &work, &pools).out_of_core(in_scope, &pools)?;
+        Ok(Estimate {
+            memory_bytes: estimate.memory_bytes.min(limit.bytes),
+            out_of_core: (out_of_core.n_classes > 0).then_some(out_of_core),
+            ..estimate
+        })
     }
 
     /// Refuses settings and names of files that cannot work, before anything is read.
@@ -132,6 +154,12 @@ impl Clean {
         let kind = if self.share.is_part() { OutputKind::Part } else { OutputKind::Table };
         let target = kind.target(&self.output)?;
         self.method.build()?;
+        if let (Some(_), Device::Cuda(_)) = (&self.memory, self.device) {
+            return Err(Error::input(
+                "a limit of memory needs the CPU",
+                "use --device cpu, or leave out --memory",
+            ));
+        }
         if let Some(output) = target.file() {
             let decisions = self.decisions.as_deref().map(Decisions::files);
             let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
@@ -145,8 +173,10 @@ impl Clean {
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
         let target = self.check()?;
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let scratch = self.memory.as_ref().map(|limit| limit.scratch(target.file())).transpose()?;
+        let limit = self.memory.as_ref().zip(scratch.as_ref());
         let method = (&self.method, self.seed);
-        let opened = self.share.open(&self.files, decisions.as_ref(), method, monitor)?;
+        let opened = self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?;
         if let Some(output) = target.file() {
             if let Some(complete) = self.complete_part(&opened, output)? {
                 monitor.note(&format!("`{}` is complete already; nothing to do", output.display()));
@@ -162,7 +192,8 @@ impl Clean {
                 Some(Decided { classes, n_unmatched: counts.n_unmatched })
             }
         };
-        let device = device::open(self.device, monitor)?;
+        let device = if self.memory.is_some() { Device::Cpu } else { self.device };
+        let device = device::open(device, monitor)?;
         let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": device.kind(),
         });
@@ -177,7 +208,7 @@ impl Clean {
         }
         let (journal, mut scored) = match target {
             Target::File(output) => {
-                let excluded = ["device", "output", "decisions", "share"];
+                let excluded = ["device", "output", "decisions", "share", "memory"];
                 let mut key = resume::Key::new("clean", self, &excluded)?.with(&settings).with(&json!(part));
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
@@ -195,7 +226,7 @@ impl Clean {
             }
         };
         let of_classes = decided.as_ref().map_or(&[][..], |decided| &decided.classes);
-        self.score((&pools, of_classes), device.engine(), journal.as_ref(), &mut scored, monitor)?;
+        self.score((&pools, of_classes), (device.engine(), limit), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
         let doubts = self.doubts((&pools, of_classes), &scored);
@@ -232,7 +263,7 @@ impl Clean {
     fn score(
         &self,
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-        engine: &dyn labelsieve::engine::Engine,
+        (engine, limit): (&dyn labelsieve::engine::Engine, Option<(&MemoryLimit, &ScratchFolder)>),
         journal: Option<&Journal>,
         scored: &mut HashMap<usize, Scored>,
         monitor: &dyn Monitor,
@@ -262,8 +293,12 @@ impl Clean {
             pool_sizes: &pool_sizes,
             decisions,
         };
-        let load_pool = |class: usize| {
-            let noisy = load(&pools.noisy, &pools.classes[class].noisy)?;
+        let load_pool = |class: usize, scratch: Option<&ScratchFolder>| {
+            let rows = &pools.classes[class].noisy;
+            let noisy = match scratch {
+                Some(scratch) => load_in(&pools.noisy, rows, scratch)?,
+                None => load(&pools.noisy, rows)?,
+            };
             if noisy.n_zero() > 0 {
                 monitor.warning(&format!(
                     "{} of {} candidates of `{}` have all-zero feature vectors",
@@ -275,7 +310,14 @@ impl Clean {
             Ok(noisy)
         };
         let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
-        scoring.run(&open, &load_pool, monitor.watch(), &|class, result| {
+        let batches = match limit {
+            Some((limit, scratch)) => {
+                let work = work(pools, &self.method);
+                limit.within(scratch, &work, pools).announced(&open, pools, monitor)?
+            }
+            None => scoring.batches(&open),
+        };
+        scoring.run_batches(&batches, &load_pool, monitor.watch(), &|class, result| {
             if let Some(journal) = journal {
                 journal.append(names[class], &result.encode())?;
             }

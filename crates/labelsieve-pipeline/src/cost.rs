@@ -39,7 +39,13 @@ pub struct CostModel<'a> {
 impl<'a> CostModel<'a> {
     /// For rows of `dim` numbers. Settings that the method refuses are an error.
     pub fn new(method: &'a Method, dim: usize, machine: Machine) -> Result<CostModel<'a>> {
-        Ok(CostModel { method, uses_graph: method.build()?.uses_graph(), dim, machine })
+        method.build()?;
+        Ok(CostModel::checked(method, dim, machine))
+    }
+
+    /// The same for settings that were checked before.
+    pub fn checked(method: &'a Method, dim: usize, machine: Machine) -> CostModel<'a> {
+        CostModel { method, uses_graph: method.neighbours(LARGE).is_some(), dim, machine }
     }
 }
 
@@ -206,6 +212,16 @@ impl CostModel<'_> {
         }
     }
 
+    /// What a class takes in memory: its rows with those of other classes, and the work on them.
+    pub fn bytes(&self, class: ClassSize) -> [u64; 2] {
+        let held = (class.n_noisy + class.n_others) as u64 * self.dim as u64 * NUMBER;
+        let working = match self.machine {
+            Machine::Core => self.working_bytes(class),
+            Machine::Gpu => 0, // on the GPU
+        };
+        [held, working]
+    }
+
     /// What work on a class takes besides its rows: in turn, candidate slots and lists of the search; X = Ã V and edges of a
     /// training; exponents of the classes that a mixture follows, with posteriors before and after a round. Rows of other
     /// classes are copied.
@@ -275,12 +291,7 @@ impl Memory {
     /// With one more class.
     #[must_use]
     pub fn with(self, model: &CostModel, class: ClassSize) -> Memory {
-        let rows = (class.n_noisy + class.n_others) as u64;
-        let held = rows * model.dim as u64 * NUMBER;
-        let working = match model.machine {
-            Machine::Core => model.working_bytes(class),
-            Machine::Gpu => 0, // on the GPU
-        };
+        let [held, working] = model.bytes(class);
         let (alone, together) = match class.n_noisy >= LARGE {
             true => (working, 0),
             false => (0, working * self.n_threads),

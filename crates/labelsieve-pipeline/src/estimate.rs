@@ -6,6 +6,7 @@ use std::time::Instant;
 use labelsieve::graph::NoisyGraph;
 use labelsieve::random::Stream;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_data::counted;
 use serde::Serialize;
 
 use crate::cost::{ClassSize, CostModel, Machine, Memory};
@@ -80,6 +81,18 @@ pub struct Estimate {
     pub seconds: f64,
     /// Threads that would work.
     pub n_threads: usize,
+    /// What does not fit in a limit of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_core: Option<OutOfCore>,
+}
+
+/// Classes that are scored out of core.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutOfCore {
+    /// How many.
+    pub n_classes: usize,
+    /// Scratch space that the largest takes, about.
+    pub scratch_bytes: u64,
 }
 
 impl fmt::Display for Estimate {
@@ -89,6 +102,14 @@ impl fmt::Display for Estimate {
         writeln!(f, "classes       {n_classes}")?;
         writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
         writeln!(f, "memory        about {memory}")?;
+        if let Some(OutOfCore { n_classes, scratch_bytes }) = &self.out_of_core {
+            let classes = counted(*n_classes, "class");
+            writeln!(
+                f,
+                "out of core   {classes}, with about {} of scratch space",
+                table::bytes(*scratch_bytes)
+            )?;
+        }
         write!(
             f,
             "time          about {time} on {n_threads} threads (from a timing on {SAMPLE} generated rows)"
@@ -125,6 +146,19 @@ impl Work<'_> {
         Ok(all.bytes())
     }
 
+    /// Bytes that a class takes in memory: its rows, and the work on them.
+    pub fn of_class(&self, class: usize) -> [u64; 2] {
+        let (n_noisy, held) = (self.pool_sizes[class], self.rows_held[class]);
+        let model = CostModel::checked(self.method, self.dim, Machine::Core);
+        model.bytes(ClassSize { n_noisy, n_others: held - n_noisy })
+    }
+
+    /// The work on some of the classes.
+    pub fn of_classes(&self, classes: &[usize]) -> Work<'_> {
+        let of = |all: &[usize]| classes.iter().map(|&class| all[class]).collect();
+        Work { rows_held: of(&self.rows_held), pool_sizes: of(&self.pool_sizes), ..*self }
+    }
+
     /// What it would take on this machine.
     pub fn estimate(&self) -> Result<Estimate> {
         let others = self.rows_held.iter().zip(&self.pool_sizes).map(|(held, noisy)| held - noisy);
@@ -138,6 +172,7 @@ impl Work<'_> {
             memory_bytes: self.memory(n_threads)?,
             seconds: speed.seconds(&self.pool_sizes),
             n_threads,
+            out_of_core: None,
         })
     }
 }

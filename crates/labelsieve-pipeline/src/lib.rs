@@ -21,6 +21,7 @@ pub mod import_decisions;
 pub mod inputs;
 mod json_answer;
 pub mod matching;
+pub mod memory;
 pub mod merge;
 pub mod monitor;
 pub mod near_name;

@@ -25,6 +25,7 @@ use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
 use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::memory::MemoryLimit;
 use labelsieve_pipeline::merge::Merge;
 use labelsieve_pipeline::plan::Plan;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
@@ -99,6 +100,7 @@ impl<'py> Options<'py> {
             label: self.get("label_column")?,
             id: self.get("id_column")?,
             labels: labels.map(|labels| self.get::<Option<PathBuf>>(labels)).transpose()?.flatten(),
+            spill: None,
         };
         Ok(Table { path, columns })
     }
@@ -135,6 +137,13 @@ impl<'py> Options<'py> {
     fn shard(&self) -> PyResult<Option<Shard>> {
         let shard: Option<(usize, usize)> = self.get("shard")?;
         Ok(shard.map(|(index, of)| Shard { index, of }))
+    }
+
+    /// A limit of memory, as text with a unit.
+    fn memory(&self) -> PyResult<Option<MemoryLimit>> {
+        let Some(text) = self.get::<Option<String>>("memory")? else { return Ok(None) };
+        let size: ByteSize = text.parse().map_err(|error| value_error(format!("memory: {error}")))?;
+        Ok(Some(MemoryLimit { bytes: size.0, scratch: self.get("scratch")? }))
     }
 
     /// Images whose ids are in the column that `id` names, and whose classes in that of `label`.
@@ -318,6 +327,7 @@ fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
         seed: options.get("seed")?,
         share: options.share()?,
         output,
+        memory: options.memory()?,
     })
 }
 

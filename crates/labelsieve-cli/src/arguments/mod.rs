@@ -2,11 +2,13 @@
 
 mod device;
 mod images;
+mod memory;
 mod method;
 mod tables;
 
 pub use device::DeviceArguments;
 pub use images::{ImageArguments, ImageChoice, on_damage};
+pub use memory::MemoryArguments;
 pub use method::{DEFAULT_METHOD, MethodArguments, MethodName};
 pub use tables::{ColumnArguments, MixedArguments, PoolArguments, ScoredArguments};
 

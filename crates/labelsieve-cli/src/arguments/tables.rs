@@ -37,6 +37,7 @@ impl ColumnArguments {
             label: self.label_column.clone(),
             id: self.id_column.clone(),
             labels: labels.map(Path::to_path_buf),
+            spill: None,
         };
         Table { path: path.to_path_buf(), columns }
     }

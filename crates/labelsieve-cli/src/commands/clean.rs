@@ -10,7 +10,9 @@ use labelsieve_pipeline::clean::{Clean as Job, Cleaned, Share, advice};
 use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
 
-use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, ScoredArguments, SeedArguments};
+use crate::arguments::{
+    DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, ScoredArguments, SeedArguments,
+};
 use crate::options::Given;
 use crate::printer::{Printer, refuse_json_beside};
 
@@ -56,6 +58,9 @@ pub struct Clean {
     method: MethodArguments,
 
     #[command(flatten)]
+    memory: MemoryArguments,
+
+    #[command(flatten)]
     device: DeviceArguments,
 
     #[command(flatten)]
@@ -93,6 +98,7 @@ impl Clean {
             seed: self.seed.seed,
             share: self.share(),
             output: self.output.clone().unwrap_or_default(),
+            memory: self.memory.limit(),
         };
         if self.dry_run {
             let estimate = job.estimate(printer)?;

@@ -210,6 +210,11 @@ impl Pools {
         self.base.as_ref().map_or(0, |base| base.names.len())
     }
 
+    /// The names of all classes.
+    pub fn names(&self) -> Vec<&str> {
+        self.classes.iter().map(|class| class.name.as_str()).collect()
+    }
+
     /// Names the classes that lose candidates.
     pub fn warn_of_left_out(&self, monitor: &dyn Monitor) {
         let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();

@@ -288,6 +288,8 @@ def clean_files(
     plan: Optional[Path] = None,
     bin: Optional[int] = None,
     shard: Optional[Shard] = None,
+    memory: Union[str, int, None] = None,
+    scratch: Optional[Path] = None,
     dry_run: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -330,6 +332,11 @@ def clean_files(
         :func:`merge_files`; ``noisy`` and ``candidates`` may hold the rows of the bin alone, in the same order.
     shard : str or (int, int), optional
         Score only shard I of N, as ``"I/N"`` or ``(I, N)``, from 0: the same without a plan.
+    memory : str or int, optional
+        Memory that the run may take, in bytes or with a unit (``"4GiB"``), pages of scratch files included: a class that
+        needs more is scored out of core, on the CPU, with the same result.
+    scratch : path, optional
+        Folder for scratch files, which vanish with the process; by default that of the output.
     dry_run : bool
         Only estimate memory and time; needs no output.
     progress : callable, tqdm bar or True, optional
@@ -361,6 +368,8 @@ def clean_files(
         raise ValueError("decisions: expected none with dry_run: they change neither memory nor time")
     if output is None and not dry_run:
         raise ValueError("output: expected a file to write; only a dry run needs none")
+    if scratch is not None and memory is None:
+        raise ValueError("scratch: expected none without memory, of which there is no limit then")
     check_base(method, base)
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
@@ -377,6 +386,8 @@ def clean_files(
         "plan": plan,
         "bin": None if bin is None else _count("bin", bin, least=0),
         "shard": None if shard is None else _shard("shard", shard),
+        "memory": f"{memory}B" if isinstance(memory, int) else memory,
+        "scratch": scratch,
     }
     return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
 

@@ -77,6 +77,7 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         seed: 3,
         share: Share::All,
         output: folder.join(output),
+        memory: None,
     };
     clean.run(&Silent::default()).unwrap();
 }

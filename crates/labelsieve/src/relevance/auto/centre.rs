@@ -32,7 +32,7 @@ impl Centred {
         }
         Ok(Some(Centred {
             clean: without(problem.clean, &mean)?,
-            pool: NoisyPool::new(without(problem.noisy.features(), &mean)?),
+            pool: problem.noisy.with_features(without_in(problem.noisy, &mean)?),
             other_classes: without(others, &mean)?,
         }))
     }
@@ -58,11 +58,26 @@ fn mean(rows: &Features, n: usize) -> Vec<f32> {
 
 /// Rows of unit length again; all-zero rows stay so.
 fn without(rows: &Features, mean: &[f32]) -> Result<Features> {
-    let centred = rows.rows().flat_map(|row| {
-        let is_zero = row.iter().all(|v| *v == 0.0);
-        row.iter().zip(mean).map(move |(v, m)| if is_zero { 0.0 } else { v - m })
-    });
-    Features::new(centred.collect(), rows.dim())
+    let mut data = vec![0f32; rows.len() * rows.dim()];
+    take_off(rows.rows(), mean, &mut data);
+    Features::new(data, rows.dim())
+}
+
+/// The same for a pool, in its scratch space if it has one.
+fn without_in(pool: &NoisyPool, mean: &[f32]) -> Result<Features> {
+    let rows = pool.features();
+    let Some(scratch) = pool.scratch().filter(|_| !rows.is_empty()) else { return without(rows, mean) };
+    let mut data = scratch.floats(rows.len() * rows.dim())?;
+    take_off(rows.pass(), mean, (*data).as_mut());
+    Features::in_pages(data, rows.dim())
+}
+
+fn take_off<'a>(rows: impl Iterator<Item = &'a [f32]>, mean: &[f32], out: &mut [f32]) {
+    for (row, out) in rows.zip(out.chunks_exact_mut(mean.len())) {
+        if row.iter().any(|v| *v != 0.0) {
+            out.iter_mut().zip(row.iter().zip(mean)).for_each(|(out, (v, m))| *out = v - m);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use labelsieve_data::text::KeepColumn;
 use labelsieve_data::{DownloadListWriter, DownloadRow, counted};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::telling::SHOWN;
 use crate::error::Result;
@@ -32,7 +33,7 @@ impl DownloadList {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPhotos {
     /// Photos in the list.
-    #[serde(rename = "n_rows")]
+    #[serde(alias = "n_rows")] // as a part calls them
     pub n_photos: u64,
     /// Rows of the texts with candidates, but without an address.
     pub n_without_url: u64,
@@ -92,8 +93,8 @@ impl ListWriter {
     }
 
     /// What a part says of itself.
-    pub(super) fn detail(&self) -> Result<serde_json::Value> {
-        Ok(serde_json::to_value(self.listed)?)
+    pub(super) fn detail(&self) -> serde_json::Value {
+        json!({ "n_rows": self.listed.n_photos, "n_without_url": self.listed.n_without_url })
     }
 
     /// Gives the file its name, and says what is in it.

@@ -39,7 +39,7 @@ impl Parts {
         let detail = serde_json::to_value(Detail { read: found.detail(), n_candidates })?;
         found.writer.add_metadata(Part { detail, ..self.candidates.clone() }.metadata());
         if let (Some(part), Some(list)) = (&self.downloads, &mut found.list) {
-            list.add_metadata(Part { detail: list.detail()?, ..part.clone() }.metadata());
+            list.add_metadata(Part { detail: list.detail(), ..part.clone() }.metadata());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use labelsieve::{Lent, Pages};
+use labelsieve::{Access, Lent, Pages};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
 /// A range of an open file, as `f32`. Its pages are the system's: read when they are first used, and dropped when memory
@@ -101,6 +101,15 @@ impl<T: Number> Lent<T> for MappedPages<T> {
     fn fetch(&self, part: Range<usize>) {
         let bytes = bytes_of::<T>(part);
         let _ = self.map.advise_range(memmap2::Advice::WillNeed, bytes.start, bytes.len()); // a hint
+    }
+
+    #[cfg(unix)]
+    fn expect(&self, access: Access) {
+        let advice = match access {
+            Access::InOrder => memmap2::Advice::Normal,
+            Access::Scattered => memmap2::Advice::Random,
+        };
+        let _ = self.map.advise(advice); // a hint
     }
 
     #[cfg(unix)]

@@ -118,3 +118,69 @@ fn is_in_memory(folder: &Path) -> bool {
 fn is_in_memory(_folder: &Path) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use labelsieve::synthetic::Recipe;
+    use labelsieve::{ClassProblem, Method, NoisyPool};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_stays_when_its_pages_are_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
+        let (mut floats, mut indices) = (scratch.floats(5000).unwrap(), scratch.indices(3).unwrap());
+        assert!((*floats).as_ref().iter().all(|&x| x == 0.0));
+        (0..).zip((*floats).as_mut()).for_each(|(i, x): (u16, _)| *x = f32::from(i));
+        (*indices).as_mut().copy_from_slice(&[7, u32::MAX, 0]);
+        for part in [0..5000, 100..1500, 4999..5000, 0..0] {
+            floats.release(part.clone());
+            floats.fetch(part);
+        }
+        indices.release(0..3);
+        assert!((0..).zip((*floats).as_ref()).all(|(i, &x): (u16, _)| x == f32::from(i)));
+        assert_eq!((*indices).as_ref(), [7, u32::MAX, 0]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "scratch files have no names");
+        assert!(scratch.floats(0).unwrap().as_ref().as_ref().is_empty());
+    }
+
+    #[test]
+    fn a_pool_in_files_has_the_relevance_of_one_in_memory_bit_for_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(4).classes.remove(0);
+        for memory in [0, 1 << 20] {
+            let scratch = Arc::new(ScratchFolder::new(folder.path(), memory).unwrap());
+            let kept: Vec<usize> = (0..class.noisy.len()).collect();
+            let noisy = class.noisy.select_in(&kept, scratch.as_ref()).unwrap();
+            assert_eq!(noisy, class.noisy);
+            for name in ["gcn", "auto", "mixture", "mlp", "label-propagation"] {
+                let method: Method = serde_json::from_value(serde_json::json!({ "method": name })).unwrap();
+                let score = |pool: NoisyPool| {
+                    let problem = ClassProblem::new(&class.clean, &pool).unwrap();
+                    let problem = problem.with_other_classes(&class.clean).unwrap();
+                    method.build().unwrap().relevance(&problem, 1).unwrap()
+                };
+                let out_of_core = score(NoisyPool::out_of_core(noisy.clone(), scratch.clone()));
+                assert_eq!(out_of_core, score(NoisyPool::new(class.noisy.clone())), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_without_space_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
+        let error = scratch.floats(1 << 50).err().expect("no disk has so much").to_string();
+        let expected = format!(
+            "cannot reserve 4503599627370496 bytes of scratch space in `{}`: ",
+            folder.path().display()
+        );
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(scratch.free_bytes().is_none_or(|free| free < 1 << 52));
+        let error = ScratchFolder::new(&folder.path().join("missing"), 0).unwrap_err().to_string();
+        assert!(error.contains("missing`: "), "{error}");
+    }
+}

@@ -14,13 +14,13 @@ use crate::monitor::Monitor;
 use crate::table;
 
 /// The program itself, its threads and the buffers of reading and writing files.
-const PROGRAM: u64 = 64 << 20;
+const PROGRAM: u64 = 48 << 20;
 /// What a candidate takes until the end: its row number, its result, and that again while it is written.
 const CANDIDATE: u64 = 72;
 /// What a candidate takes out of core in any case: hidden units, a key and a few numbers each of training and graph.
 const OUT_OF_CORE: u64 = 128;
 /// The least that is needed beside: a few rows of every array.
-const LEAST: u64 = 32 << 20;
+const LEAST: u64 = 8 << 20;
 
 /// How much memory a run may take, and where what does not fit goes.
 #[derive(Clone, Debug, Serialize)]
@@ -229,5 +229,72 @@ impl Room {
 
     fn bytes(&self) -> u64 {
         self.held + self.alone.max(self.together)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labelsieve::Method;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn work(method: &Method, pool_sizes: Vec<usize>) -> Work<'_> {
+        let rows_held = pool_sizes.clone();
+        Work { method, dim: 256, pool_sizes, rows_held, n_clean: 0, bytes_in_memory: 0 }
+    }
+
+    #[test]
+    fn classes_that_do_not_fit_go_first_and_alone_and_the_others_side_by_side() {
+        let (folder, method) = (tempfile::tempdir().unwrap(), Method::gcn());
+        let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
+        // A class of 10,000 takes about 10 MiB of rows and 19 of work, one of 100,000 ten times that.
+        let work = work(&method, vec![10_000, 100_000, 10_000, 50, 300_000, 10_000]);
+        let batches = |bytes: u64| {
+            let within = Within { bytes, scratch: &scratch, work: &work, names: 0 };
+            let names = ["a", "b", "c", "d", "e", "f"];
+            within.batches(&[0, 1, 2, 3, 4, 5], 2, &names).map(|batches| {
+                let kind = |batch: &Batch| (batch.classes.clone(), batch.scratch.is_some());
+                batches.iter().map(kind).collect::<Vec<_>>()
+            })
+        };
+        let all = (vec![4, 1, 0, 2, 5, 3], false);
+        assert_eq!(batches(8 << 30).unwrap(), [all]);
+        let out_of_core = |class: usize| (vec![class], true);
+        let rest = (vec![0, 2, 5, 3], false);
+        assert_eq!(batches(160 * MIB).unwrap(), [out_of_core(4), out_of_core(1), rest]);
+        let apart = [out_of_core(4), out_of_core(1), (vec![0, 2], false), (vec![5, 3], false)];
+        assert_eq!(batches(PROGRAM + 30 * MIB + 45 * MIB).unwrap(), apart);
+        let error = batches(60 * MIB).unwrap_err();
+        let Error::Input { message, hint } = &error else { panic!("{error}") };
+        assert_eq!(message, "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB");
+        assert_eq!(hint, "raise --memory to 122 MiB at least");
+    }
+
+    #[test]
+    fn a_disk_that_is_too_small_is_known_before_the_work() {
+        let (folder, method) = (tempfile::tempdir().unwrap(), Method::gcn());
+        let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
+        let work = work(&method, vec![1 << 45, 1000]);
+        let within = Within { bytes: 1 << 60, scratch: &scratch, work: &work, names: 0 };
+        within.check_space(1, false, "small").unwrap();
+        if scratch.free_bytes().is_some() {
+            let message = within.check_space(0, true, "large").unwrap_err().to_string();
+            let needed = "but the 35184372088832 candidates of `large` need about";
+            assert!(message.contains(needed) && message.ends_with("of scratch space"), "{message}");
+        }
+    }
+
+    #[test]
+    fn scratch_files_go_beside_the_output_unless_somebody_says_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let limit =
+            |scratch: Option<&Path>| MemoryLimit { bytes: 1, scratch: scratch.map(Path::to_path_buf) };
+        let output = folder.path().join("r.parquet");
+        assert_eq!(limit(None).scratch(Some(&output)).unwrap().folder(), folder.path());
+        assert_eq!(limit(None).scratch(Some(Path::new("r.parquet"))).unwrap().folder(), Path::new("."));
+        assert_eq!(limit(Some(folder.path())).scratch(None).unwrap().folder(), folder.path());
+        assert!(limit(Some(&output)).scratch(None).is_err(), "not a folder");
     }
 }

@@ -111,6 +111,24 @@ def test_a_dry_run_estimates_and_writes_nothing(folder):
         labelsieve.clean_files(*POOLS)
 
 
+def test_within_a_limit_of_memory_a_table_has_the_same_bytes(tmp_path, monkeypatch, caplog):
+    save(tmp_path, labelsieve.demo_data(n_classes=2, n_clean=3, largest_pool=9000))
+    monkeypatch.chdir(tmp_path)
+    expected = labelsieve.clean_files(*POOLS, "all.parquet", method="gcn")
+    (tmp_path / "scratch").mkdir()
+    with caplog.at_level(logging.INFO, logger="labelsieve"):
+        for limit in ("60MiB", 60 * 2**20):
+            found = labelsieve.clean_files(*POOLS, "little.parquet", method="gcn", memory=limit, scratch="scratch")
+            assert found == expected
+            assert (tmp_path / "little.parquet").read_bytes() == (tmp_path / "all.parquet").read_bytes()
+    assert caplog.text.count("working out of core with about") >= 2 and not list((tmp_path / "scratch").iterdir())
+    assert labelsieve.clean_files(*POOLS, dry_run=True, memory="60MiB", method="gcn")["out_of_core"]["n_classes"] >= 1
+    with pytest.raises(ValueError, match="memory: expected a unit, e.g. `4GiB`, found `4`"):
+        labelsieve.clean_files(*POOLS, "little.parquet", memory="4")
+    with pytest.raises(ValueError, match="scratch: expected none without memory"):
+        labelsieve.clean_files(*POOLS, "little.parquet", scratch="scratch")
+
+
 class Enough(Exception):
     pass
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::kernels::RowSlice;
-use crate::scratch::{Lent, Pages, Scratch, streamed};
+use crate::scratch::{Access, Lent, Pages, Scratch, streamed};
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
@@ -122,17 +122,24 @@ impl Features {
         &self.data[rows.start * self.dim..rows.end * self.dim]
     }
 
+    /// Says that these rows are not needed for a while: where somebody else owns their memory, it may be used for other things.
+    pub fn release(&self, rows: Range<usize>) {
+        if let Numbers::Shared(numbers) = &self.data {
+            numbers.release(rows.start * self.dim..rows.end * self.dim);
+        }
+    }
+
     /// Says that these rows will be read soon.
-    pub fn fetch(&self, rows: Range<usize>) {
+    pub(crate) fn fetch(&self, rows: Range<usize>) {
         if let Numbers::Shared(numbers) = &self.data {
             numbers.fetch(rows.start * self.dim..rows.end * self.dim);
         }
     }
 
-    /// Says that these rows are not needed for a while: where somebody else owns their memory, it may be used for other things.
-    pub fn release(&self, rows: Range<usize>) {
+    /// Says how rows will be read from now on, where somebody else owns their memory.
+    pub(crate) fn expect(&self, access: Access) {
         if let Numbers::Shared(numbers) = &self.data {
-            numbers.release(rows.start * self.dim..rows.end * self.dim);
+            numbers.expect(access);
         }
     }
 

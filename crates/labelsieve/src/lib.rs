@@ -52,5 +52,5 @@ pub use fnv::Fnv1a;
 pub use kernels::matrix;
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;
-pub use scratch::{Lent, Pages, Scratch};
+pub use scratch::{Access, Lent, Pages, Scratch};
 pub use watch::Watch;

@@ -10,11 +10,23 @@ pub trait Lent<T>: AsRef<[T]> + Send + Sync {
     /// Says that these numbers will be read soon.
     fn fetch(&self, _part: Range<usize>) {}
 
+    /// Says how they will be read and written from now on.
+    fn expect(&self, _access: Access) {}
+
     /// Says that these numbers are not needed for a while. They stay as they are, but may leave memory.
     fn release(&self, _part: Range<usize>) {}
 }
 
 impl<T: Send + Sync> Lent<T> for Vec<T> {}
+
+/// Which numbers of an array follow which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// One after the other, so that it pays to read more than is asked for.
+    InOrder,
+    /// Anywhere: what is asked for, and no more.
+    Scattered,
+}
 
 /// Numbers owned elsewhere that may be changed.
 pub trait Pages<T>: Lent<T> + AsMut<[T]> {}
@@ -76,6 +88,13 @@ impl<T> Array<T> {
     pub fn fetch(&self, part: Range<usize>) {
         if let Array::Scratch(pages) = self {
             pages.fetch(part);
+        }
+    }
+
+    /// As [`Lent::expect`].
+    pub fn expect(&self, access: Access) {
+        if let Array::Scratch(pages) = self {
+            pages.expect(access);
         }
     }
 

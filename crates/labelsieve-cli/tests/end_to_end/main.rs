@@ -31,6 +31,7 @@ mod interruption;
 mod joins;
 mod json;
 mod levels;
+mod memory;
 mod networks;
 mod onnx;
 mod outputs;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
-use super::sorted::{Sorted, restore};
+use super::sorted::{Sorted, restore, stretches_of};
 use crate::error::Result;
 use crate::features::Features;
 use crate::kernels::{Aligned, add_scaled};
-use crate::scratch::{Array, Place, Scratch, streamed, stretches};
+use crate::scratch::{Access, Array, Place, Scratch, streamed, stretches};
 
 /// A: `a_ij = [v_i·v_j]+` where i and j are among each other's neighbours, 0 elsewhere and on the diagonal.
 /// Symmetric, stored row by row (CSR) with ascending columns; entries that clip to zero are left out.
@@ -36,8 +36,11 @@ impl Affinity {
     /// As [`Affinity::reciprocal`], with the edges in a scratch space if there is one.
     pub(crate) fn reciprocal_in(place: Place, neighbours: &Neighbours) -> Result<Affinity> {
         let (n, list) = (neighbours.len(), neighbours.width() * size_of::<Entry>());
-        let last: Vec<Option<Entry>> =
-            (0..n).into_par_iter().with_min_len(ROWS).map(|i| neighbours.last(i)).collect();
+        let mut last: Vec<Option<Entry>> = Vec::with_capacity(n);
+        for rows in streamed(n, list) {
+            last.par_extend(rows.clone().into_par_iter().with_min_len(ROWS).map(|i| neighbours.last(i)));
+            neighbours.release(rows);
+        }
         let mut offsets = vec![0; n + 1];
         for rows in streamed(n, list) {
             let counts = offsets[1..][rows.clone()].par_iter_mut().zip(rows.clone()).with_min_len(ROWS);
@@ -282,24 +285,44 @@ impl Propagation {
         let (k, d, n) = (clean.len(), clean.dim(), sorted.len());
         let stretches = || stretches(n, MEAN_OF * d * size_of::<f32>(), scratch.memory() / 2);
         let mut by_place = Aligned::zeros_in(Some(scratch), n * d)?;
+        let edges_stay = self.memory() < scratch.memory() / 4;
+        sorted.features().expect(Access::Scattered);
+        self.expect(Access::Scattered);
         for places in stretches() {
             let part = places.start * d..places.end * d;
+            sorted.features().fetch(places.clone());
             let row =
                 |i: usize| if i < k { clean.row(i) } else { sorted.features().row(sorted.place(i - k)) };
             self.propagate_by(row, |at| k + sorted.row(places.start + at), d, &mut by_place[part.clone()]);
             by_place.release(part);
             sorted.features().release(0..n);
-            self.release(0..self.len());
+            if !edges_stay {
+                self.release(0..self.len());
+            }
         }
+        self.expect(Access::InOrder);
+        sorted.features().expect(Access::InOrder);
         let Some(places) = sorted.into_places() else { return Ok(by_place) };
         let mut by_row = Aligned::zeros_in(Some(scratch), n * d)?;
+        by_place.expect(Access::Scattered);
         for rows in stretches() {
             let part = rows.start * d..rows.end * d;
+            for places in stretches_of(&places[rows.clone()]) {
+                by_place.fetch(places.start * d..places.end * d);
+            }
             restore(&by_place, d, &places[rows], &mut by_row[part.clone()]);
             by_row.release(part);
             by_place.release(0..n * d);
         }
         Ok(by_row)
+    }
+
+    /// Says how edges will be read from now on.
+    fn expect(&self, access: Access) {
+        if let Propagation::Graph { affinity, .. } = self {
+            affinity.columns.expect(access);
+            affinity.weights.expect(access);
+        }
     }
 
     /// Says that the edges of these rows are not needed for a while.

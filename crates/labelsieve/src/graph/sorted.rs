@@ -2,6 +2,8 @@
 //!
 //! Whoever looks at neighbours, a search or a mean over them, then needs few places of a large file at a time.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::leading::Leading;
@@ -9,7 +11,7 @@ use super::reduced::{Pivots, in_order, reduce};
 use crate::error::Result;
 use crate::features::Features;
 use crate::level::Level;
-use crate::scratch::{Element, Scratch, streamed};
+use crate::scratch::{Access, Element, Scratch, streamed};
 use crate::watch::Watch;
 
 /// Rows of a pool by place: similar ones side by side where they live in few directions, else as they are.
@@ -98,6 +100,15 @@ impl Sorted {
     }
 }
 
+/// Which places, in stretches, some rows have: as many as there are clusters, if the rows follow each other.
+pub(super) fn stretches_of(places: &[u32]) -> Vec<Range<usize>> {
+    const GAP: usize = 8; // places that are read along
+    let mut places = places.to_vec();
+    places.sort_unstable();
+    let near = |a: &u32, b: &u32| (b - a) as usize <= GAP;
+    places.chunk_by(near).map(|run| run[0] as usize..run[run.len() - 1] as usize + 1).collect()
+}
+
 /// Brings what stands by place, `width` numbers each, into the order of rows, whose `places` are given.
 pub(super) fn restore<T: Element>(by_place: &[T], width: usize, places: &[u32], out: &mut [T]) {
     out.par_chunks_mut(64 * width).zip(places.par_chunks(64)).for_each(|(out, places)| {
@@ -113,6 +124,7 @@ impl Order {
     fn sort(&self, features: &Features, scratch: &dyn Scratch, watch: &Watch) -> Result<Features> {
         let d = features.dim();
         let mut sorted = scratch.floats(features.len() * d)?;
+        sorted.expect(Access::Scattered);
         for rows in streamed(features.len(), d * size_of::<f32>()) {
             watch.check()?;
             let out = (*sorted).as_mut();
@@ -122,6 +134,7 @@ impl Order {
             features.release(rows);
             sorted.release(0..features.len() * d);
         }
+        sorted.expect(Access::InOrder);
         Ok(Features::moved(sorted, d, features.n_zero()))
     }
 }

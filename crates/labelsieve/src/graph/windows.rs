@@ -14,11 +14,11 @@ use super::candidates::Candidates;
 use super::neighbours::{Entry, Neighbours};
 use super::reduced::reduce;
 use super::search::{Pass, Tiles, inner};
-use super::sorted::{Sorted, restore};
+use super::sorted::{Sorted, restore, stretches_of};
 use crate::error::Result;
 use crate::kernels::{ROW_STEP, RowSlice};
 use crate::level::Level;
-use crate::scratch::{Array, Scratch, streamed};
+use crate::scratch::{Access, Array, Scratch, streamed};
 use crate::watch::Watch;
 
 /// In place of the index of a neighbour that was not yet found.
@@ -54,8 +54,14 @@ pub(super) fn exact(
         return Ok(Neighbours::from_arrays(n, width, indices, similarities));
     };
     let mut neighbours = Neighbours::blank(place, n, width)?;
+    indices.expect(Access::Scattered);
+    similarities.expect(Access::Scattered);
     for rows in streamed(n, width * size_of::<Entry>()) {
         let part = rows.start * width..rows.end * width;
+        for places in stretches_of(&places[rows.clone()]) {
+            indices.fetch(places.start * width..places.end * width);
+            similarities.fetch(places.start * width..places.end * width);
+        }
         let (to_indices, to_similarities) = neighbours.lists_mut();
         restore(&indices, width, &places[rows.clone()], &mut to_indices[part.clone()]);
         restore(&similarities, width, &places[rows.clone()], &mut to_similarities[part]);

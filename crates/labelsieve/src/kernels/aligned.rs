@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::error::Result;
-use crate::scratch::{Array, Place};
+use crate::scratch::{Access, Array, Place};
 
 /// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
 pub(crate) struct Aligned {
@@ -28,6 +28,11 @@ impl Aligned {
     /// Says that these numbers will be read soon.
     pub fn fetch(&self, part: Range<usize>) {
         self.numbers.fetch(self.start + part.start..self.start + part.end);
+    }
+
+    /// Says how they will be read and written from now on.
+    pub fn expect(&self, access: Access) {
+        self.numbers.expect(access);
     }
 
     /// Says that these numbers are not needed for a while.

@@ -27,7 +27,7 @@ use crate::graph::{Affinity, NEIGHBOURS};
 use crate::kernels::{add_scaled_at, dot_at};
 use crate::level::Level;
 use crate::model::{ClassProblem, NoisyPool, Relevance, RelevanceModel};
-use crate::scratch::Array;
+use crate::scratch::{Access, Array, streamed};
 
 /// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
 ///
@@ -128,9 +128,16 @@ impl Mixture {
                 before = blank()?;
             }
             std::mem::swap(&mut before, &mut posteriors);
+            before.expect(Access::Scattered); // neighbours are anywhere
+            posteriors.expect(Access::InOrder);
             problem.watch().advance(round, self.rounds, noisy.len());
         }
-        Ok(before.chunks_exact(evidence.n_classes).map(|row| row[0].clamp(0.0, 1.0)).collect())
+        let mut own = Vec::with_capacity(noisy.len());
+        for rows in evidence.stretches() {
+            own.extend(rows.clone().map(|i| before[i * evidence.n_classes].clamp(0.0, 1.0)));
+            before.release(rows.start * evidence.n_classes..rows.end * evidence.n_classes);
+        }
+        Ok(own)
     }
 }
 
@@ -335,13 +342,18 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
 fn exponents(pool: &NoisyPool, others: &Features, tau: f32) -> Result<Array<f32>> {
     let (noisy, n_others) = (pool.features(), others.len());
     let mut exponents = Array::zeros(pool.scratch(), noisy.len() * n_others)?;
-    exponents.par_chunks_mut(CHUNK * n_others).enumerate().for_each(|(chunk, out)| {
-        let rows = chunk * CHUNK..noisy.len().min((chunk + 1) * CHUNK);
-        products(noisy, &rows.clone().collect::<Vec<usize>>(), others, out);
-        out.iter_mut().for_each(|s| *s *= tau);
+    for rows in streamed(noisy.len(), (n_others + noisy.dim()) * size_of::<f32>()) {
+        let part = rows.start * n_others..rows.end * n_others;
+        let in_chunks = exponents[part.clone()].par_chunks_mut(CHUNK * n_others).enumerate();
+        in_chunks.for_each(|(chunk, out)| {
+            let first = rows.start + chunk * CHUNK;
+            let of_chunk: Vec<usize> = (first..first + out.len() / n_others).collect();
+            products(noisy, &of_chunk, others, out);
+            out.iter_mut().for_each(|s| *s *= tau);
+        });
         noisy.release(rows);
-    });
-    exponents.release(0..exponents.len());
+        exponents.release(part);
+    }
     Ok(exponents)
 }
 

@@ -171,7 +171,44 @@ def measured(command: list, environment: dict[str, str], parse: bool = True) -> 
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "outside_peak_mib": usage.ru_maxrss / MIB,
         "anonymous_peak_mib": anonymous[0],
+        "read_gib": usage.ru_inblock * 512 / 2**30,
     }
+
+
+class MemoryGroup:
+    """A control group whose processes, and the pages of files that they read and write, have so many bytes of memory.
+    Only root of Linux can make one; elsewhere nothing is limited."""
+
+    def __init__(self, limit: int):
+        v1, v2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+        self.folder = None
+        for root, names in ((v1, ("memory.limit_in_bytes", "memory.max_usage_in_bytes")), (v2, ("memory.max", "memory.peak"))):
+            folder = root / f"labelsieve-{os.getpid()}"
+            try:
+                folder.mkdir()
+                (folder / names[0]).write_text(str(limit))
+            except OSError:
+                if folder.is_dir():
+                    folder.rmdir()
+                continue
+            self.folder, self.peak = folder, names[1]
+            return
+        note("no control group could be made (root, Linux): memory is measured, not limited")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.folder:
+            self.folder.rmdir()
+
+    def command(self, command: list) -> list:
+        if not self.folder:
+            return command
+        return ["sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh", *command]
+
+    def peak_mib(self) -> float | None:
+        return int((self.folder / self.peak).read_text()) / 2**20 if self.folder else None
 
 
 def watch_anonymous(pid: int, most: list[float], ended: threading.Event) -> None:

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, Searcher, TextEncoding};
-use labelsieve_data::text::{OnBadRow, RowSink, TextColumns, TextSource, scan};
+use labelsieve_data::text::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 
 /// `LABELSIEVE_DATA`, or `../shared/data` beside the workspace.
 fn fashion() -> Option<TextSource> {
@@ -31,7 +31,7 @@ impl RowSink for Rows {
         self.current[column] = text.to_string();
     }
 
-    fn end_row(&mut self, _: &str) {
+    fn end_row(&mut self, _: &str, _: &KeptValues<'_>) {
         self.rows.push(std::mem::take(&mut self.current));
     }
 

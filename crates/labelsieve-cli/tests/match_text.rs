@@ -2,10 +2,14 @@
 
 #[path = "match_text/folders.rs"]
 mod folders;
+#[path = "match_text/keeping.rs"]
+mod keeping;
 #[path = "match_text/losses.rs"]
 mod losses;
 #[path = "match_text/pipes.rs"]
 mod pipes;
+#[path = "match_text/shards.rs"]
+mod shards;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

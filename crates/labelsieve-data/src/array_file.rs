@@ -46,6 +46,19 @@ impl ArrayFile {
         Ok(ArrayFile { path, header, bytes, checksum: None })
     }
 
+    /// A file of nothing but elements, little-endian, in this shape.
+    pub(crate) fn without_header(
+        path: &Path,
+        file: File,
+        dtype: Dtype,
+        shape: Vec<usize>,
+    ) -> Result<ArrayFile> {
+        let len = file.metadata().map_err(DataError::io("read", path))?.len();
+        let header = NpyHeader { dtype, fortran: false, shape, data_offset: 0 };
+        let bytes = ByteSource::File { file, start: 0, len };
+        Ok(ArrayFile { path: path.to_path_buf(), header, bytes, checksum: None })
+    }
+
     /// The same with a checksum, which is compared before the first element is handed out.
     pub(crate) fn with_checksum(self, crc32: u32) -> ArrayFile {
         ArrayFile { checksum: Some(Checksum::new(crc32)), ..self }

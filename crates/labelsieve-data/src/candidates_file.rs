@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{Float32Array, StringArray};
+use arrow_array::{ArrayRef, Float32Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::labels::LabelsBuilder;
@@ -40,23 +40,45 @@ pub struct LeakedExample {
 /// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
 pub struct CandidateWriter {
     writer: TableWriter,
+    n_keep: usize,
 }
 
 impl CandidateWriter {
     /// Starts a file that will be called `path`; its ending decides between Parquet and CSV. `metadata` is kept in a
     /// Parquet file as key-value pairs.
     pub fn create(path: impl AsRef<Path>, metadata: &[(String, String)]) -> Result<CandidateWriter> {
-        Ok(CandidateWriter { writer: TableWriter::create(path.as_ref(), schema(), metadata)? })
+        CandidateWriter::create_with(path, &[], metadata)
+    }
+
+    /// The same with more columns of text, `keep`.
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        keep: &[String],
+        metadata: &[(String, String)],
+    ) -> Result<CandidateWriter> {
+        let writer = TableWriter::create(path.as_ref(), schema(keep), metadata)?;
+        Ok(CandidateWriter { writer, n_keep: keep.len() })
     }
 
     /// Rows go to `stream` as they come, as CSV.
-    pub fn to_stream(stream: Box<dyn Write + Send>) -> CandidateWriter {
-        CandidateWriter { writer: TableWriter::to_stream(stream, TableFormat::Csv, &schema()) }
+    pub fn to_stream(stream: Box<dyn Write + Send>, keep: &[String]) -> CandidateWriter {
+        let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema(keep));
+        CandidateWriter { writer, n_keep: keep.len() }
+    }
+
+    /// The columns that candidates have without any to keep.
+    pub fn columns() -> Vec<&'static str> {
+        COLUMNS.to_vec()
     }
 
     /// Adds rows.
     pub fn write(&mut self, rows: &[CandidateRow]) -> Result<()> {
-        self.writer.write(vec![
+        self.write_with(rows, &[])
+    }
+
+    /// Adds rows, with what each of them holds in the columns to keep. Missing values are null.
+    pub fn write_with(&mut self, rows: &[CandidateRow], kept: &[Vec<Option<String>>]) -> Result<()> {
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
             dictionary_column(rows.iter().map(|row| row.class.as_str())),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.matched_name))),
@@ -65,7 +87,17 @@ impl CandidateWriter {
             Arc::new(Float32Array::from_iter(
                 rows.iter().map(|row| row.leak.as_ref().map(|leak| leak.similarity)),
             )),
-        ])
+        ];
+        for column in 0..self.n_keep {
+            let value = |row: usize| kept.get(row)?.get(column)?.as_deref();
+            columns.push(Arc::new(StringArray::from_iter((0..rows.len()).map(value))));
+        }
+        self.writer.write(columns)
+    }
+
+    /// Adds to the metadata what is known only when all rows are.
+    pub fn add_metadata(&mut self, pair: (String, String)) {
+        self.writer.add_metadata(pair);
     }
 
     /// Completes the file and gives it its name.
@@ -103,15 +135,20 @@ pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
     Ok(CandidateTable { path: path.to_path_buf(), ids, classes, matched_names })
 }
 
-fn schema() -> Schema {
-    Schema::new(vec![
-        Field::new("id", DataType::Utf8, false),
-        Field::new("class", dictionary_type(), false),
-        Field::new("matched_name", DataType::Utf8, false),
-        Field::new("field", DataType::Utf8, false),
-        Field::new("leak_of", DataType::Utf8, true),
-        Field::new("leak_similarity", DataType::Float32, true),
-    ])
+const COLUMNS: [&str; 6] = ["id", "class", "matched_name", "field", "leak_of", "leak_similarity"];
+
+fn schema(keep: &[String]) -> Schema {
+    let [id, class, matched_name, field, leak_of, leak_similarity] = COLUMNS;
+    let mut fields = vec![
+        Field::new(id, DataType::Utf8, false),
+        Field::new(class, dictionary_type(), false),
+        Field::new(matched_name, DataType::Utf8, false),
+        Field::new(field, DataType::Utf8, false),
+        Field::new(leak_of, DataType::Utf8, true),
+        Field::new(leak_similarity, DataType::Float32, true),
+    ];
+    fields.extend(keep.iter().map(|name| Field::new(name, DataType::Utf8, true)));
+    Schema::new(fields)
 }
 
 #[cfg(test)]
@@ -137,6 +174,24 @@ mod tests {
         assert_eq!(table.ids, ["7", "8", "7"]);
         assert_eq!(table.classes, ["n2", "n1", "n1"].iter().collect());
         assert_eq!(table.matched_names, ["barn owl", "cat", "tabby"].iter().collect());
+    }
+
+    #[test]
+    fn columns_to_keep_come_after_the_others_and_readers_pass_over_them() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["c.parquet", "c.csv"] {
+            let path = folder.path().join(name);
+            let keep = ["url".to_owned(), "note".to_owned()];
+            let mut writer = CandidateWriter::create_with(&path, &keep, &[]).unwrap();
+            let kept = [vec![Some("http://a".to_owned()), None], vec![None, Some("b, c".to_owned())]];
+            writer.write_with(&[row("7", "n2", "owl"), row("8", "n1", "cat")], &kept).unwrap();
+            writer.finish().unwrap();
+            assert_eq!(read_candidates(&path).unwrap().ids, ["7", "8"], "{name}");
+        }
+        let text = std::fs::read_to_string(folder.path().join("c.csv")).unwrap();
+        let expected = "id,class,matched_name,field,leak_of,leak_similarity,url,note\n\
+                        7,n2,owl,title,,,http://a,\n8,n1,cat,title,,,,\"b, c\"\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

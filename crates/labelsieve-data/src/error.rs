@@ -224,6 +224,10 @@ pub enum ColumnRole {
     Text,
     /// Values to choose rows by.
     Filter,
+    /// Values that go along with candidates.
+    Kept,
+    /// Addresses of photos.
+    Url,
     /// A column whose name is part of the format.
     Fixed,
 }

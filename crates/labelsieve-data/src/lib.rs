@@ -14,6 +14,7 @@ mod clip_retrieval;
 mod column_values;
 mod csv_write;
 mod decisions;
+mod download_list;
 mod error;
 mod feature_file;
 mod file_kind;
@@ -25,6 +26,7 @@ mod labels;
 mod locked_file;
 mod mapped;
 mod matrix;
+mod merged_table;
 mod mini_imagenet;
 mod model_file;
 mod moment;
@@ -36,11 +38,13 @@ mod npz;
 mod parquet_columns;
 mod parquet_table;
 mod parquet_write;
+mod part;
 mod photo_file;
 mod prediction_file;
 mod regular_file;
 mod relevance_file;
 mod run_directory;
+mod scratch;
 mod table;
 mod table_read;
 mod table_write;
@@ -65,6 +69,7 @@ pub use decisions::{
     ImportOptions, ImportedDecisions, decision_code, decision_word, import_decisions, is_moment,
     read_decisions,
 };
+pub use download_list::{DownloadListWriter, DownloadRow};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
 pub use file_kind::{FileKind, Wanted};
@@ -74,6 +79,7 @@ pub use journal::{Journal, JournalRecord, JournalStart};
 pub use labels::{Ids, Labels};
 pub use locked_file::open_locked;
 pub use matrix::Matrix;
+pub use merged_table::{MergedTable, PartRows};
 pub use mini_imagenet::{MiniImage, MiniImageNet, MiniPart, MiniPhoto};
 pub use model_file::{ModelTensor, SavedModel};
 pub use moment::rfc3339;
@@ -82,6 +88,7 @@ pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 pub use npy_write::{write_npy_f16, write_npy_f32, write_npy_i64};
 pub use npz::{Npz, NpzWriter};
 pub use parquet_columns::read_text_columns;
+pub use part::{PART_KEY, Part, PartFile, PartOf, Shard};
 pub use photo_file::{PhotoRow, PhotoWriter};
 pub use prediction_file::{PredictionRow, PredictionWriter};
 pub use relevance_file::{
@@ -92,7 +99,8 @@ pub use run_directory::{
     Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
     PoolSize, ReliabilitySeries, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
 };
-pub use table::{ExampleTable, NETWORK_KEY, TableColumns};
+pub use scratch::{ScratchFolder, temporary_folder};
+pub use table::{ExampleTable, NETWORK_KEY, Spill, TableColumns};
 pub use table_write::TableFormat;
 pub use tensor_shards::TensorShards;
 pub use texts::Texts;

@@ -118,6 +118,11 @@ impl Matrix {
         self.lend_from(rows, LEAST_LENT)
     }
 
+    /// As [`Matrix::lend`], however few they are.
+    pub fn lend_in_place(&self, rows: &[usize]) -> Option<SharedNumbers> {
+        self.lend_from(rows, 0)
+    }
+
     fn lend_from(&self, rows: &[usize], least_bytes: usize) -> Option<SharedNumbers> {
         let (&first, &last) = (rows.first()?, rows.last()?);
         let in_order = rows.is_sorted_by(|&a, &b| b == a + 1) && last < self.rows;

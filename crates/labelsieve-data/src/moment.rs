@@ -2,9 +2,14 @@
 
 /// The text of a number of microseconds since 1970.
 pub fn rfc3339(micros: u64) -> String {
-    let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date_of(days as i64);
+    rfc3339_of(i64::try_from(micros).unwrap_or(i64::MAX))
+}
+
+/// The same for a moment that may lie before.
+pub(crate) fn rfc3339_of(micros: i64) -> String {
+    let (seconds, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = date_of(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
 }

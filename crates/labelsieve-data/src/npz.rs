@@ -12,6 +12,7 @@ use crate::byte_source::ByteSource;
 use crate::input::open_seekable;
 use crate::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::npy_write::{npy_head, write_npy_f16, write_npy_f32, write_npy_i64, write_npy_u8};
+use crate::scratch::temporary_folder;
 use crate::{Action, AtomicFile, DataError, Result};
 
 /// The largest ratio that deflate can reach; a member that claims more has a wrong size.
@@ -131,7 +132,7 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
 
 /// Writes to an unnamed file that disappears with the process, so that memory stays small whatever the archive holds.
 fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)> {
-    let folder = scratch_folder();
+    let folder = temporary_folder();
     let no_room =
         |cause| DataError::Io { action: Action::Write, path: folder.join("an unpacked array"), cause };
     let mut file = tempfile::tempfile_in(&folder).map_err(no_room)?;
@@ -147,15 +148,6 @@ fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)>
         file.write_all(&piece[..n]).map_err(no_room)?;
         length += n as u64;
     }
-}
-
-/// `TMPDIR`, or the folder for large temporary files: `/tmp` is often in memory itself.
-fn scratch_folder() -> PathBuf {
-    let large = Path::new("/var/tmp");
-    if cfg!(unix) && std::env::var_os("TMPDIR").is_none() && large.is_dir() {
-        return large.to_path_buf();
-    }
-    std::env::temp_dir()
 }
 
 /// Writes an uncompressed archive, as `np.savez` does, that appears only when finished.

@@ -1,6 +1,7 @@
 //! Parquet files with a column of embeddings.
 
 use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
@@ -10,8 +11,8 @@ use arrow_schema::DataType;
 
 use crate::labels::LabelsBuilder;
 use crate::parquet_columns::{Column, ParquetFile};
-use crate::table::{ExampleTable, NETWORK_KEY, TableColumns};
-use crate::{ColumnRole, DataError, Labels, Matrix, Result};
+use crate::table::{ExampleTable, NETWORK_KEY, Spill, TableColumns};
+use crate::{ArrayFile, ColumnRole, DataError, Dtype, Labels, Matrix, Result};
 
 const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
@@ -28,20 +29,16 @@ pub(crate) struct RowNames {
 pub(crate) fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> Result<ExampleTable> {
     let file = ParquetFile::from_file(path, file)?;
     let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
-    let file_len = file.file_len() as usize;
-    let claimed_rows = file.claimed_rows();
+    let room = Room {
+        // Floats hardly compress, so a file of n bytes holds at most about n of them: this bounds the allocation.
+        most_numbers: file.file_len() as usize,
+        claimed_rows: file.claimed_rows(),
+        spill: columns.spill.as_ref(),
+    };
     let network = file.metadata().remove(NETWORK_KEY);
-    let mut features = Embeddings::default();
-    let names = read_names(file, columns, Some(&embedding), |column| {
-        if features.dim.is_none() {
-            // Floats hardly compress, so a file of n bytes holds at most about n of them: this bounds the allocation.
-            let dim = features.append(column)?.unwrap_or(0);
-            features.values.reserve(claimed_rows.saturating_mul(dim).min(file_len));
-            return Ok(());
-        }
-        features.append(column).map(|_| ())
-    })?;
-    let matrix = Matrix::in_memory(path, features.dim.unwrap_or(0), features.values);
+    let mut features = Embeddings { path, room, dim: None, store: Store::Memory(Vec::new()) };
+    let names = read_names(file, columns, Some(&embedding), |column| features.append(column))?;
+    let matrix = features.finish()?;
     Ok(ExampleTable { network, ..ExampleTable::new(path, matrix, names.labels, names.ids)? })
 }
 
@@ -101,16 +98,24 @@ fn is_list_of_floats(data_type: &DataType) -> bool {
 }
 
 /// Rows of equal length, collected from lists.
-#[derive(Default)]
-struct Embeddings {
+struct Embeddings<'a> {
+    path: &'a Path,
+    room: Room<'a>,
     dim: Option<usize>,
-    values: Vec<f32>,
+    store: Store,
 }
 
-impl Embeddings {
-    /// Adds the rows of a batch and returns the number of columns, known from the first row on.
-    fn append(&mut self, column: &Column<'_>) -> Result<Option<usize>> {
-        let array = column.array;
+/// How many numbers to expect, and where they may go.
+struct Room<'a> {
+    most_numbers: usize,
+    claimed_rows: usize,
+    spill: Option<&'a Spill>,
+}
+
+impl Embeddings<'_> {
+    /// Adds the rows of a batch.
+    fn append(&mut self, column: &Column<'_>) -> Result<()> {
+        let (array, is_first) = (column.array, self.dim.is_none());
         if !is_list_of_floats(array.data_type()) {
             return Err(column.bad_type("lists of floats"));
         }
@@ -143,15 +148,89 @@ impl Embeddings {
             let at = (0..nulls.len()).find(|&at| nulls.is_null(at)).unwrap_or(0);
             return Err(column.bad_row(at / self.dim.unwrap_or(1), "numbers", "null"));
         }
-        match items.data_type() {
-            DataType::Float16 => {
-                self.values.extend(items.as_primitive::<Float16Type>().values().iter().map(|v| v.to_f32()));
-            }
-            DataType::Float32 => self.values.extend(items.as_primitive::<Float32Type>().values()),
-            _ => self.values.extend(items.as_primitive::<Float64Type>().values().iter().map(|&v| v as f32)),
+        if is_first && let Some(dim) = self.dim {
+            self.store = self.room.store(dim, items.data_type())?;
         }
-        Ok(self.dim)
+        self.store.add(&items).map_err(DataError::io("write", self.room.folder()))
     }
+
+    fn finish(self) -> Result<Matrix> {
+        let dim = self.dim.unwrap_or(0);
+        match self.store {
+            Store::Memory(values) => Ok(Matrix::in_memory(self.path, dim, values)),
+            Store::File { file, dtype, len } => {
+                let file = file.into_inner().map_err(|error| error.into_error());
+                let file = file.map_err(DataError::io("write", self.room.folder()))?;
+                let shape = vec![len.checked_div(dim).unwrap_or(0), dim];
+                Matrix::from_array(ArrayFile::without_header(self.path, file, dtype, shape)?)
+            }
+        }
+    }
+}
+
+/// Where numbers are collected.
+enum Store {
+    Memory(Vec<f32>),
+    /// As they come, in 16 or 32 bits.
+    File {
+        file: BufWriter<File>,
+        dtype: Dtype,
+        len: usize,
+    },
+}
+
+impl Room<'_> {
+    /// For rows of `dim` numbers of this type.
+    fn store(&self, dim: usize, number: &DataType) -> Result<Store> {
+        let len = self.claimed_rows.saturating_mul(dim).min(self.most_numbers);
+        let spill = self.spill.filter(|spill| (len * size_of::<f32>()) as u64 > spill.above);
+        let Some(spill) = spill else { return Ok(Store::Memory(Vec::with_capacity(len))) };
+        let dtype = if *number == DataType::Float16 { Dtype::F16 } else { Dtype::F32 };
+        let file = spill.scratch.file((len * dtype.size()) as u64);
+        let file = file.map_err(DataError::io("write", self.folder()))?;
+        Ok(Store::File { file: BufWriter::with_capacity(1 << 20, file), dtype, len: 0 })
+    }
+
+    fn folder(&self) -> &Path {
+        self.spill.map_or(Path::new(""), |spill| spill.scratch.folder())
+    }
+}
+
+impl Store {
+    fn add(&mut self, items: &ArrayRef) -> std::io::Result<()> {
+        match self {
+            Store::Memory(values) => match items.data_type() {
+                DataType::Float16 => {
+                    values.extend(items.as_primitive::<Float16Type>().values().iter().map(|v| v.to_f32()));
+                }
+                DataType::Float32 => values.extend(items.as_primitive::<Float32Type>().values()),
+                _ => values.extend(items.as_primitive::<Float64Type>().values().iter().map(|&v| v as f32)),
+            },
+            Store::File { file, len, .. } => {
+                *len += items.len();
+                match items.data_type() {
+                    DataType::Float16 => {
+                        write_all(file, items.as_primitive::<Float16Type>().values(), |v| v.to_le_bytes())?
+                    }
+                    DataType::Float32 => {
+                        write_all(file, items.as_primitive::<Float32Type>().values(), |v| v.to_le_bytes())?
+                    }
+                    _ => write_all(file, items.as_primitive::<Float64Type>().values(), |v| {
+                        (v as f32).to_le_bytes()
+                    })?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_all<T: Copy, const N: usize>(
+    file: &mut impl Write,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> std::io::Result<()> {
+    values.iter().try_for_each(|&value| file.write_all(&bytes(value)))
 }
 
 #[cfg(test)]

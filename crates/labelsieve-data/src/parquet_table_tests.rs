@@ -12,7 +12,7 @@ use half::f16;
 use parquet::arrow::ArrowWriter;
 
 use super::*;
-use crate::Ids;
+use crate::{Ids, ScratchFolder};
 
 fn write(path: &Path, columns: &[(&str, ArrayRef)]) {
     let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
@@ -50,14 +50,21 @@ fn every_kind_of_list_gives_the_same_matrix() {
         Arc::new(FixedSizeListArray::from_iter_primitive::<Float16Type, _, _>(halves, 2)),
     ];
     for column in columns {
-        let (_folder, path) = temporary();
+        let (folder, path) = temporary();
         let prices: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
         write(&path, &[("price", prices), ("clip", column)]);
-        let table = open(&path).unwrap();
-        let mut out = [0.0; 4];
-        table.features.read_rows(&[1, 0], &mut out).unwrap();
-        assert_eq!(out, [0.25, 4.0, 1.5, -2.0]);
-        assert_eq!((table.labels, table.ids), (None, Ids::RowNumbers(2)));
+        let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
+        let to_disk = |above: u64| Some(Spill { scratch: scratch.clone(), above });
+        for (spill, in_memory) in [(None, 16), (to_disk(16), 16), (to_disk(15), 0)] {
+            let table =
+                ExampleTable::open(&path, &TableColumns { spill, ..TableColumns::default() }).unwrap();
+            let mut out = [0.0; 4];
+            table.features.read_rows(&[1, 0], &mut out).unwrap();
+            assert_eq!(out, [0.25, 4.0, 1.5, -2.0]);
+            assert_eq!(table.features.bytes_in_memory(), in_memory);
+            assert_eq!((table.labels, table.ids), (None, Ids::RowNumbers(2)));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "scratch files have no names");
     }
 }
 

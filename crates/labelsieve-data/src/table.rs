@@ -8,7 +8,7 @@ use crate::clip_retrieval::open_clip_retrieval;
 use crate::ids_table::{ids_table_of, read_ids_table};
 use crate::input::{is_stream, open_seekable};
 use crate::parquet_table::open_parquet;
-use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, Wanted};
+use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, ScratchFolder, Wanted};
 
 /// The names of features and labels in an `.npz`, in the order in which they are tried; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
@@ -46,6 +46,17 @@ pub struct TableColumns {
     pub id: Option<String>,
     /// A `.npy` of integers or a text file of one label per line, which then replaces the table's own labels.
     pub labels: Option<PathBuf>,
+    /// Where the features of a Parquet file go; by default, to memory.
+    pub spill: Option<Spill>,
+}
+
+/// Features that are too many for memory go to a file without a name.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    /// Where it is.
+    pub scratch: ScratchFolder,
+    /// From how many bytes on.
+    pub above: u64,
 }
 
 impl ExampleTable {

@@ -9,7 +9,7 @@ use arrow_array::types::{Float32Type, UInt32Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema};
 
-use crate::parquet_write::ParquetWriter;
+use crate::parquet_write::SteadyParquetWriter;
 use crate::{AtomicFile, DataError, Result};
 
 /// How a table is stored.
@@ -42,7 +42,7 @@ impl TableFormat {
 
 /// A table under construction. As a file it appears in [`TableWriter::finish`]; dropped before that, it vanishes.
 pub(crate) enum TableWriter {
-    Parquet(Box<ParquetWriter>),
+    Parquet(Box<SteadyParquetWriter>),
     Lines(LineWriter),
 }
 
@@ -51,7 +51,8 @@ impl TableWriter {
     pub(crate) fn create(path: &Path, schema: Schema, metadata: &[(String, String)]) -> Result<TableWriter> {
         let format = TableFormat::of(path)?;
         if format == TableFormat::Parquet {
-            return Ok(TableWriter::Parquet(Box::new(ParquetWriter::create(path, schema, metadata)?)));
+            let writer = SteadyParquetWriter::create(path, schema, metadata)?;
+            return Ok(TableWriter::Parquet(Box::new(writer)));
         }
         let sink = Sink::File(AtomicFile::create(path)?);
         Ok(TableWriter::Lines(LineWriter::new(path, sink, format, &schema)))
@@ -71,6 +72,13 @@ impl TableWriter {
         match self {
             TableWriter::Parquet(writer) => writer.write(columns),
             TableWriter::Lines(writer) => writer.write(&columns),
+        }
+    }
+
+    /// Adds to the metadata what is known only now, where the format has any.
+    pub(crate) fn add_metadata(&mut self, pair: (String, String)) {
+        if let TableWriter::Parquet(writer) = self {
+            writer.add_metadata(pair);
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod choices;
 mod doubts;
+mod share;
 mod table;
 
 use std::collections::HashMap;
@@ -11,22 +12,26 @@ use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
 use labelsieve_cuda::Device;
-use labelsieve_data::{AtomicFile, Journal, counted};
+use labelsieve_data::{AtomicFile, Journal, ScratchFolder, counted};
 use serde::Serialize;
 use serde_json::json;
+
+pub use self::share::Share;
+pub use crate::parts::PartDone;
 
 use self::advice::ClassAdvice;
 use self::choices::Choice;
 use self::doubts::Doubts;
+use self::share::Opened;
 use crate::device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Work};
 use crate::inputs::class_text::TextCounts;
 use crate::inputs::copies::Copies;
 use crate::inputs::decisions::{DecisionCounts, Decisions};
 use crate::inputs::pools::{PoolFiles, Pools};
-use crate::inputs::swapped;
-use crate::inputs::tables::load;
+use crate::inputs::tables::{load, load_in};
+use crate::memory::MemoryLimit;
 use crate::monitor::Monitor;
 use crate::outputs::{Files, OutputKind, Target, beside, on_stdout};
 use crate::resume;
@@ -48,9 +53,13 @@ pub struct Clean {
     pub device: Device,
     /// Random seed; the same seed gives the same result.
     pub seed: u64,
-    /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
+    /// Which classes are scored.
+    pub share: Share,
+    /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`]. For a part, `.parquet`.
     #[serde(serialize_with = "resume::debug")]
     pub output: PathBuf,
+    /// How much memory it may take; none: what it needs. It changes nothing of the result.
+    pub memory: Option<MemoryLimit>,
 }
 
 /// What was scored.
@@ -84,6 +93,9 @@ pub struct Cleaned {
     /// Classes whose name is a clean example, where texts were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class_texts: Option<TextCounts>,
+    /// Which part of a run it is, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartDone>,
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
@@ -92,21 +104,24 @@ struct Decided {
     n_unmatched: usize,
 }
 
-/// What it would take to score these examples.
-pub fn estimate(files: &PoolFiles, method: &Method, monitor: &dyn Monitor) -> Result<Estimate> {
-    method.build()?;
-    let pools = Pools::open(files, monitor)?;
-    pools.warn_of_left_out(monitor);
-    let (n_clean, pool_sizes) = sizes(&pools);
-    let work = Work {
+/// The same files, read within a limit of memory.
+fn spilling(files: &PoolFiles, limit: Option<(&MemoryLimit, &ScratchFolder)>) -> PoolFiles {
+    let mut files = files.clone();
+    files.noisy.columns.spill = limit.map(|(limit, scratch)| limit.spill(scratch));
+    files
+}
+
+/// All that is to be done.
+fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+    let (n_clean, pool_sizes) = sizes(pools);
+    Work {
         method,
         dim: pools.clean.features.cols(),
         rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
         pool_sizes,
         n_clean: pools.clean.len(),
         bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
-    };
-    work.estimate()
+    }
 }
 
 /// Clean examples and candidates of each class.
@@ -115,14 +130,40 @@ fn sizes(pools: &Pools) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Clean {
+    /// What it would take to score these examples, within the limit of memory if there is one. Neither device nor output matter.
+    pub fn estimate(&self, monitor: &dyn Monitor) -> Result<Estimate> {
+        self.method.build()?;
+        let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
+        let scratch = self.memory.as_ref().map(|limit| limit.scratch(None)).transpose()?;
+        let limit = self.memory.as_ref().zip(scratch.as_ref());
+        let method = (&self.method, self.seed);
+        let pools = self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?.pools;
+        let (work, in_scope) = (work(&pools, &self.method), pools.scope.classes());
+        let estimate = work.of_classes(in_scope).estimate()?;
+        let Some((limit, scratch)) = limit else { return Ok(estimate) };
+        let out_of_core = limit.within(scratch, &work, &pools).out_of_core(in_scope, &pools)?;
+        Ok(Estimate {
+            memory_bytes: estimate.memory_bytes.min(limit.bytes),
+            out_of_core: (out_of_core.n_classes > 0).then_some(out_of_core),
+            ..estimate
+        })
+    }
+
     /// Refuses settings and names of files that cannot work, before anything is read.
     pub fn check(&self) -> Result<Target<'_>> {
-        let target = OutputKind::Table.target(&self.output)?;
+        let kind = if self.share.is_part() { OutputKind::Part } else { OutputKind::Table };
+        let target = kind.target(&self.output)?;
         self.method.build()?;
+        if let (Some(_), Device::Cuda(_)) = (&self.memory, self.device) {
+            return Err(Error::input(
+                "a limit of memory needs the CPU",
+                "use --device cpu, or leave out --memory",
+            ));
+        }
         if let Some(output) = target.file() {
             let decisions = self.decisions.as_deref().map(Decisions::files);
             let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
-            let files = files.writes([output]);
+            let files = files.reads(self.share.plan()).writes([output]);
             files.writes_beside(output, &[".partial"]).check()?;
         }
         Ok(target)
@@ -132,11 +173,18 @@ impl Clean {
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
         let target = self.check()?;
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let pools = Pools::open(&self.files, monitor)?;
-        pools.warn_of_left_out(monitor);
-        if let Some(warning) = swapped::suspicion(&pools) {
-            monitor.warning(&warning);
+        let scratch = self.memory.as_ref().map(|limit| limit.scratch(target.file())).transpose()?;
+        let limit = self.memory.as_ref().zip(scratch.as_ref());
+        let method = (&self.method, self.seed);
+        let opened = self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?;
+        if let Some(output) = target.file() {
+            if let Some(complete) = self.complete_part(&opened, output)? {
+                monitor.note(&format!("`{}` is complete already; nothing to do", output.display()));
+                return Ok(complete);
+            }
+            drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
+        let Opened { pools, network, part } = opened;
         let decided = match &decisions {
             None => None,
             Some(decisions) => {
@@ -144,15 +192,15 @@ impl Clean {
                 Some(Decided { classes, n_unmatched: counts.n_unmatched })
             }
         };
-        if let Some(output) = target.file() {
-            drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
-        }
-        let opened = device::open(self.device, monitor)?;
+        let device = if self.memory.is_some() { Device::Cpu } else { self.device };
+        let device = device::open(device, monitor)?;
         let mut settings = json!({
-            "command": "clean", "method": self.method, "seed": self.seed, "device": opened.kind(),
+            "command": "clean", "method": self.method, "seed": self.seed, "device": device.kind(),
         });
         if let (Some(path), Some(base)) = (&self.files.base, &pools.base) {
-            settings["base"] = json!({ "file": path.display().to_string(), "n_classes": base.names.len() });
+            // Not where it lies: parts are made on many machines.
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            settings["base"] = json!({ "file": file, "n_classes": base.names.len() });
         }
         let class_texts = self.files.class_text.as_ref().map(|_| TextCounts::of(&pools));
         if let Some(counts) = &class_texts {
@@ -160,14 +208,14 @@ impl Clean {
         }
         let (journal, mut scored) = match target {
             Target::File(output) => {
-                let mut key =
-                    resume::Key::new("clean", self, &["device", "output", "decisions"])?.with(&settings);
+                let excluded = ["device", "output", "decisions", "share", "memory"];
+                let mut key = resume::Key::new("clean", self, &excluded)?.with(&settings).with(&json!(part));
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
                 }
                 let key = key
                     .with(&json!({ "records": RECORDS }))
-                    .on_device(opened.kind())
+                    .on_device(device.kind())
                     .with_files(&self.files.paths())?;
                 let (journal, scored) = resumed(output, &key, &pools, monitor)?;
                 (Some(journal), scored)
@@ -178,11 +226,11 @@ impl Clean {
             }
         };
         let of_classes = decided.as_ref().map_or(&[][..], |decided| &decided.classes);
-        self.score((&pools, of_classes), opened.engine(), journal.as_ref(), &mut scored, monitor)?;
+        self.score((&pools, of_classes), (device.engine(), limit), journal.as_ref(), &mut scored, monitor)?;
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
         let doubts = self.doubts((&pools, of_classes), &scored);
-        let (found, about) = ((&scored, &doubts), (settings, counts));
+        let (found, about) = ((&scored, &doubts), table::About { network, settings, counts, part });
         let cleaned = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
         doubts.say(&self.method, monitor);
         if let Some(journal) = journal {
@@ -198,7 +246,7 @@ impl Clean {
         scored: &HashMap<usize, Scored>,
     ) -> Doubts {
         let mut doubts = Doubts::default();
-        for (c, class) in pools.classes.iter().enumerate() {
+        for (c, class) in pools.in_scope() {
             let scored = &scored[&c];
             let is_open = |place: usize| match decisions.get(c) {
                 Some(decisions) => decisions[place].and_then(Decision::relevance).is_none(),
@@ -215,12 +263,13 @@ impl Clean {
     fn score(
         &self,
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-        engine: &dyn labelsieve::engine::Engine,
+        (engine, limit): (&dyn labelsieve::engine::Engine, Option<(&MemoryLimit, &ScratchFolder)>),
         journal: Option<&Journal>,
         scored: &mut HashMap<usize, Scored>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        let open: Vec<usize> = (0..pools.classes.len()).filter(|class| !scored.contains_key(class)).collect();
+        let in_scope = pools.scope.classes().iter().copied();
+        let open: Vec<usize> = in_scope.filter(|class| !scored.contains_key(class)).collect();
         let n_rows: usize = open.iter().map(|&class| pools.classes[class].noisy.len()).sum();
         let progress = monitor.progress(n_rows as u64, "candidates");
         progress.set_message(self.method.name());
@@ -244,8 +293,12 @@ impl Clean {
             pool_sizes: &pool_sizes,
             decisions,
         };
-        let load_pool = |class: usize| {
-            let noisy = load(&pools.noisy, &pools.classes[class].noisy)?;
+        let load_pool = |class: usize, scratch: Option<&ScratchFolder>| {
+            let rows = &pools.classes[class].noisy;
+            let noisy = match scratch {
+                Some(scratch) => load_in(&pools.noisy, rows, scratch)?,
+                None => load(&pools.noisy, rows)?,
+            };
             if noisy.n_zero() > 0 {
                 monitor.warning(&format!(
                     "{} of {} candidates of `{}` have all-zero feature vectors",
@@ -257,7 +310,14 @@ impl Clean {
             Ok(noisy)
         };
         let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
-        scoring.run(&open, &load_pool, monitor.watch(), &|class, result| {
+        let batches = match limit {
+            Some((limit, scratch)) => {
+                let work = work(pools, &self.method);
+                limit.within(scratch, &work, pools).announced(&open, pools, monitor)?
+            }
+            None => scoring.batches(&open),
+        };
+        scoring.run_batches(&batches, &load_pool, monitor.watch(), &|class, result| {
             if let Some(journal) = journal {
                 journal.append(names[class], &result.encode())?;
             }
@@ -278,7 +338,7 @@ impl Decided {
     fn counts(&self, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) -> DecisionCounts {
         let (mut decided, mut n_copies) = (Vec::new(), 0);
         for (c, of_class) in self.classes.iter().enumerate() {
-            let scored = &scored[&c];
+            let Some(scored) = scored.get(&c) else { continue }; // of another part
             decided.extend(scored.kept().map(|place| of_class[place]));
             n_copies += scored.copies.iter().filter(|&&place| of_class[place].is_some()).count();
         }
@@ -299,7 +359,7 @@ fn resumed(
     pools: &Pools,
     monitor: &dyn Monitor,
 ) -> Result<(Journal, HashMap<usize, Scored>)> {
-    let n_classes = (Some(pools.classes.len()), "classes");
+    let n_classes = (Some(pools.scope.classes().len()), "classes");
     let (journal, records) = resume::open(&beside(output, ".partial"), key, n_classes, monitor)?;
     let by_name: HashMap<&str, usize> =
         pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
@@ -313,8 +373,8 @@ fn resumed(
 
 /// Candidates that are all among the clean examples teach nothing.
 fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) {
-    let n_copies = pools.copies.by_id + scored.values().map(|scored| scored.copies.len()).sum::<usize>();
-    if n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
+    let n_copies = pools.copies().by_id + scored.values().map(|scored| scored.copies.len()).sum::<usize>();
+    if pools.scope.is_whole() && n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
         let noisy = pools.noisy.path.display();
         monitor.warning(&format!(
             "all candidates in `{noisy}` are clean examples of their class: none was scored"

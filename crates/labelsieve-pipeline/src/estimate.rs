@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use labelsieve::graph::NoisyGraph;
 use labelsieve::random::Stream;
-use labelsieve::schedule::{LARGE, batches};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
+use labelsieve_data::counted;
 use serde::Serialize;
 
+use crate::cost::{ClassSize, CostModel, Machine, Memory};
 use crate::error::Result;
 use crate::table;
 
@@ -80,6 +81,18 @@ pub struct Estimate {
     pub seconds: f64,
     /// Threads that would work.
     pub n_threads: usize,
+    /// What does not fit in a limit of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_core: Option<OutOfCore>,
+}
+
+/// Classes that are scored out of core.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutOfCore {
+    /// How many.
+    pub n_classes: usize,
+    /// Scratch space that the largest takes, about.
+    pub scratch_bytes: u64,
 }
 
 impl fmt::Display for Estimate {
@@ -89,6 +102,14 @@ impl fmt::Display for Estimate {
         writeln!(f, "classes       {n_classes}")?;
         writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
         writeln!(f, "memory        about {memory}")?;
+        if let Some(OutOfCore { n_classes, scratch_bytes }) = &self.out_of_core {
+            let classes = counted(*n_classes, "class");
+            writeln!(
+                f,
+                "out of core   {classes}, with about {} of scratch space",
+                table::bytes(*scratch_bytes)
+            )?;
+        }
         write!(
             f,
             "time          about {time} on {n_threads} threads (from a timing on {SAMPLE} generated rows)"
@@ -113,36 +134,29 @@ pub struct Work<'a> {
     pub bytes_in_memory: u64,
 }
 
-/// Bytes that a candidate's result takes until it is written: relevance, closest clean example, neighbours.
-const RESULT: u64 = 24;
-
 impl Work<'_> {
     /// Peak memory, without the program itself: the tables, the clean examples, the results, and the batch of classes
     /// that needs most.
     pub fn memory(&self, n_threads: usize) -> Result<u64> {
-        let uses_graph = self.method.build()?.uses_graph();
-        let row = (self.dim * size_of::<f32>()) as u64;
-        let n_candidates: usize = self.pool_sizes.iter().sum();
-        let of_batch = |batch: &Vec<usize>| {
-            let held: u64 = batch.iter().map(|&class| self.rows_held[class] as u64 * row).sum();
-            let working = |class: &usize| {
-                let n_noisy = self.pool_sizes[*class];
-                let n_others = (self.rows_held[*class] - n_noisy) as u64;
-                let others = match self.method.uses_other_classes() {
-                    true => mixture_memory(n_noisy as u64, n_others),
-                    false => n_others * row, // models that learn from others work on a copy of them
-                };
-                others + working_memory(n_noisy, self.dim, uses_graph)
-            };
-            // Large classes run alone; of the small ones, as many as there are threads. Batches are in order of size.
-            let (large, small): (Vec<&usize>, Vec<&usize>) =
-                batch.iter().partition(|class| self.pool_sizes[**class] >= LARGE);
-            let alone = large.into_iter().map(working).max().unwrap_or(0);
-            let together: u64 = small.into_iter().take(n_threads).map(working).sum();
-            held + alone.max(together)
-        };
-        let batch = batches(&self.rows_held, self.dim).iter().map(of_batch).max().unwrap_or(0);
-        Ok(self.bytes_in_memory + self.n_clean as u64 * row + n_candidates as u64 * RESULT + batch)
+        let model = CostModel::new(self.method, self.dim, Machine::Core)?;
+        let fixed = self.bytes_in_memory + (self.n_clean * self.dim * size_of::<f32>()) as u64;
+        let classes = self.pool_sizes.iter().zip(&self.rows_held);
+        let sizes = classes.map(|(&n_noisy, held)| ClassSize { n_noisy, n_others: held - n_noisy });
+        let all = sizes.fold(Memory::new(fixed, n_threads), |memory, size| memory.with(&model, size));
+        Ok(all.bytes())
+    }
+
+    /// Bytes that a class takes in memory: its rows, and the work on them.
+    pub fn of_class(&self, class: usize) -> [u64; 2] {
+        let (n_noisy, held) = (self.pool_sizes[class], self.rows_held[class]);
+        let model = CostModel::checked(self.method, self.dim, Machine::Core);
+        model.bytes(ClassSize { n_noisy, n_others: held - n_noisy })
+    }
+
+    /// The work on some of the classes.
+    pub fn of_classes(&self, classes: &[usize]) -> Work<'_> {
+        let of = |all: &[usize]| classes.iter().map(|&class| all[class]).collect();
+        Work { rows_held: of(&self.rows_held), pool_sizes: of(&self.pool_sizes), ..*self }
     }
 
     /// What it would take on this machine.
@@ -158,71 +172,29 @@ impl Work<'_> {
             memory_bytes: self.memory(n_threads)?,
             seconds: speed.seconds(&self.pool_sizes),
             n_threads,
+            out_of_core: None,
         })
-    }
-}
-
-/// What work on a class of z noisy rows takes besides them: Ã V, candidate slots of the search, lists and edges.
-fn working_memory(z: usize, dim: usize, uses_graph: bool) -> u64 {
-    let searching = if uses_graph { 2 * dim as u64 + 8 * 125 + 8 * 50 } else { 0 };
-    let training = 4 * dim as u64 + 4 * 20 + if uses_graph { 2 * 8 * 50 } else { 0 };
-    z as u64 * searching.max(training)
-}
-
-/// Exponents of the classes that a mixture follows, and posteriors before and after a round.
-fn mixture_memory(n_noisy: u64, n_others: u64) -> u64 {
-    let followed = n_others.min(labelsieve::relevance::MOST_CLASSES as u64);
-    match followed {
-        0 => 0,
-        _ => n_noisy * (3 * followed + 2) * size_of::<f32>() as u64,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::relevance::{Linear, Similarity};
+    use labelsieve::relevance::Similarity;
 
     use super::*;
 
     #[test]
-    fn examples_of_other_classes_and_tables_in_memory_count() {
+    fn tables_in_memory_count() {
         let method = Method::Similarity(Similarity {});
-        let small = Work {
+        let work = Work {
             method: &method,
-            dim: 256, // a kibibyte per row
-            pool_sizes: vec![1; 1100],
-            rows_held: vec![1; 1100],
+            dim: 256,
+            pool_sizes: vec![1; 3],
+            rows_held: vec![1; 3],
             n_clean: 1100,
-            bytes_in_memory: 0,
+            bytes_in_memory: 5 << 30,
         };
-        assert!(small.memory(2).unwrap() < 4 << 20);
-        let table = Work { bytes_in_memory: 5 << 30, pool_sizes: vec![1; 3], rows_held: vec![1; 3], ..small };
-        assert!(table.memory(2).unwrap() >= 5 << 30);
-
-        let method = Method::Linear(Linear::default());
-        let (pool_sizes, rows_held) = (vec![1; 1100], vec![1001; 1100]);
-        let linear = Work { method: &method, pool_sizes, rows_held, bytes_in_memory: 0, ..table };
-        let memory = linear.memory(2).unwrap();
-        // A class needs 1001 KiB, so all need 1.05 GiB: two batches.
-        assert!((1 << 30..(1 << 30) + (16 << 20)).contains(&memory), "{memory}");
-        let budget = batches(&linear.rows_held, 256).iter().all(|batch| batch.len() <= 1024 * 1024 / 1001);
-        assert!(budget, "no batch above a gibibyte");
-    }
-
-    #[test]
-    fn a_mixture_needs_memory_for_the_classes_that_it_follows() {
-        let method = Method::Mixture(labelsieve::relevance::Mixture::default());
-        let alone = Work {
-            method: &method,
-            dim: 64,
-            pool_sizes: vec![10_000],
-            rows_held: vec![10_000],
-            n_clean: 1,
-            bytes_in_memory: 0,
-        };
-        let compared = Work { rows_held: vec![10_500], pool_sizes: vec![10_000], ..alone };
-        let alone = Work { rows_held: vec![10_000], pool_sizes: vec![10_000], ..compared };
-        let more = compared.memory(2).unwrap() - alone.memory(2).unwrap();
-        assert_eq!(more, 10_000 * (64 + 65 + 65) * 4 + 500 * 64 * 4);
+        let memory = work.memory(2).unwrap();
+        assert!((5 << 30..(5 << 30) + (4 << 20)).contains(&memory), "{memory}");
     }
 }

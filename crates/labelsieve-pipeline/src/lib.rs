@@ -4,9 +4,12 @@
 //!
 //! It neither prints nor parses arguments.
 
+pub mod byte_size;
 pub mod clean;
+pub mod cost;
 mod curve;
 pub mod device;
+mod digest;
 pub mod embed;
 pub mod embed_text;
 mod error;
@@ -18,10 +21,14 @@ pub mod import_decisions;
 pub mod inputs;
 mod json_answer;
 pub mod matching;
+pub mod memory;
+pub mod merge;
 pub mod monitor;
 pub mod near_name;
 pub mod outputs;
+pub mod parts;
 mod path_text;
+pub mod plan;
 pub mod predict;
 pub mod pretrain;
 pub mod resume;

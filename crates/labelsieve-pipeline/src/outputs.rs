@@ -27,6 +27,10 @@ pub enum OutputKind {
     Statistics,
     /// An array of numpy.
     Array,
+    /// Relevance or candidates, a part of them.
+    Part,
+    /// Which classes are scored together.
+    Plan,
 }
 
 /// Where a result goes.
@@ -49,6 +53,8 @@ impl OutputKind {
             OutputKind::Classes => &["toml"],
             OutputKind::Statistics => &["json"],
             OutputKind::Array => &["npy"],
+            OutputKind::Part => &["parquet"],
+            OutputKind::Plan => &["json"],
         }
     }
 

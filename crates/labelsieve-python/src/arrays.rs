@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use labelsieve::Features;
+use labelsieve::{Features, Lent};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -35,6 +35,8 @@ impl AsRef<[f32]> for NumpyRows {
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
+
+impl Lent<f32> for NumpyRows {}
 
 /// An N×d float32 array in C order, as the Python side hands them over.
 pub type Rows<'py> = PyReadonlyArray2<'py, f32>;

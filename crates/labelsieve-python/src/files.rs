@@ -186,7 +186,8 @@ fn read_features(
     label_column: Option<String>,
     id_column: Option<String>,
 ) -> PyResult<Examples<'_>> {
-    let columns = TableColumns { embedding: embedding_column, label: label_column, id: id_column, labels };
+    let columns =
+        TableColumns { embedding: embedding_column, label: label_column, id: id_column, labels, spill: None };
     let read = || {
         let table = ExampleTable::open(path, &columns)?;
         let rows: Vec<usize> = (0..table.len()).collect();

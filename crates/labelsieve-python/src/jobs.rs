@@ -11,8 +11,9 @@ use labelsieve::matching::{MatchRule, TextEncoding};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
-use labelsieve_data::{Precision, TableColumns};
-use labelsieve_pipeline::clean::{Clean, estimate};
+use labelsieve_data::{Precision, Shard, TableColumns};
+use labelsieve_pipeline::byte_size::ByteSize;
+use labelsieve_pipeline::clean::{Clean, Share};
 use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::embed_text::EmbedText;
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
@@ -23,7 +24,10 @@ use labelsieve_pipeline::inputs::onnx::OnnxOptions;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
-use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match};
+use labelsieve_pipeline::memory::MemoryLimit;
+use labelsieve_pipeline::merge::Merge;
+use labelsieve_pipeline::plan::Plan;
 use labelsieve_pipeline::predict::{NewExamples, Predict};
 use labelsieve_pipeline::train::{Classifier, Train};
 use labelsieve_vision::images::OnDamage;
@@ -43,6 +47,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_files, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
     module.add_function(wrap_pyfunction!(finetune_files, module)?)?;
     module.add_function(wrap_pyfunction!(predict_files, module)?)?;
@@ -94,6 +100,7 @@ impl<'py> Options<'py> {
             label: self.get("label_column")?,
             id: self.get("id_column")?,
             labels: labels.map(|labels| self.get::<Option<PathBuf>>(labels)).transpose()?.flatten(),
+            spill: None,
         };
         Ok(Table { path, columns })
     }
@@ -110,6 +117,33 @@ impl<'py> Options<'py> {
             base: None,
             mixed: self.mixed()?,
         })
+    }
+
+    /// All that is scored.
+    fn scored(&self) -> PyResult<PoolFiles> {
+        Ok(PoolFiles { base: self.get("base")?, ..self.pools(self.get("candidates")?)? })
+    }
+
+    /// Which classes are scored; `_jobs.py` gives a plan with a bin, a shard, or neither.
+    fn share(&self) -> PyResult<Share> {
+        let plan: (Option<PathBuf>, Option<usize>) = (self.get("plan")?, self.get("bin")?);
+        Ok(match (plan, self.shard()?) {
+            ((Some(plan), Some(bin)), _) => Share::Bin { plan, bin },
+            (_, Some(shard)) => Share::Shard(shard),
+            _ => Share::All,
+        })
+    }
+
+    fn shard(&self) -> PyResult<Option<Shard>> {
+        let shard: Option<(usize, usize)> = self.get("shard")?;
+        Ok(shard.map(|(index, of)| Shard { index, of }))
+    }
+
+    /// A limit of memory, as text with a unit.
+    fn memory(&self) -> PyResult<Option<MemoryLimit>> {
+        let Some(text) = self.get::<Option<String>>("memory")? else { return Ok(None) };
+        let size: ByteSize = text.parse().map_err(|error| value_error(format!("memory: {error}")))?;
+        Ok(Some(MemoryLimit { bytes: size.0, scratch: self.get("scratch")? }))
     }
 
     /// Images whose ids are in the column that `id` names, and whose classes in that of `label`.
@@ -168,6 +202,11 @@ fn match_files<'py>(
         id: options.get("id_column")?,
         texts: options.get("text_columns")?,
         encoding: options.get::<bool>("percent_encoded")?.then_some(TextEncoding::Percent),
+        keep: Vec::new(),
+    };
+    let download_list = match options.get::<Option<PathBuf>>("download_list")? {
+        None => None,
+        Some(path) => Some(DownloadList { path, url_column: options.get("url_column")? }),
     };
     let job = Match {
         classes: options.get("classes")?,
@@ -176,6 +215,9 @@ fn match_files<'py>(
         rule: options.choice("rule", rule)?,
         on_bad_row: if options.get("strict")? { OnBadRow::Stop } else { OnBadRow::Skip },
         leaks,
+        keep: options.get("keep")?,
+        download_list,
+        shard: options.shard()?,
         stats: options.get("stats")?,
         output: options.get("output")?,
     };
@@ -261,14 +303,7 @@ fn clean_files<'py>(
     progress: Callback<'py>,
 ) -> PyResult<String> {
     let options = Options(options);
-    let job = Clean {
-        files: PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? },
-        decisions: options.get("decisions")?,
-        method: options.method()?,
-        device: options.device()?,
-        seed: options.get("seed")?,
-        output: options.get("output")?,
-    };
+    let job = clean_job(&options, options.get("output")?)?;
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
@@ -279,10 +314,54 @@ fn estimate_clean_files<'py>(
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,
 ) -> PyResult<String> {
+    let job = clean_job(&Options(options), PathBuf::new())?;
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.estimate(monitor))?)
+}
+
+fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
+    Ok(Clean {
+        files: options.scored()?,
+        decisions: options.get("decisions")?,
+        method: options.method()?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        share: options.share()?,
+        output,
+        memory: options.memory()?,
+    })
+}
+
+#[pyfunction]
+fn plan_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
     let options = Options(options);
-    let files = PoolFiles { base: options.get("base")?, ..options.pools(options.get("candidates")?)? };
-    let method = options.method()?;
-    json(&monitor::run(py, progress.as_ref(), |monitor| estimate(&files, &method, monitor))?)
+    let memory: Option<String> = options.get("memory")?;
+    let memory = memory.map(|size| size.parse::<ByteSize>()).transpose();
+    let job = Plan {
+        files: options.scored()?,
+        decisions: options.get("decisions")?,
+        method: options.method()?,
+        device: options.device()?,
+        seed: options.get("seed")?,
+        bins: options.get("bins")?,
+        memory: memory.map_err(|error| value_error(format!("memory: {error}")))?.map(|size| size.0),
+        output: options.get("output")?,
+    };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+#[pyfunction]
+fn merge_files<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = Merge { parts: options.get("parts")?, output: options.get("output")? };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
 #[pyfunction]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 /// Commands that are functions here, with `_files` behind their names.
-const FUNCTIONS: [&str; 8] =
-    ["match", "embed", "embed-text", "clean", "train", "finetune", "predict", "evaluate"];
+const FUNCTIONS: [&str; 10] =
+    ["match", "embed", "embed-text", "clean", "plan", "merge", "train", "finetune", "predict", "evaluate"];
 
 /// Options whose values follow them in messages.
 const CHOICES: [&str; 2] = ["rule", "method"];

@@ -111,8 +111,49 @@ def test_a_dry_run_estimates_and_writes_nothing(folder):
         labelsieve.clean_files(*POOLS)
 
 
+def test_within_a_limit_of_memory_a_table_has_the_same_bytes(tmp_path, monkeypatch, caplog):
+    save(tmp_path, labelsieve.demo_data(n_classes=2, n_clean=3, largest_pool=9000))
+    monkeypatch.chdir(tmp_path)
+    expected = labelsieve.clean_files(*POOLS, "all.parquet", method="gcn")
+    (tmp_path / "scratch").mkdir()
+    with caplog.at_level(logging.INFO, logger="labelsieve"):
+        for limit in ("60MiB", 60 * 2**20):
+            found = labelsieve.clean_files(*POOLS, "little.parquet", method="gcn", memory=limit, scratch="scratch")
+            assert found == expected
+            assert (tmp_path / "little.parquet").read_bytes() == (tmp_path / "all.parquet").read_bytes()
+    assert caplog.text.count("working out of core with about") >= 2 and not list((tmp_path / "scratch").iterdir())
+    assert labelsieve.clean_files(*POOLS, dry_run=True, memory="60MiB", method="gcn")["out_of_core"]["n_classes"] >= 1
+    with pytest.raises(ValueError, match="memory: expected a unit, e.g. `4GiB`, found `4`"):
+        labelsieve.clean_files(*POOLS, "little.parquet", memory="4")
+    with pytest.raises(ValueError, match="scratch: expected none without memory"):
+        labelsieve.clean_files(*POOLS, "little.parquet", scratch="scratch")
+
+
 class Enough(Exception):
     pass
+
+
+def test_parts_do_what_the_commands_do_and_merge_into_the_single_run(folder):
+    labelsieve.clean_files(*POOLS, "whole.parquet", seed=3)
+    pools = ("--clean", POOLS[0], "--noisy", POOLS[1], "--seed", "3")
+    own = labelsieve.plan_files(*POOLS, "own.json", 3, memory="1GiB", seed=3)
+    assert own == printed("plan", *pools, "--bins", "3", "--memory", "1GiB", "-o", "cli.json", cwd=folder)
+    assert (folder / "own.json").read_bytes() == (folder / "cli.json").read_bytes()
+    for bin in range(3):
+        done = labelsieve.clean_files(*POOLS, f"{bin}.parquet", seed=3, plan="own.json", bin=bin)
+        assert done["part"]["index"] == bin and not done["part"]["was_complete"]
+    again = labelsieve.clean_files(*POOLS, "1.parquet", seed=3, plan="own.json", bin=1)
+    assert again["part"]["was_complete"]
+    labelsieve.merge_files([f"{bin}.parquet" for bin in range(3)], "merged.parquet")
+    assert (folder / "merged.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
+    labelsieve.clean_files(*POOLS, "a.parquet", seed=3, shard="0/2")
+    labelsieve.clean_files(*POOLS, "b.parquet", seed=3, shard=(1, 2))
+    labelsieve.merge_files(["b.parquet", "a.parquet"], "merged.parquet")
+    assert (folder / "merged.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
+    with pytest.raises(ValueError, match="seed: 3 in the plan, 0 here"):
+        labelsieve.clean_files(*POOLS, "c.parquet", plan="own.json", bin=0)
+    estimate = labelsieve.clean_files(*POOLS, seed=3, plan="own.json", bin=0, dry_run=True)
+    assert estimate["n_candidates"] == own["bins"][0]["n_candidates"]
 
 
 def stop_early(done, total):
@@ -266,6 +307,13 @@ def test_errors_are_those_of_python(folder):
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", device="gpu"), "device `gpu`: expected auto"),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", lam=-1), "lambda: expected"),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", label_column=3), "label_column: "),
+        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", plan="p.json"), "plan and bin: expected both or neither"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", plan="p.json", bin=0, shard="0/2"), "shard: expected none beside"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2/2"), "shard: expected a shard from 0 to below 2, found 2"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2"), 'shard: expected "I/N" or'),
+        (lambda: labelsieve.clean_files(*POOLS, "r.csv", shard="0/2"), "cannot write `r.csv`: the extension must be .parquet"),
+        (lambda: labelsieve.plan_files(*POOLS, "p.json", 0), "bins: expected"),
+        (lambda: labelsieve.plan_files(*POOLS, "p.json", 2, memory="8"), "memory: expected a unit, e.g. `8GiB`, found `8`"),
         (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "attention: expected a file"),
         (lambda: labelsieve.train_files(*POOLS, "r", "m", epochs=3), 'classifier="cosine" alone, found classifier="prototype"'),
         (lambda: labelsieve.predict_files("m", "p.csv"), "features and images: expected one of the two, found none"),

@@ -69,6 +69,9 @@ pub enum Error {
         /// The level asked for.
         found: String,
     },
+    /// There is no space for an array that memory does not hold.
+    #[error("{0}")]
+    Scratch(String),
     /// Work that a [`Watch`](crate::Watch) stopped.
     #[error("stopped")]
     Stopped,

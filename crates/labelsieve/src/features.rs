@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::kernels::RowSlice;
+use crate::scratch::{Access, Lent, Pages, Scratch, streamed};
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
@@ -17,7 +18,7 @@ pub struct Features {
 }
 
 /// Memory owned elsewhere, e.g. a numpy array.
-pub type SharedNumbers = Arc<dyn AsRef<[f32]> + Send + Sync>;
+pub type SharedNumbers = Arc<dyn Lent<f32>>;
 
 /// How far from 1 the length of a row may be and still count as 1: a few roundings of `f32`. Such rows are left as they
 /// are, so that normalising twice changes nothing and rows in shared memory need no copy.
@@ -27,31 +28,53 @@ impl Features {
     /// Normalises `data`, which holds rows of `dim` numbers one after the other.
     pub fn new(mut data: Vec<f32>, dim: usize) -> Result<Features> {
         check_shape(&data, dim)?;
-        let mut n_zero = 0;
-        for (row, values) in data.chunks_exact_mut(dim).enumerate() {
-            let length = length_of(row, values)?;
-            n_zero += usize::from(length == 0.0);
-            if !is_settled(length) {
-                values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
-            }
-        }
+        let n_zero = normalise(&mut data, dim, 0)?;
         Ok(Features { data: Numbers::Owned(data), dim, n_zero })
+    }
+
+    /// As [`Features::new`], for rows in a scratch space.
+    pub fn in_pages(mut data: Box<dyn Pages<f32>>, dim: usize) -> Result<Features> {
+        check_shape((*data).as_ref(), dim)?;
+        let mut n_zero = 0;
+        for rows in streamed((*data).as_ref().len() / dim, dim * size_of::<f32>()) {
+            let part = rows.start * dim..rows.end * dim;
+            n_zero += normalise(&mut (*data).as_mut()[part.clone()], dim, rows.start)?;
+            data.release(part);
+        }
+        Ok(Features::moved(data, dim, n_zero))
+    }
+
+    /// Rows of another `Features` that were moved to a scratch space, `n_zero` of them zero.
+    pub(crate) fn moved(data: Box<dyn Pages<f32>>, dim: usize, n_zero: usize) -> Features {
+        let data: Arc<dyn Pages<f32>> = Arc::from(data);
+        Features { data: Numbers::Shared(data), dim, n_zero }
     }
 
     /// Uses rows where they are if each has unit length already; else works on a normalised copy. The same features
     /// either way. The owner must not change the numbers while they are in use.
     pub fn shared(data: SharedNumbers, dim: usize) -> Result<Features> {
+        match Features::lent(Arc::clone(&data), dim)? {
+            Some(features) => Ok(features),
+            None => Features::new((*data).as_ref().to_vec(), dim),
+        }
+    }
+
+    /// Uses rows where they are, if each has unit length already.
+    pub fn lent(data: SharedNumbers, dim: usize) -> Result<Option<Features>> {
         let values = (*data).as_ref();
         check_shape(values, dim)?;
         let mut n_zero = 0;
-        for (row, values) in values.chunks_exact(dim).enumerate() {
-            let length = length_of(row, values)?;
-            n_zero += usize::from(length == 0.0);
-            if !is_settled(length) {
-                return Features::new((*data).as_ref().to_vec(), dim);
+        for rows in streamed(values.len() / dim, dim * size_of::<f32>()) {
+            for row in rows.clone() {
+                let length = length_of(row, &values[row * dim..(row + 1) * dim])?;
+                n_zero += usize::from(length == 0.0);
+                if !is_settled(length) {
+                    return Ok(None);
+                }
             }
+            data.release(rows.start * dim..rows.end * dim);
         }
-        Ok(Features { data: Numbers::Shared(data), dim, n_zero })
+        Ok(Some(Features { data: Numbers::Shared(data), dim, n_zero }))
     }
 
     /// Whether the rows are in memory of their own, not shared.
@@ -99,6 +122,38 @@ impl Features {
         &self.data[rows.start * self.dim..rows.end * self.dim]
     }
 
+    /// Says that these rows are not needed for a while: where somebody else owns their memory, it may be used for other things.
+    pub fn release(&self, rows: Range<usize>) {
+        if let Numbers::Shared(numbers) = &self.data {
+            numbers.release(rows.start * self.dim..rows.end * self.dim);
+        }
+    }
+
+    /// Says that these rows will be read soon.
+    pub(crate) fn fetch(&self, rows: Range<usize>) {
+        if let Numbers::Shared(numbers) = &self.data {
+            numbers.fetch(rows.start * self.dim..rows.end * self.dim);
+        }
+    }
+
+    /// Says how rows will be read from now on, where somebody else owns their memory.
+    pub(crate) fn expect(&self, access: Access) {
+        if let Numbers::Shared(numbers) = &self.data {
+            numbers.expect(access);
+        }
+    }
+
+    /// All examples, in order, each released soon after it was seen.
+    pub fn pass(&self) -> impl Iterator<Item = &[f32]> {
+        let stretches = streamed(self.len(), self.dim * size_of::<f32>()).map(Some).chain([None]);
+        let mut before = 0..0;
+        stretches.flat_map(move |rows| {
+            let rows = rows.unwrap_or_default();
+            self.release(std::mem::replace(&mut before, rows.clone()));
+            self.block(rows).chunks_exact(self.dim)
+        })
+    }
+
     /// All rows, as the kernels take them.
     pub(crate) fn as_slice(&self) -> RowSlice<'_> {
         RowSlice { values: &self.data, dim: self.dim }
@@ -109,6 +164,21 @@ impl Features {
         let mut data = Vec::with_capacity(rows.len() * self.dim);
         rows.iter().for_each(|&i| data.extend_from_slice(self.row(i)));
         Features::from_normalised(data, self.dim)
+    }
+
+    /// As [`Features::select`], with the rows, which are in ascending order, in a scratch space.
+    pub fn select_in(&self, rows: &[usize], scratch: &dyn Scratch) -> Result<Features> {
+        let (dim, mut data, mut n_zero) = (self.dim, scratch.floats(rows.len() * self.dim)?, 0);
+        for part in streamed(rows.len(), dim * size_of::<f32>()) {
+            let out = &mut (*data).as_mut()[part.start * dim..part.end * dim];
+            for (&i, out) in rows[part.clone()].iter().zip(out.chunks_exact_mut(dim)) {
+                out.copy_from_slice(self.row(i));
+                n_zero += usize::from(out.iter().all(|&v| v == 0.0));
+            }
+            data.release(part.start * dim..part.end * dim);
+            self.release(rows[part.start]..rows[part.end - 1] + 1);
+        }
+        Ok(Features::moved(data, dim, n_zero))
     }
 
     /// `self`'s rows, then `other`'s.
@@ -195,6 +265,19 @@ pub fn unit_rows(rows: &[f32], dim: usize, length: impl Fn(&[f32]) -> f32) -> (V
     };
     let unit = rows.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
     (unit, lengths)
+}
+
+/// Normalises rows, of which the first is row `first`; returns how many are zero.
+fn normalise(data: &mut [f32], dim: usize, first: usize) -> Result<usize> {
+    let mut n_zero = 0;
+    for (row, values) in data.chunks_exact_mut(dim).enumerate() {
+        let length = length_of(first + row, values)?;
+        n_zero += usize::from(length == 0.0);
+        if !is_settled(length) {
+            values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
+        }
+    }
+    Ok(n_zero)
 }
 
 fn check_shape(data: &[f32], dim: usize) -> Result<()> {

@@ -37,6 +37,7 @@ pub mod ordering;
 pub mod random;
 pub mod relevance;
 pub mod schedule;
+mod scratch;
 pub mod synthetic;
 mod watch;
 
@@ -51,4 +52,5 @@ pub use fnv::Fnv1a;
 pub use kernels::matrix;
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;
+pub use scratch::{Access, Lent, Pages, Scratch};
 pub use watch::Watch;

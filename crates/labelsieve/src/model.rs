@@ -1,13 +1,16 @@
 //! The centre: what a class problem is, what scores it, and what learns from the scores. Read this file first.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::decision::Decision;
 use crate::engine::Job;
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph};
+use crate::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph, Propagation, Sorted};
+use crate::kernels::Aligned;
+use crate::level::Level;
+use crate::scratch::{Place, Scratch};
 use crate::watch::Watch;
 
 /// Scores how much each noisy example of one class belongs to it.
@@ -189,8 +192,8 @@ impl<'a> ClassProblem<'a> {
         match self.noisy.ready_graph(count) {
             Some(graph) => Ok(graph.insert(self.clean, noisy)),
             None => {
-                let found = Neighbours::exact_watched(noisy, count, self.watch)?;
-                Ok(NoisyGraph::from_neighbours(found, count).insert(self.clean, noisy))
+                let found = self.noisy.search(count, self.watch)?;
+                NoisyGraph::from_neighbours(found, count).insert_in(self.noisy.scratch(), self.clean, noisy)
             }
         }
     }
@@ -199,7 +202,7 @@ impl<'a> ClassProblem<'a> {
     pub(crate) fn affinity(&self, count: usize) -> Result<Arc<Affinity>> {
         match self.affinity {
             Some((made_with, affinity)) if made_with == count => Ok(Arc::clone(affinity)),
-            _ => Ok(Arc::new(Affinity::reciprocal(&self.neighbours(count)?))),
+            _ => Ok(Arc::new(Affinity::reciprocal_in(self.noisy.scratch(), &self.neighbours(count)?)?)),
         }
     }
 
@@ -214,18 +217,33 @@ impl<'a> ClassProblem<'a> {
 pub struct NoisyPool {
     features: Features,
     graph: Option<NoisyGraph>,
+    out_of_core: Option<OutOfCore>,
+}
+
+/// What a pool has that is scored out of core.
+struct OutOfCore {
+    scratch: Arc<dyn Scratch>,
+    /// Its rows in the order of the last search, until nobody needs them any more.
+    sorted: Mutex<Option<Sorted>>,
 }
 
 impl NoisyPool {
     /// Candidates whose graph is made when a model asks for it, each time.
     pub fn new(features: Features) -> NoisyPool {
-        NoisyPool { features, graph: None }
+        NoisyPool { features, graph: None, out_of_core: None }
+    }
+
+    /// Candidates that are scored within the memory of `scratch`, where everything goes that grows with them and is large. The
+    /// relevance is the same, bit for bit.
+    pub fn out_of_core(features: Features, scratch: Arc<dyn Scratch>) -> NoisyPool {
+        let out_of_core = OutOfCore { scratch, sorted: Mutex::default() };
+        NoisyPool { features, graph: None, out_of_core: Some(out_of_core) }
     }
 
     /// Candidates with their graph, to be reused for every shot, episode and setting.
     pub fn with_graph(features: Features) -> NoisyPool {
         let graph = NoisyGraph::new(&features, NEIGHBOURS);
-        NoisyPool { features, graph: Some(graph) }
+        NoisyPool { features, graph: Some(graph), out_of_core: None }
     }
 
     /// Candidates with a graph made by another engine.
@@ -234,7 +252,7 @@ impl NoisyPool {
         if expected != found {
             return Err(Error::Length { what: "the graph of a pool", expected, found });
         }
-        Ok(NoisyPool { features, graph: Some(graph) })
+        Ok(NoisyPool { features, graph: Some(graph), out_of_core: None })
     }
 
     /// The examples.
@@ -253,6 +271,42 @@ impl NoisyPool {
             Some(graph) => Cow::Borrowed(graph),
             None => Cow::Owned(NoisyGraph::new(&self.features, count)),
         }
+    }
+
+    /// Where arrays go that grow with the pool; none: to memory.
+    pub(crate) fn scratch(&self) -> Place<'_> {
+        self.out_of_core.as_ref().map(|out_of_core| out_of_core.scratch.as_ref())
+    }
+
+    /// A pool of other features that is scored where this one is.
+    pub(crate) fn with_features(&self, features: Features) -> NoisyPool {
+        match &self.out_of_core {
+            Some(OutOfCore { scratch, .. }) => NoisyPool::out_of_core(features, Arc::clone(scratch)),
+            None => NoisyPool::new(features),
+        }
+    }
+
+    /// The `count` nearest noisy neighbours of each noisy example.
+    fn search(&self, count: usize, watch: &Watch) -> Result<Neighbours> {
+        let Some(OutOfCore { scratch, sorted }) = &self.out_of_core else {
+            return Neighbours::exact_watched(&self.features, count, watch);
+        };
+        let rows = Sorted::new(Level::current(), &self.features, count, scratch.as_ref(), watch)?;
+        let found = Neighbours::exact_sorted(&rows, count, scratch.as_ref(), watch)?;
+        *sorted.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
+        Ok(found)
+    }
+
+    /// The noisy rows of Ã V. Nothing else needs the order of the search after this.
+    pub(crate) fn propagate(&self, clean: &Features, propagation: &Propagation) -> Result<Aligned> {
+        let Some(OutOfCore { scratch, sorted }) = &self.out_of_core else {
+            let mut x = Aligned::zeros(self.features.len() * clean.dim());
+            propagation.propagate_rows(clean, &self.features, |i| clean.len() + i, &mut x);
+            return Ok(x);
+        };
+        let sorted = sorted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sorted = sorted.unwrap_or_else(|| Sorted::as_they_are(&self.features));
+        propagation.propagate_sorted(clean, sorted, scratch.as_ref())
     }
 }
 

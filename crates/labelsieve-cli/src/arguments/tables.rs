@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use labelsieve_data::TableColumns;
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
+
+use crate::options::Given;
 
 /// The heading of [`ColumnArguments`].
 const COLUMNS: &str = "Columns of Parquet files";
@@ -34,6 +37,7 @@ impl ColumnArguments {
             label: self.label_column.clone(),
             id: self.id_column.clone(),
             labels: labels.map(Path::to_path_buf),
+            spill: None,
         };
         Table { path: path.to_path_buf(), columns }
     }
@@ -103,5 +107,45 @@ impl PoolArguments {
     /// The tables whose columns can be named.
     pub fn tables(&self) -> impl Iterator<Item = &Path> {
         self.clean.as_deref().into_iter().chain([self.noisy.as_path()])
+    }
+}
+
+/// What is scored: all that `clean` and `plan` read.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ScoredArguments {
+    #[command(flatten)]
+    pub pools: PoolArguments,
+
+    /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
+    #[arg(long, value_name = "FILE")]
+    candidates: Option<PathBuf>,
+
+    /// Base classes to compare candidates with: class weights of a network or classifier (.safetensors), or features with
+    /// classes in the formats of --clean
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+
+    /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
+    /// rejected ones as known negatives
+    #[arg(long, value_name = "FILE")]
+    pub decisions: Option<PathBuf>,
+}
+
+impl ScoredArguments {
+    /// Refuses what has no effect on these files.
+    pub fn check_options(&self, given: &Given) -> Result<()> {
+        given.refuse_columns(self.pools.tables())?;
+        match self.candidates {
+            Some(_) => given.refuse(
+                &["noisy_labels"],
+                "--candidates",
+                "the candidates file already names the classes",
+            ),
+            None => Ok(()),
+        }
+    }
+
+    pub fn files(&self) -> PoolFiles {
+        PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) }
     }
 }

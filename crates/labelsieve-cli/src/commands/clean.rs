@@ -2,18 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use labelsieve_data::counted;
+use labelsieve_data::{Shard, counted};
 use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::clean::{Clean as Job, Cleaned, advice, estimate};
+use labelsieve_pipeline::clean::{Clean as Job, Cleaned, Share, advice};
 use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
-use labelsieve_pipeline::inputs::pools::PoolFiles;
 
-use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, PoolArguments, SeedArguments};
+use crate::arguments::{
+    DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, ScoredArguments, SeedArguments,
+};
 use crate::options::Given;
 use crate::printer::{Printer, refuse_json_beside};
+
+/// The heading of options for work in parts.
+const PARTS: &str = "Work in parts";
 
 /// Classes whose advice is shown without `-v`.
 const MOST_ADVISED: usize = 10;
@@ -23,29 +27,28 @@ const MOST_ADVISED: usize = 10;
 #[command(
     override_usage = "labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --output <FILE>\n       \
                             labelsieve clean [OPTIONS] --class-text <FILE> --noisy <FILE> --output <FILE>\n       \
-                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --dry-run"
+                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --dry-run\n       \
+                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --plan <FILE> --bin <I> --output <FILE>"
 )]
 pub struct Clean {
     #[command(flatten)]
-    pools: PoolArguments,
-
-    /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
-    #[arg(long, value_name = "FILE")]
-    candidates: Option<PathBuf>,
-
-    /// Base classes to compare candidates with: class weights of a network or classifier (.safetensors), or features with
-    /// classes in the formats of --clean
-    #[arg(long, value_name = "FILE")]
-    base: Option<PathBuf>,
-
-    /// Decisions about candidates (.parquet, .csv or .tsv with `id`, `class` and `decision`): accepted ones count as clean,
-    /// rejected ones as known negatives
-    #[arg(long, value_name = "FILE")]
-    decisions: Option<PathBuf>,
+    scored: ScoredArguments,
 
     /// Output file, .parquet or .csv, with one row per example and class; - for CSV on stdout, which cannot be resumed
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
+
+    /// Score only one bin of this plan, from `labelsieve plan`; the output is a part for `labelsieve merge`
+    #[arg(long, value_name = "FILE", requires = "bin", help_heading = PARTS)]
+    plan: Option<PathBuf>,
+
+    /// Which bin of the plan, from 0. --noisy and --candidates may hold the rows of the bin alone
+    #[arg(long, value_name = "I", requires = "plan", help_heading = PARTS)]
+    bin: Option<usize>,
+
+    /// Score only shard I of N, from 0, without a plan: classes are packed alike on every machine
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["plan", "bin"], help_heading = PARTS)]
+    shard: Option<Shard>,
 
     /// Only estimate memory and time
     #[arg(long)]
@@ -53,6 +56,9 @@ pub struct Clean {
 
     #[command(flatten)]
     method: MethodArguments,
+
+    #[command(flatten)]
+    memory: MemoryArguments,
 
     #[command(flatten)]
     device: DeviceArguments,
@@ -67,34 +73,41 @@ pub struct Clean {
 impl Clean {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         self.method.check_options(given)?;
-        given.refuse_columns(self.pools.tables())?;
-        if self.dry_run {
+        self.scored.check_options(given)?;
+        if self.dry_run && !self.share().is_part() {
             given.refuse(&["decisions"], "--dry-run", "decisions change neither memory nor time")?;
         }
-        match self.candidates {
-            Some(_) => given.refuse(
-                &["noisy_labels"],
-                "--candidates",
-                "the candidates file already names the classes",
-            ),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// Which classes are asked for.
+    fn share(&self) -> Share {
+        match (&self.plan, self.bin, self.shard) {
+            (Some(plan), Some(bin), _) => Share::Bin { plan: plan.clone(), bin },
+            (.., Some(shard)) => Share::Shard(shard),
+            _ => Share::All,
         }
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let files = PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) };
-        let method = self.method.method();
+        let job = Job {
+            files: self.scored.files(),
+            decisions: self.scored.decisions.clone(),
+            method: self.method.method(),
+            device: self.device.device,
+            seed: self.seed.seed,
+            share: self.share(),
+            output: self.output.clone().unwrap_or_default(),
+            memory: self.memory.limit(),
+        };
         if self.dry_run {
-            let estimate = estimate(&files, &method, printer)?;
+            let estimate = job.estimate(printer)?;
             return match self.json.json {
                 true => printer.json("clean", &estimate),
                 false => printer.data(&estimate.to_string()),
             };
         }
-        let output = self.output.clone().context("no output file")?;
-        refuse_json_beside(self.json, &output)?;
-        let (device, seed, decisions) = (self.device.device, self.seed.seed, self.decisions.clone());
-        let job = Job { files, decisions, method, device, seed, output };
+        refuse_json_beside(self.json, &job.output)?;
         let cleaned = job.run(printer)?;
         match self.json.json {
             true => printer.json("clean", &cleaned),
@@ -111,8 +124,12 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
         true => String::new(),
         false => format!("; written to `{}`", output.display()),
     };
+    let part = match &cleaned.part {
+        Some(part) => format!("part {} of {}: ", part.index, part.of),
+        None => String::new(),
+    };
     printer.note(&format!(
-        "{} of {}, mean relevance {:.2}{place}",
+        "{part}{} of {}, mean relevance {:.2}{place}",
         counted(cleaned.n_candidates, "candidate"),
         counted(cleaned.n_classes, "class"),
         cleaned.mean_relevance,

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use labelsieve::matching::{MatchRule, TextEncoding};
-use labelsieve_data::counted;
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
+use labelsieve_data::{Shard, counted};
 use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::matching::{LeakCheck, LeakFate, Match as Job};
+use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match as Job};
 
 use crate::arguments::{JsonArguments, MixedArguments};
 use crate::options::Given;
@@ -54,6 +54,22 @@ pub struct Match {
     /// Stop at the first malformed row or damaged file instead of counting and skipping it
     #[arg(long)]
     strict: bool,
+
+    /// Columns of the texts to add to the candidates
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    keep: Vec<String>,
+
+    /// Write the photos of the candidates, each once, as a list for img2dataset (.parquet or .csv)
+    #[arg(long, value_name = "FILE")]
+    download_list: Option<PathBuf>,
+
+    /// Column of the photos' URLs [default: url, URL, image_url or downloadurl; that of YFCC100M]
+    #[arg(long, value_name = "NAME", requires = "download_list")]
+    url_column: Option<String>,
+
+    /// Search one of N shards of the texts, from 0, cut by bytes; the output is a part for `labelsieve merge`
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
 
     /// Write the number of candidates per class as JSON (.json)
     #[arg(long, value_name = "FILE")]
@@ -122,6 +138,11 @@ impl Match {
         }
     }
 
+    fn download_list(&self) -> Option<DownloadList> {
+        let path = self.download_list.clone()?;
+        Some(DownloadList { path, url_column: self.url_column.clone() })
+    }
+
     pub fn run(&self, printer: &Printer) -> Result<()> {
         refuse_json_beside(self.json, &self.output)?;
         let job = Job {
@@ -132,10 +153,14 @@ impl Match {
                 id: self.id_column.clone(),
                 texts: self.text_columns.clone(),
                 encoding: self.percent_encoded.then_some(TextEncoding::Percent),
+                keep: Vec::new(),
             },
             rule: self.rule,
             on_bad_row: if self.strict { OnBadRow::Stop } else { OnBadRow::Skip },
             leaks: self.leaks.check(),
+            keep: self.keep.clone(),
+            download_list: self.download_list(),
+            shard: self.shard,
             stats: self.stats.clone(),
             output: self.output.clone(),
         };
@@ -150,7 +175,10 @@ impl Match {
             return Ok(());
         }
         let (n, output) = (matched.statistics.n_candidates, self.output.display());
-        printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate")));
+        match matched.part {
+            Some(part) if part.was_complete => {}
+            _ => printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate"))),
+        }
         printer.data(statistics)
     }
 }

@@ -13,6 +13,8 @@ mod evaluate;
 mod finetune;
 mod man;
 mod match_text;
+mod merge;
+mod plan;
 mod predict;
 mod pretrain;
 mod report;
@@ -47,6 +49,10 @@ pub enum Command {
     EmbedText(embed_text::EmbedText),
     /// Score the relevance of every candidate to its class
     Clean(Box<clean::Clean>),
+    /// Pack the classes of a run into bins, each to be scored by `labelsieve clean --plan FILE --bin I`
+    Plan(Box<plan::Plan>),
+    /// Merge the parts of a run into the file that a single run would have written, byte for byte
+    Merge(merge::Merge),
     /// Import decisions about candidates from other tools, or count them
     Decisions(decisions::Decisions),
     /// Train a classifier with every candidate weighted by its relevance
@@ -83,6 +89,7 @@ impl Command {
             Command::Match(command) => command.check_options(given),
             Command::Pretrain(command) => command.check_options(given),
             Command::Clean(command) => command.check_options(given),
+            Command::Plan(command) => command.check_options(given),
             Command::Train(command) => command.check_options(given),
             Command::TrainAttention(command) => command.check_options(given),
             Command::TrainEpisodes(command) => command.check_options(given),
@@ -96,6 +103,7 @@ impl Command {
             | Command::Decisions(_)
             | Command::Embed(_)
             | Command::EmbedText(_)
+            | Command::Merge(_)
             | Command::FineTune(_)
             | Command::Bench(_)
             | Command::Demo(_)
@@ -113,6 +121,8 @@ impl Command {
             Command::Embed(command) => command.run(printer),
             Command::EmbedText(command) => command.run(printer),
             Command::Clean(command) => command.run(printer),
+            Command::Plan(command) => command.run(printer),
+            Command::Merge(command) => command.run(printer),
             Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),

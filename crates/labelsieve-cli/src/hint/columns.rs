@@ -71,6 +71,8 @@ fn choose(role: ColumnRole, meant: Option<&str>) -> String {
         ColumnRole::Image => "--image-column",
         ColumnRole::Text => "--text-column",
         ColumnRole::Filter => "--where",
+        ColumnRole::Kept => "--keep",
+        ColumnRole::Url => "--url-column",
         ColumnRole::Id | ColumnRole::Fixed => "--id-column",
     };
     match meant {

@@ -35,7 +35,7 @@ fn record_end(journal: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Whether finished work is there: a whole record behind the opening line and the record of the fingerprint.
-fn holds_work(journal: &[u8]) -> bool {
+pub fn holds_work(journal: &[u8]) -> bool {
     const OPENING: usize = "labelsieve journal 1\n".len();
     let first = record_end(journal, OPENING).and_then(|head| record_end(journal, head));
     first.is_some_and(|end| journal.len() >= end)

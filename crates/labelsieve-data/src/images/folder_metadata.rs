@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::matching::TextEncoding;
 
 use super::{ImageColumns, LABEL_NAMES, RowFilter};
-use crate::text::{OnBadRow, RowSink, TextColumns, TextSource, column_names, scan};
+use crate::text::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, column_names, scan};
 use crate::{ColumnRole, DataError, Result};
 
 /// What the table says about one image.
@@ -100,7 +100,7 @@ impl RowSink for Collector<'_> {
         }
     }
 
-    fn end_row(&mut self, file_name: &str) {
+    fn end_row(&mut self, file_name: &str, _: &KeptValues<'_>) {
         let text = |at: Option<usize>| at.and_then(|at| self.texts[at].clone());
         if self.plan.filters.iter().all(|(at, filter)| filter.passes(text(*at).as_deref())) {
             let (id, label) = (text(self.plan.id), text(self.plan.label));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::tars::split_name;
+use super::tars::{example_id, split_name};
 use crate::text::CAPTION_NAMES;
 use crate::{DataError, Result};
 
@@ -15,7 +15,7 @@ use crate::{DataError, Result};
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The captions of the examples that `wanted` asks for. `texts` are keys of the JSON files, the usual ones and the text
-/// file if there are none; `id` is a key of the JSON files too, else the examples' names count. A tar that ends early
+/// file if there are none; `id` is a key of the JSON files too. Examples are known as those of `embed` are. A tar that ends early
 /// gives what it holds.
 pub fn read_tar_captions(
     tar: &Path,
@@ -33,7 +33,7 @@ pub fn read_tar_captions(
         if !["txt", "json"].contains(&ending) || entry.size() > MOST_BYTES {
             continue;
         }
-        if id.is_none() && !wanted(key) {
+        if ending == "txt" && !wanted(key) {
             continue;
         }
         let mut bytes = Vec::new();
@@ -61,7 +61,7 @@ fn of_json(bytes: &[u8], key: &str, id: Option<&str>, texts: &[String]) -> Optio
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    let id = id.and_then(value).unwrap_or_else(|| key.to_owned());
+    let id = example_id(&json, id).unwrap_or_else(|| key.to_owned());
     let caption = match texts {
         [] => CAPTION_NAMES.into_iter().find_map(value),
         texts => texts.iter().find_map(|name| value(name)),
@@ -101,5 +101,9 @@ mod tests {
         assert_eq!(read(None, &[]), [pair("a", "a cat"), pair("b", "an owl")]);
         assert_eq!(read(None, &["note"]), [pair("b", "at night")]);
         assert_eq!(read(Some("uid"), &[]), [pair("7", "an owl")]);
+        let json = r#"{"caption": "an owl", "id": "photo 7", "key": "000", "status": "success"}"#;
+        write(&path, &[("000.jpg", "x"), ("000.txt", "an owl"), ("000.json", json)]);
+        let found = read_tar_captions(&path, None, &[], &|id| id == "photo 7").unwrap();
+        assert_eq!(found.get("photo 7").map(String::as_str), Some("an owl"));
     }
 }

@@ -116,13 +116,13 @@ impl Tar {
             }
             if self.is_image(ending) && now.image.is_none() {
                 now.image = Some((entry.raw_file_position(), entry.size()));
-            } else if let Some(id) = self.columns.id.as_deref().filter(|_| ending == "json") {
+            } else if ending == "json" && entry.size() <= MOST_SIDE_BYTES {
                 let mut bytes = Vec::new();
                 if entry.take(MOST_SIDE_BYTES).read_to_end(&mut bytes).is_err() {
                     break;
                 }
                 let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-                now.id = json.get(id).and_then(value_text);
+                now.id = example_id(&json, self.columns.id.as_deref());
             }
         }
         finish(now);
@@ -316,9 +316,19 @@ impl Tar {
             Some(name) => value(name),
             None => LABEL_NAMES.into_iter().find_map(value),
         });
-        let id = self.columns.id.as_deref().and_then(value).unwrap_or(sample.key);
+        let id = sample.json.as_ref().and_then(|json| example_id(json, self.columns.id.as_deref()));
+        let id = id.unwrap_or(sample.key);
         deliver(&id, label.as_deref(), image, sink)
     }
+}
+
+/// The id of an example in the JSON file beside it, if it is there: under `column`. img2dataset makes keys of its own and
+/// carries other columns along: by default, where it wrote the file, the id is under `id`, which is where `match` finds it in
+/// the tables of img2dataset, too.
+pub(super) fn example_id(json: &Value, column: Option<&str>) -> Option<String> {
+    let is_img2dataset = || ["key", "status"].iter().all(|name| json.get(name).is_some());
+    let column = column.or_else(|| is_img2dataset().then_some("id"))?;
+    json.get(column).and_then(value_text)
 }
 
 /// A plain value of a JSON file as text.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::matching::TextEncoding;
 
 use super::layout::{ID_NAMES, column_names};
-use super::{OnBadRow, RowSink, TextColumns, TextSource, scan};
+use super::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 use crate::Result;
 
 /// The usual names of a caption, the most descriptive first.
@@ -66,7 +66,7 @@ impl RowSink for Collector<'_> {
         }
     }
 
-    fn end_row(&mut self, id: &str) {
+    fn end_row(&mut self, id: &str, _: &KeptValues<'_>) {
         if (self.wanted)(id)
             && let Some(text) = self.order.iter().find_map(|&column| self.texts[column].take())
         {

@@ -1,7 +1,7 @@
 //! Files as bytes, decompressed on the way when they are compressed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,11 +26,22 @@ pub(super) struct TextInput {
     n_decoded: u64,
     n_consumed: Arc<AtomicU64>,
     len: Option<u64>,
+    /// The bytes of a byte order mark, which are left out.
+    n_mark: u64,
 }
 
 impl TextInput {
     pub(super) fn open(path: &Path) -> Result<TextInput> {
         TextInput::new(path, Input::open(path)?)
+    }
+
+    /// A plain file from `offset` on.
+    pub(super) fn open_at(path: &Path, offset: u64) -> Result<TextInput> {
+        let mut file = File::open(path).map_err(DataError::io("open", path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(DataError::io("read", path))?;
+        let n_read = Arc::new(AtomicU64::new(0));
+        let file = Counted { inner: file, n: n_read.clone() };
+        Ok(TextInput::decoding(path, PLAIN, Box::new(file), n_read, None))
     }
 
     fn new(path: &Path, input: Input) -> Result<TextInput> {
@@ -43,7 +54,9 @@ impl TextInput {
         check_name(path, format, &start, len)?;
         // Of plain text, what was read is what was used; a decoder leaves much of it in the buffer.
         if format == PLAIN {
-            return Ok(TextInput::decoding(path, format, Box::new(file), n_read, len));
+            let mut input = TextInput::decoding(path, format, Box::new(file), n_read, len);
+            input.skip_byte_order_mark();
+            return Ok(input);
         }
         let n_consumed = Arc::new(AtomicU64::new(0));
         let file = Counted { inner: file, n: n_consumed.clone() };
@@ -54,7 +67,9 @@ impl TextInput {
                 Box::new(zstd::stream::read::Decoder::with_buffer(file).map_err(DataError::io("read", path))?)
             }
         };
-        Ok(TextInput::decoding(path, format, decoded, n_consumed, len))
+        let mut input = TextInput::decoding(path, format, decoded, n_consumed, len);
+        input.skip_byte_order_mark();
+        Ok(input)
     }
 
     fn decoding(
@@ -65,10 +80,8 @@ impl TextInput {
         len: Option<u64>,
     ) -> TextInput {
         let path = path.to_path_buf();
-        let (head, ended, failure, n_decoded) = (Vec::new(), false, None, 0);
-        let mut input = TextInput { path, format, decoded, head, ended, failure, n_decoded, n_consumed, len };
-        input.skip_byte_order_mark();
-        input
+        let (head, ended, failure, n_decoded, n_mark) = (Vec::new(), false, None, 0, 0);
+        TextInput { path, format, decoded, head, ended, failure, n_decoded, n_consumed, len, n_mark }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -78,6 +91,16 @@ impl TextInput {
     /// The size of the file as stored; unknown for a stream.
     pub(super) fn len(&self) -> Option<u64> {
         self.len
+    }
+
+    /// Whether the file has to be read from its start.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.format != PLAIN
+    }
+
+    /// The size of the byte order mark that was left out.
+    pub(super) fn n_mark(&self) -> u64 {
+        self.n_mark
     }
 
     /// Bytes taken from the file itself so far: how far along the work is.
@@ -104,6 +127,24 @@ impl TextInput {
             }
         }
         self.ended
+    }
+
+    /// Drops bytes up to the next line break and that; returns how many.
+    pub(super) fn skip_line(&mut self) -> u64 {
+        let (mut n_skipped, mut bytes) = (0, Vec::new());
+        loop {
+            bytes.clear();
+            let ended = self.fill(&mut bytes, SKIPPED_BYTES);
+            let end = memchr::memchr(b'\n', &bytes).map(|at| at + 1);
+            n_skipped += end.unwrap_or(bytes.len()) as u64;
+            if let Some(end) = end {
+                self.put_back(bytes.split_off(end), None);
+                return n_skipped;
+            }
+            if ended {
+                return n_skipped;
+            }
+        }
     }
 
     /// The damage or the system's error at which reading ended.
@@ -143,6 +184,7 @@ impl TextInput {
         self.fill(&mut start, LONGEST_MAGIC);
         if start.starts_with(b"\xef\xbb\xbf") {
             start.drain(..3);
+            self.n_mark = 3;
         }
         self.head = start;
     }
@@ -164,6 +206,8 @@ impl TextInput {
 }
 
 const PLAIN: &str = "plain text";
+/// How much is read at a time in search of a line break.
+const SKIPPED_BYTES: usize = 1 << 16;
 /// How many bytes identify a compression.
 const LONGEST_MAGIC: usize = 4;
 

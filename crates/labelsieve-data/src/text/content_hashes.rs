@@ -27,8 +27,8 @@ pub fn read_content_hashes(path: impl AsRef<Path>) -> Result<Vec<String>> {
         if read_schema(&file, open()?)?.index_of(COLUMN).is_err() {
             return Ok(Vec::new());
         }
-        let mut batches = Batches::open(&file, open()?, &Columns::only(COLUMN))?;
-        while let Some(batch) = batches.next()? {
+        let mut batches = Batches::open(&file, open()?, &Columns::only(COLUMN), &(0..u64::MAX))?;
+        while let Some((_, batch)) = batches.next()? {
             for row in 0..batch.num_rows() {
                 let mut hash = String::new();
                 for_each_text(batch.column(0), row, &mut |text| hash.push_str(text));

@@ -30,6 +30,8 @@ pub(super) struct Fields {
     /// Positions of the texts.
     pub(super) texts: Vec<usize>,
     pub(super) encoding: TextEncoding,
+    /// Positions of the columns to keep, where there are such, and how they are written.
+    pub(super) keep: Vec<Option<(usize, TextEncoding)>>,
 }
 
 impl Dialect {
@@ -63,6 +65,15 @@ pub(super) fn read_header(path: &Path, block: &[u8], dialect: Dialect) -> Result
     })
 }
 
+/// The size of the header that [`read_header`] found, with blank lines before it.
+pub(super) fn header_len(block: &[u8], dialect: Dialect) -> u64 {
+    let mut reader = dialect.reader(block);
+    match reader.read_byte_record(&mut ByteRecord::new()) {
+        Ok(true) => reader.position().byte(),
+        _ => 0,
+    }
+}
+
 /// Reads every row of `block`, whose first `n_header_rows` are not data.
 pub(super) fn read_block(
     block: &[u8],
@@ -90,7 +101,7 @@ pub(super) fn read_block(
         let raw = || Raw::new(&block[start.byte() as usize..end.byte() as usize], start.line());
         let quoting = match end.line() - start.line() {
             0 | 1 => Ok(()),
-            _ => check_quotes(&raw(), fields.dialect),
+            _ => check_quotes(&raw(), fields.dialect), // or the line break before the row, after a `\r`
         };
         match quoting.and_then(|()| push_row(&record, fields, sink)) {
             Ok(()) => tally.n_rows += 1,
@@ -145,7 +156,7 @@ impl Fault {
 
 /// A quoted field may hold line breaks, but one that ends in the middle of another field is a missing quote.
 fn check_quotes(raw: &Raw<'_>, dialect: Dialect) -> std::result::Result<(), Fault> {
-    if dialect == Dialect::Tsv || misclosed_quote(raw.bytes, b',').is_none() {
+    if dialect == Dialect::Tsv || raw.n_lines == 1 || misclosed_quote(raw.bytes, b',').is_none() {
         return Ok(());
     }
     let found = "a quote in the middle of a later field".to_string();
@@ -165,17 +176,23 @@ fn push_row(record: &ByteRecord, fields: &Fields, sink: &mut impl RowSink) -> st
     for (column, &position) in fields.texts.iter().enumerate() {
         sink.text(column, field(position)?, fields.encoding);
     }
-    sink.end_row(id);
+    sink.end_row(id, &|column| {
+        let (position, encoding) = fields.keep[column]?;
+        let value = String::from_utf8_lossy(&record[position]);
+        Some(encoding.decode(&value).into_owned()).filter(|value| !value.is_empty())
+    });
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Position;
     use super::super::rows::tests::Notes;
     use super::*;
 
     fn read(dialect: Dialect, block: &[u8]) -> (Vec<String>, Tally) {
-        let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding: TextEncoding::Plain };
+        let encoding = TextEncoding::Plain;
+        let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding, keep: vec![] };
         let (mut notes, mut tally) = (Notes::default(), Tally::default());
         read_block(block, 1, &fields, &mut notes, &mut tally);
         (notes.rows, tally)
@@ -212,7 +229,7 @@ mod tests {
         let (rows, tally) = read(Dialect::Csv, b"id,a,b\n\n1,x,\"open\n2,x,y\n3,x,\"closed\"\n4,x,y\n");
         assert_eq!(rows, ["4: 0=y 1=x"]);
         assert_eq!((tally.n_bad, tally.n_swallowed), (1, 2));
-        assert_eq!(tally.first_bad[0].position, 3);
+        assert_eq!(tally.first_bad[0].position, Position::Line(3));
         let found = "a quote in the middle of a later field; a quoted field makes the row span 3 lines";
         assert_eq!(tally.first_bad[0].found, found);
     }

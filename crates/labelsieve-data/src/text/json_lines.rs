@@ -1,12 +1,14 @@
 //! JSON Lines: one object per line.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 use labelsieve::matching::TextEncoding;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::keep::KeepName;
 use super::rows::{BadRow, RowSink, Tally, numbered_lines};
 
 /// What is read of each object.
@@ -15,6 +17,7 @@ pub(super) struct Keys {
     pub(super) id: String,
     pub(super) texts: Vec<String>,
     pub(super) encoding: TextEncoding,
+    pub(super) keep: Vec<Option<KeepName>>,
 }
 
 /// The keys that the first objects of a block have, in the order of their appearance. Broken lines have none.
@@ -41,7 +44,15 @@ pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tal
         match row.and_then(|row| deserializer.end().map(|()| row)) {
             Ok(Row { id: Some(id), texts }) => {
                 texts.iter().for_each(|(column, text)| sink.text(*column, text, keys.encoding));
-                sink.end_row(&id);
+                let object = OnceCell::new();
+                sink.end_row(&id, &|column| {
+                    let KeepName { name, encoding } = keys.keep[column].as_ref()?;
+                    // Most rows are not asked for more, so the others are read once more.
+                    let object = object.get_or_init(|| {
+                        serde_json::from_slice::<serde_json::Map<_, _>>(line).unwrap_or_default()
+                    });
+                    value_text(object.get(name)?).map(|text| encoding.decode(&text).into_owned())
+                });
                 tally.n_rows += 1;
             }
             Ok(Row { id: None, .. }) => {
@@ -52,6 +63,15 @@ pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tal
             }
             Err(error) => tally.add_bad(BadRow::new(number, "a JSON object", without_place(&error))),
         }
+    }
+}
+
+/// A value to keep: a string as it reads, anything else as JSON.
+fn value_text(value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
     }
 }
 
@@ -157,6 +177,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Position;
     use super::super::rows::tests::Notes;
     use super::*;
 
@@ -165,6 +186,7 @@ mod tests {
             id: "id".into(),
             texts: vec!["title".into(), "tags".into()],
             encoding: TextEncoding::Plain,
+            keep: Vec::new(),
         };
         let (mut notes, mut tally) = (Notes::default(), Tally::default());
         read_block(block, &keys, &mut notes, &mut tally);
@@ -186,7 +208,11 @@ mod tests {
         let (rows, tally) =
             read(b"{\"id\": 1}\n\n{\"id\"\n[1]\n{\"title\": \"x\"}\n{\"id\":1}}\n{\"id\":1,\"tags\":{}}");
         assert_eq!(rows, ["1:"]);
-        let places: Vec<_> = tally.first_bad.iter().map(|bad| (bad.position, bad.found.as_str())).collect();
+        let line = |bad: &BadRow| match bad.position {
+            Position::Line(line) => line,
+            other => panic!("{other} of a text"),
+        };
+        let places: Vec<_> = tally.first_bad.iter().map(|bad| (line(bad), bad.found.as_str())).collect();
         assert_eq!(
             places,
             [

@@ -3,20 +3,22 @@
 use std::fs::File;
 use std::path::Path;
 
+use arrow_schema::DataType;
 use labelsieve::matching::TextEncoding;
 
 use super::compression::TextInput;
 use super::delimited::{self, Dialect};
+use super::keep::{KeepColumn, KeepName};
 use super::line_blocks::{LineBlocks, RowEnd};
-use super::source::{Kept, TextColumns, TextFormat};
-use super::{json_lines, parquet_rows, rows, yfcc};
+use super::source::{Cuts, Kept, TextColumns, TextFormat};
+use super::{cell_text, json_lines, parquet_rows, rows, yfcc};
 use crate::input::open_seekable;
 use crate::{ColumnRole, DataError, Result};
 
 /// A format with the positions of the chosen columns.
 #[derive(Clone, Debug)]
 pub(super) enum Layout {
-    Yfcc(Vec<usize>),
+    Yfcc(yfcc::Fields),
     Delimited(delimited::Fields),
     JsonLines(json_lines::Keys),
     Parquet(parquet_rows::Columns),
@@ -25,11 +27,25 @@ pub(super) enum Layout {
 /// What is known about a file.
 pub(super) struct LaidOut {
     pub(super) layout: Layout,
+    /// The names of all columns.
+    pub(super) names: Vec<String>,
     /// The names of the text columns.
     pub(super) texts: Vec<String>,
     pub(super) kept: Kept,
     /// The size of the file as stored; unknown for a stream.
     pub(super) n_bytes: Option<u64>,
+    pub(super) cuts: Cuts,
+}
+
+impl Layout {
+    /// Where rows may end; none for Parquet, which has no lines.
+    pub(super) fn row_end(&self) -> Option<RowEnd> {
+        match self {
+            Layout::Parquet(_) => None,
+            Layout::Delimited(fields) => Some(fields.dialect.row_end()),
+            Layout::Yfcc(_) | Layout::JsonLines(_) => Some(RowEnd::Line),
+        }
+    }
 }
 
 pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
@@ -39,21 +55,16 @@ const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags"
 pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> Result<LaidOut> {
     let wanted = Wanted { path, columns, id_names };
     let rows = FirstRows::open(path, columns)?;
-    let (layout, texts) = match &rows.format {
+    let Chosen { layout, names, texts } = match &rows.format {
         FoundFormat::Parquet(file) => {
             wanted.parquet(file.try_clone().map_err(DataError::io("read", path))?)?
         }
         FoundFormat::Yfcc => wanted.yfcc()?,
         FoundFormat::Delimited(dialect) => wanted.delimited(&rows.block, *dialect)?,
-        FoundFormat::JsonLines => {
-            let chosen = wanted.choose(&json_lines::read_keys(&rows.block))?;
-            let encoding = wanted.encoding();
-            let keys = json_lines::Keys { id: chosen.id, texts: chosen.texts.clone(), encoding };
-            (Layout::JsonLines(keys), chosen.texts)
-        }
+        FoundFormat::JsonLines => wanted.json_lines(json_lines::read_keys(&rows.block))?,
     };
-    let n_bytes = rows.n_bytes();
-    Ok(LaidOut { layout, texts, kept: rows.into_kept(), n_bytes })
+    let (n_bytes, cuts) = (rows.n_bytes(), rows.cuts());
+    Ok(LaidOut { layout, names, texts, kept: rows.into_kept(), n_bytes, cuts })
 }
 
 /// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
@@ -120,6 +131,20 @@ impl FirstRows {
         match (&self.format, &self.input) {
             (FoundFormat::Parquet(file), _) => file.metadata().ok().map(|metadata| metadata.len()),
             (_, input) => input.as_ref().and_then(TextInput::len),
+        }
+    }
+
+    fn cuts(&self) -> Cuts {
+        match &self.input {
+            None => Cuts::Groups,
+            Some(input) if self.is_stream || input.is_compressed() => Cuts::Nowhere,
+            Some(input) => {
+                let n_header = match self.format {
+                    FoundFormat::Delimited(dialect) => delimited::header_len(&self.block, dialect),
+                    _ => 0,
+                };
+                Cuts::Lines { first_row: input.n_mark() + n_header }
+            }
         }
     }
 
@@ -190,9 +215,19 @@ struct Wanted<'a> {
     id_names: &'a [&'a str],
 }
 
+/// What a file has of that.
 struct Chosen {
+    layout: Layout,
+    names: Vec<String>,
+    texts: Vec<String>,
+}
+
+/// Its columns, by name.
+struct ChosenNames {
     id: String,
     texts: Vec<String>,
+    /// One for each column to keep.
+    keep: Vec<Option<KeepName>>,
 }
 
 impl Wanted<'_> {
@@ -200,7 +235,7 @@ impl Wanted<'_> {
         self.columns.encoding.unwrap_or(TextEncoding::Plain)
     }
 
-    fn yfcc(&self) -> Result<(Layout, Vec<String>)> {
+    fn yfcc(&self) -> Result<Chosen> {
         if let Some(id) = self.columns.id.as_ref().filter(|&id| id != "id" && id != "photo_id") {
             return Err(self.unknown(ColumnRole::Id, id, &["photo_id".to_string()]));
         }
@@ -212,49 +247,74 @@ impl Wanted<'_> {
             let position = yfcc::TEXT_FIELDS.iter().position(|field| field == name);
             position.ok_or_else(|| self.unknown(ColumnRole::Text, name, &yfcc::TEXT_FIELDS.map(String::from)))
         };
-        Ok((Layout::Yfcc(texts.iter().map(position).collect::<Result<_>>()?), texts))
+        let names = yfcc::names_like(&self.columns.keep);
+        let field = |column: &KeepColumn| column.find(&names, &texts).and_then(|name| yfcc::field(name));
+        let fields = yfcc::Fields {
+            texts: texts.iter().map(position).collect::<Result<_>>()?,
+            keep: self.columns.keep.iter().map(field).collect(),
+        };
+        Ok(Chosen { layout: Layout::Yfcc(fields), names, texts })
     }
 
-    fn delimited(&self, block: &[u8], dialect: Dialect) -> Result<(Layout, Vec<String>)> {
+    fn json_lines(&self, names: Vec<String>) -> Result<Chosen> {
+        let ChosenNames { id, texts, keep } = self.choose(&names)?;
+        let keys = json_lines::Keys { id, texts: texts.clone(), encoding: self.encoding(), keep };
+        Ok(Chosen { layout: Layout::JsonLines(keys), names, texts })
+    }
+
+    fn delimited(&self, block: &[u8], dialect: Dialect) -> Result<Chosen> {
         let header = delimited::read_header(self.path, block, dialect)?;
         let chosen = self.choose(&header)?;
         let positions = |names: &[String]| -> Vec<usize> {
             names.iter().filter_map(|name| header.iter().position(|column| column == name)).collect()
         };
+        let position =
+            |keep: &KeepName| Some((header.iter().position(|column| *column == keep.name)?, keep.encoding));
         let fields = delimited::Fields {
             dialect,
             n_fields: header.len(),
             id: positions(std::slice::from_ref(&chosen.id))[0],
             texts: positions(&chosen.texts),
             encoding: self.encoding(),
+            keep: chosen.keep.iter().map(|keep| position(keep.as_ref()?)).collect(),
         };
-        Ok((Layout::Delimited(fields), chosen.texts))
+        Ok(Chosen { layout: Layout::Delimited(fields), texts: chosen.texts, names: header })
     }
 
-    fn parquet(&self, file: File) -> Result<(Layout, Vec<String>)> {
+    fn parquet(&self, file: File) -> Result<Chosen> {
         let path = self.path;
         let schema = parquet_rows::read_schema(path, file)?;
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let chosen = self.choose(&names)?;
         let is_img2dataset = ["key", "status", "caption"].iter().all(|name| schema.index_of(name).is_ok());
-        for name in chosen.texts.iter().chain([&chosen.id]) {
+        let check = |name: &String, expected: &str, fits: fn(&DataType) -> bool| {
             let field = schema.fields().iter().find(|field| field.name() == name);
-            if let Some(field) = field.filter(|field| !parquet_rows::is_textual(field.data_type())) {
-                let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
-                return Err(DataError::malformed(path, place, "text or integers", found));
+            match field.filter(|field| !fits(field.data_type())) {
+                None => Ok(()),
+                Some(field) => {
+                    let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
+                    Err(DataError::malformed(path, place, expected, found))
+                }
             }
+        };
+        for name in chosen.texts.iter().chain([&chosen.id]) {
+            check(name, "text or integers", parquet_rows::is_textual)?;
+        }
+        for keep in chosen.keep.iter().flatten() {
+            check(&keep.name, "text, numbers, dates or lists of these", cell_text::has_text_form)?;
         }
         let columns = parquet_rows::Columns {
             id: chosen.id,
             texts: chosen.texts.clone(),
             status: is_img2dataset.then(|| "status".to_string()),
             encoding: self.encoding(),
+            keep: chosen.keep,
         };
-        Ok((Layout::Parquet(columns), chosen.texts))
+        Ok(Chosen { layout: Layout::Parquet(columns), texts: chosen.texts, names })
     }
 
     /// The asked-for columns, or the usual ones among those that exist.
-    fn choose(&self, names: &[String]) -> Result<Chosen> {
+    fn choose(&self, names: &[String]) -> Result<ChosenNames> {
         let has = |name: &str| names.iter().any(|present| present == name);
         if let Some(name) = self.columns.texts.iter().find(|name| !has(name)) {
             return Err(self.unknown(ColumnRole::Text, name, names));
@@ -272,7 +332,13 @@ impl Wanted<'_> {
         if texts.is_empty() {
             return Err(self.missing(ColumnRole::Text, &TEXT_NAMES, names));
         }
-        Ok(Chosen { id, texts })
+        let keep = |column: &KeepColumn| {
+            let name = column.find(names, &texts)?.clone();
+            let encoding = if texts.contains(&name) { self.encoding() } else { TextEncoding::Plain };
+            Some(KeepName { name, encoding })
+        };
+        let keep = self.columns.keep.iter().map(keep).collect();
+        Ok(ChosenNames { id, texts, keep })
     }
 
     /// The error for a column that was asked for by a name that is not there.

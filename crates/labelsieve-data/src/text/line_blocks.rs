@@ -44,7 +44,7 @@ impl LineBlocks {
         Ok((block, input))
     }
 
-    /// Bytes taken from the file itself so far.
+    /// Bytes taken from the file itself so far, from where reading began.
     pub(super) fn n_consumed(&self) -> u64 {
         self.input.n_consumed()
     }
@@ -149,6 +149,35 @@ fn whole_quoted_rows(block: &[u8], delimiter: u8) -> WholeRows {
         match closing_quote(block, position) {
             Some(close) => position = close + 1,
             None => return WholeRows { end, open_quote: Some(open) },
+        }
+    }
+}
+
+/// Where the first row begins that begins at `from` or later. `block` consists of whole rows; if the last begins before
+/// `from`, its length.
+pub(super) fn row_start(block: &[u8], from: usize, row_end: RowEnd) -> usize {
+    if from == 0 || from >= block.len() {
+        return from.min(block.len());
+    }
+    let line_start = |position: usize, end: usize| {
+        let first = position.max(from - 1);
+        memchr::memchr(b'\n', block.get(first..end)?).map(|at| first + at + 1)
+    };
+    let RowEnd::UnquotedLine { delimiter } = row_end else {
+        return line_start(0, block.len()).unwrap_or(block.len());
+    };
+    let mut position = 0;
+    loop {
+        let open = memchr::memchr(b'"', &block[position..]).map_or(block.len(), |at| position + at);
+        if let Some(start) = line_start(position, open) {
+            return start;
+        }
+        if open == block.len() {
+            return block.len();
+        }
+        position = open + 1;
+        if opens_field(block, open, delimiter) {
+            position = closing_quote(block, position).map_or(block.len(), |close| close + 1);
         }
     }
 }

@@ -9,13 +9,19 @@
 //! pipeline. Class files live here too ([`read_class_file`]).
 
 mod captions;
+mod cell_text;
 mod class_file;
 mod compression;
 mod content_hashes;
+mod cut;
+#[cfg(test)]
+mod cut_tests;
 mod delimited;
+mod extent;
 mod faults;
 mod folder;
 mod json_lines;
+mod keep;
 mod layout;
 mod line_blocks;
 mod parquet_rows;
@@ -35,6 +41,7 @@ pub use captions::{has_captions, read_captions};
 pub use class_file::{read_class_file, write_class_file};
 pub use content_hashes::read_content_hashes;
 pub use faults::ForeignEncoding;
-pub use rows::{BadRow, RowSink};
+pub use keep::KeepColumn;
+pub use rows::{BadRow, KeptValues, Position, RowSink};
 pub use scan::{DamagedFile, OnBadRow, ScanProgress, ScanSummary, scan};
 pub use source::{TextColumns, TextFormat, TextSource};

@@ -1,6 +1,8 @@
 //! Parquet files with text columns, among them the metadata of img2dataset and clip-retrieval.
 
+use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
@@ -11,8 +13,13 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use labelsieve::matching::TextEncoding;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::cell_text::cell_text;
+use super::keep::KeepName;
 use super::rows::{BadRow, RowSink, Tally};
 use crate::parquet_columns::guarded;
 use crate::{DataError, Result, Wanted};
@@ -25,12 +32,14 @@ pub(super) struct Columns {
     /// The column in which img2dataset records the outcome of each download; only `success` has a photo.
     pub(super) status: Option<String>,
     pub(super) encoding: TextEncoding,
+    pub(super) keep: Vec<Option<KeepName>>,
 }
 
 impl Columns {
     /// One column and nothing else.
     pub(super) fn only(name: &str) -> Columns {
-        Columns { id: name.into(), texts: Vec::new(), status: None, encoding: TextEncoding::Plain }
+        let (texts, keep) = (Vec::new(), Vec::new());
+        Columns { id: name.into(), texts, status: None, encoding: TextEncoding::Plain, keep }
     }
 }
 
@@ -38,7 +47,7 @@ impl Columns {
 const BATCH_ROWS: usize = 8192;
 
 pub(super) fn read_schema(path: &Path, file: File) -> Result<SchemaRef> {
-    Ok(open(path, file)?.schema().clone())
+    Ok(read_metadata(path, &file)?.schema().clone())
 }
 
 /// Whether a column can hold texts or ids.
@@ -51,39 +60,110 @@ pub(crate) fn is_textual(kind: &DataType) -> bool {
     }
 }
 
-/// Batches with only the chosen columns.
+/// Batches with only the chosen columns, of row groups one by one: after damage in one, the next can still be read.
 pub(super) struct Batches {
     path: PathBuf,
+    file: File,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    /// Groups to come, with their first rows.
+    groups: VecDeque<(usize, u64)>,
+    reading: Option<Group>,
+}
+
+/// A row group that is being read.
+struct Group {
     reader: ParquetRecordBatchReader,
-    n_rows: i64,
+    next_row: u64,
 }
 
 impl Batches {
-    /// `file` is the open file at `path`, or a copy of it.
-    pub(super) fn open(path: &Path, file: File, columns: &Columns) -> Result<Batches> {
-        let builder = open(path, file)?;
-        let n_rows = builder.metadata().file_metadata().num_rows();
-        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status);
-        let roots = names.filter_map(|name| builder.schema().index_of(name).ok()).collect::<Vec<_>>();
-        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-        let reader = guarded(path, || builder.build())?;
-        Ok(Batches { path: path.to_path_buf(), reader, n_rows })
+    /// The row groups that begin in `extent`. `file` is the open file at `path`, or a copy of it.
+    pub(super) fn open(path: &Path, file: File, columns: &Columns, extent: &Range<u64>) -> Result<Batches> {
+        let n_bytes = file.metadata().map_err(DataError::io("read", path))?.len();
+        let metadata = read_metadata(path, &file)?;
+        let keep = columns.keep.iter().flatten().map(|keep| &keep.name);
+        let names = columns.texts.iter().chain([&columns.id]).chain(&columns.status).chain(keep);
+        let roots = names.filter_map(|name| metadata.schema().index_of(name).ok()).collect::<Vec<_>>();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
+        let mut first_row = 0;
+        let mut groups = VecDeque::new();
+        for (group, start) in group_starts(metadata.metadata(), n_bytes).into_iter().enumerate() {
+            if extent.contains(&start) {
+                groups.push_back((group, first_row));
+            }
+            first_row += claimed_rows(metadata.metadata().row_group(group));
+        }
+        Ok(Batches { path: path.to_path_buf(), file, metadata, mask, groups, reading: None })
     }
 
-    /// The number of rows according to the file; a hint, since nothing has checked it.
-    pub(super) fn claimed_rows(&self) -> i64 {
-        self.n_rows
+    /// The number of rows to come according to the file; a hint, since nothing has checked it.
+    pub(super) fn claimed_rows(&self) -> u64 {
+        let metadata = self.metadata.metadata();
+        self.groups.iter().map(|&(group, _)| claimed_rows(metadata.row_group(group))).sum()
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
-        guarded(&self.path, || self.reader.next().transpose())
+    /// The next rows and the position of the first. After an error, those of the next group.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
+        loop {
+            let group = match &mut self.reading {
+                Some(group) => group,
+                None => match self.groups.pop_front() {
+                    None => return Ok(None),
+                    Some((group, next_row)) => {
+                        let reader = self.read_group(group)?;
+                        self.reading.insert(Group { reader, next_row })
+                    }
+                },
+            };
+            match guarded(&self.path, || group.reader.next().transpose()) {
+                Ok(Some(batch)) => {
+                    let first_row = group.next_row;
+                    group.next_row += batch.num_rows() as u64;
+                    return Ok(Some((first_row, batch)));
+                }
+                Ok(None) => self.reading = None,
+                Err(error) => {
+                    self.reading = None;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn read_group(&self, group: usize) -> Result<ParquetRecordBatchReader> {
+        let file = self.file.try_clone().map_err(DataError::io("read", &self.path))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_projection(self.mask.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(BATCH_ROWS);
+        guarded(&self.path, || builder.build())
     }
 }
 
-fn open(path: &Path, file: File) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
-    builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))
+fn read_metadata(path: &Path, file: &File) -> Result<ArrowReaderMetadata> {
+    let metadata = guarded(path, || ArrowReaderMetadata::load(file, Default::default()));
+    metadata.map_err(DataError::unless_other_kind(path, Wanted::Parquet))
+}
+
+fn claimed_rows(group: &RowGroupMetaData) -> u64 {
+    u64::try_from(group.num_rows()).unwrap_or(0)
+}
+
+/// Where each row group begins; evenly over the file where what it says cannot be right.
+fn group_starts(metadata: &ParquetMetaData, n_bytes: u64) -> Vec<u64> {
+    let start = |group: &RowGroupMetaData| {
+        let pages = |column: &ColumnChunkMetaData| {
+            column.dictionary_page_offset().into_iter().chain([column.data_page_offset()]).min()
+        };
+        group.columns().iter().filter_map(pages).min().and_then(|start| u64::try_from(start).ok())
+    };
+    let starts: Option<Vec<u64>> = metadata.row_groups().iter().map(start).collect();
+    let n_groups = metadata.num_row_groups() as u64;
+    let even = || (0..n_groups).map(|group| n_bytes / n_groups * group).collect();
+    starts
+        .filter(|starts| starts.is_sorted() && starts.iter().all(|&start| start < n_bytes))
+        .unwrap_or_else(even)
 }
 
 /// Reads every row of `batch`. A null text is absent; a null id makes the row bad.
@@ -95,6 +175,7 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
         return; // `batches` projects exactly these columns
     };
     let status = columns.status.as_ref().and_then(find);
+    let keep: Vec<_> = columns.keep.iter().map(|keep| find(&keep.as_ref()?.name)).collect();
     for row in 0..batch.num_rows() {
         let mut id = None;
         let mut succeeded = status.is_none();
@@ -108,13 +189,16 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
         for_each_text(ids, row, &mut |text| id = Some(text.to_string()));
         let Some(id) = id.filter(|id| !id.is_empty()) else {
             let expected = format!("an id in column `{}`", columns.id);
-            tally.add_bad(BadRow::new(row as u64, expected, "none"));
+            tally.add_bad(BadRow::in_table(row as u64, expected, "none"));
             continue;
         };
         for (column, texts) in texts.iter().enumerate() {
             for_each_text(texts, row, &mut |text| sink.text(column, text, columns.encoding));
         }
-        sink.end_row(&id);
+        sink.end_row(&id, &|column| {
+            let encoding = columns.keep[column].as_ref()?.encoding;
+            cell_text(keep[column]?, row).map(|text| encoding.decode(&text).into_owned())
+        });
         tally.n_rows += 1;
     }
 }
@@ -172,7 +256,8 @@ mod tests {
 
     fn columns() -> Columns {
         let texts = vec!["caption".into(), "tags".into()];
-        Columns { id: "key".into(), texts, status: Some("status".into()), encoding: TextEncoding::Plain }
+        let (status, keep) = (Some("status".into()), Vec::new());
+        Columns { id: "key".into(), texts, status, encoding: TextEncoding::Plain, keep }
     }
 
     fn batch() -> RecordBatch {
@@ -209,7 +294,7 @@ mod tests {
         read_batch(&batch(), &columns(), &mut notes, &mut tally);
         assert_eq!(notes.rows, ["1: 0=cat 1=a 1=b c", "2:"]);
         assert_eq!((tally.n_rows, tally.n_skipped), (2, 1));
-        assert_eq!(tally.first_bad, [BadRow::new(3, "an id in column `key`", "none")]);
+        assert_eq!(tally.first_bad, [BadRow::in_table(3, "an id in column `key`", "none")]);
     }
 
     #[test]
@@ -218,9 +303,9 @@ mod tests {
         let path = folder.path().join("00000.parquet");
         std::fs::write(&path, file()).unwrap();
         let columns = Columns { status: None, texts: vec!["tags".into()], ..columns() };
-        let mut batches = Batches::open(&path, File::open(&path).unwrap(), &columns).unwrap();
+        let mut batches = Batches::open(&path, File::open(&path).unwrap(), &columns, &(0..u64::MAX)).unwrap();
         assert_eq!(batches.claimed_rows(), 4);
-        let batch = batches.next().unwrap().unwrap();
+        let (_, batch) = batches.next().unwrap().unwrap();
         assert_eq!((batch.num_columns(), batch.num_rows()), (2, 4));
         assert!(batches.next().unwrap().is_none());
     }
@@ -234,8 +319,9 @@ mod tests {
             let position = position % bytes.len();
             bytes[position] = value;
             std::fs::write(&path, bytes).unwrap();
-            if let Ok(mut batches) = Batches::open(&path, File::open(&path).unwrap(), &columns()) {
-                while let Ok(Some(batch)) = batches.next() {
+            let file = File::open(&path).unwrap();
+            if let Ok(mut batches) = Batches::open(&path, file, &columns(), &(0..u64::MAX)) {
+                while let Ok(Some((_, batch))) = batches.next() {
                     read_batch(&batch, &columns(), &mut Notes::default(), &mut Tally::default());
                 }
             }

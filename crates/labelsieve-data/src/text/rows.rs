@@ -1,8 +1,14 @@
 //! What every reader of rows has in common.
 
+use std::fmt;
+
 use labelsieve::matching::TextEncoding;
 
 use super::faults::ForeignEncoding;
+
+/// The value of a row in a column to keep, by the position of that in [`TextColumns::keep`](super::TextColumns::keep); none where
+/// the row, or the whole file, has none.
+pub type KeptValues<'a> = dyn Fn(usize) -> Option<String> + 'a;
 
 /// Receives the rows of a file: their texts, then their id.
 pub trait RowSink {
@@ -11,17 +17,38 @@ pub trait RowSink {
     fn start_block(&mut self, _number: u64) {}
     /// One text of the current row. `column` counts the chosen text columns; one column may hold several texts.
     fn text(&mut self, column: usize, text: &str, encoding: TextEncoding);
-    /// The current row is complete.
-    fn end_row(&mut self, id: &str);
+    /// The current row is complete. `kept` gives what it holds in the columns to keep.
+    fn end_row(&mut self, id: &str, kept: &KeptValues<'_>);
     /// The current row turned out to be unreadable: its texts do not count.
     fn forget_row(&mut self);
+}
+
+/// Where a row is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Its first line, counted from 1.
+    Line(u64),
+    /// Its first byte, where nobody has counted the lines before it.
+    Byte(u64),
+    /// The row of a Parquet file, counted from 0.
+    Row(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Line(n) => write!(f, "line {n}"),
+            Position::Byte(n) => write!(f, "byte {n}"),
+            Position::Row(n) => write!(f, "row {n}"),
+        }
+    }
 }
 
 /// A row that was skipped because it breaks its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// The line, counted from 1; in Parquet, the row, counted from 0.
-    pub position: u64,
+    /// Where it is.
+    pub position: Position,
     /// What the format asks for.
     pub expected: String,
     /// What the row holds.
@@ -31,15 +58,26 @@ pub struct BadRow {
 }
 
 impl BadRow {
-    pub(super) fn new(position: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
-        BadRow { position, expected: expected.into(), found: found.into(), encoding: None }
+    /// A row by its line.
+    pub(super) fn new(line: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
+        BadRow {
+            position: Position::Line(line),
+            expected: expected.into(),
+            found: found.into(),
+            encoding: None,
+        }
     }
 
-    /// A row whose `bytes` are not UTF-8.
-    pub(super) fn in_other_encoding(position: u64, bytes: &[u8]) -> BadRow {
+    /// A row whose `bytes` are not UTF-8, by its line.
+    pub(super) fn in_other_encoding(line: u64, bytes: &[u8]) -> BadRow {
         let encoding = ForeignEncoding::guess(bytes);
-        let bad = BadRow::new(position, "text in UTF-8", encoding.to_string());
+        let bad = BadRow::new(line, "text in UTF-8", encoding.to_string());
         BadRow { encoding: Some(encoding), ..bad }
+    }
+
+    /// A row of a Parquet file.
+    pub(super) fn in_table(row: u64, expected: impl Into<String>, found: impl Into<String>) -> BadRow {
+        BadRow { position: Position::Row(row), ..BadRow::new(0, expected, found) }
     }
 }
 
@@ -96,11 +134,20 @@ pub(super) fn numbered_lines(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])>
 pub(super) mod tests {
     use super::*;
 
-    /// Writes rows down: `id: column=text …`, a percent-encoded text with a leading `%`.
+    /// Writes rows down: `id: column=text …`, a percent-encoded text with a leading `%`; then ` | value` for each column to
+    /// keep.
     #[derive(Default)]
     pub struct Notes {
         pub rows: Vec<String>,
+        n_keep: usize,
         current: String,
+    }
+
+    impl Notes {
+        /// With the values of so many columns to keep.
+        pub fn keeping(n_keep: usize) -> Notes {
+            Notes { n_keep, ..Notes::default() }
+        }
     }
 
     impl RowSink for Notes {
@@ -109,8 +156,10 @@ pub(super) mod tests {
             self.current.push_str(&format!(" {column}={mark}{text}"));
         }
 
-        fn end_row(&mut self, id: &str) {
-            self.rows.push(format!("{id}:{}", std::mem::take(&mut self.current)));
+        fn end_row(&mut self, id: &str, kept: &KeptValues<'_>) {
+            let kept = (0..self.n_keep).map(|column| format!(" | {}", kept(column).unwrap_or("-".into())));
+            let kept: String = kept.collect();
+            self.rows.push(format!("{id}:{}{kept}", std::mem::take(&mut self.current)));
         }
 
         fn forget_row(&mut self) {

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 
 use super::compression::TextInput;
+use super::extent::{ExtentBlocks, Passage};
 use super::faults::ForeignEncoding;
 use super::layout::Layout;
-use super::line_blocks::{LineBlocks, RowEnd};
-use super::rows::{BadRow, RowSink, Tally};
-use super::source::{Kept, TextFile, TextSource};
+use super::line_blocks::RowEnd;
+use super::rows::{BadRow, Position, RowSink, Tally};
+use super::source::{Cuts, Kept, TextFile, TextSource};
 use super::{delimited, json_lines, parquet_rows, yfcc};
 use crate::input::open_seekable;
 use crate::{DataError, Result, Unread};
@@ -101,7 +102,7 @@ pub fn scan<S: RowSink, O: Send>(
     let mut summary =
         Summariser { source, on_bad_row, file: 0, n_before: 0, summary: ScanSummary::default() };
     summary.summary.n_files = source.files.len() + source.damaged.len();
-    source.damaged.iter().try_for_each(|file| summary.add_damaged(file.clone()))?;
+    source.damaged.iter().try_for_each(|aside| summary.add_damaged(aside.file.clone()))?;
     let n_workers = rayon::current_num_threads();
     // Workers answer through a channel of their own block; the caller waits for the blocks in the order of reading.
     let (job_sender, jobs) = sync_channel::<Job<O>>(n_workers);
@@ -138,14 +139,13 @@ struct Block {
     /// Counted over all files.
     number: u64,
     file: usize,
-    /// Whether the block starts its file, with a header if the format has one.
-    is_first: bool,
     payload: Payload,
 }
 
 enum Payload {
-    Lines(Vec<u8>),
-    Rows(RecordBatch),
+    Lines(Vec<u8>, Passage),
+    /// With the position of the first row.
+    Rows(RecordBatch, u64),
 }
 
 struct Job<O> {
@@ -156,7 +156,7 @@ struct Job<O> {
 struct Answer<O> {
     output: O,
     tally: Tally,
-    /// Lines or Parquet rows in the block, good or bad.
+    /// Lines in the block, good or bad.
     n_lines: u64,
 }
 
@@ -197,13 +197,13 @@ fn read_blocks<O>(
 ) {
     let (mut n_bytes_before, mut n_blocks) = (0, 0);
     for (file, text_file) in source.files.iter().enumerate() {
-        let (mut is_first, mut n_bytes_read) = (true, 0);
-        let mut send = |payload, n_bytes| {
+        let (mut n_bytes_read, n_to_read) = (0, text_file.n_to_read());
+        let mut send = |payload, n_bytes: u64| {
             let (sender, answer) = sync_channel(1);
-            let block = Block { number: n_blocks, file, is_first: std::mem::take(&mut is_first), payload };
+            let block = Block { number: n_blocks, file, payload };
             n_blocks += 1;
-            n_bytes_read = n_bytes;
-            let pending = Pending { file, n_bytes: n_bytes_before + n_bytes, answer };
+            n_bytes_read = n_to_read.map_or(n_bytes, |most| n_bytes.min(most));
+            let pending = Pending { file, n_bytes: n_bytes_before + n_bytes_read, answer };
             answers.send(Reading::Block(pending)).is_ok() && jobs.send(Job { block, answer: sender }).is_ok()
         };
         match read_file(text_file, &used, &mut send) {
@@ -216,7 +216,7 @@ fn read_blocks<O>(
                 }
             }
         }
-        n_bytes_before += text_file.n_bytes.unwrap_or(n_bytes_read);
+        n_bytes_before += n_to_read.unwrap_or(n_bytes_read);
     }
 }
 
@@ -235,22 +235,26 @@ fn read_file(
         Layout::Delimited(fields) => fields.dialect.row_end(),
         Layout::Yfcc(_) | Layout::JsonLines(_) => RowEnd::Line,
     };
-    let mut blocks = LineBlocks::new(open_text(file)?, row_end);
+    let mut blocks = open_text(file, row_end)?;
     loop {
         let mut block = used.try_recv().unwrap_or_default();
-        if !blocks.next(&mut block)? {
-            return Ok(Flow::Ended);
-        }
-        if !send(Payload::Lines(block), blocks.n_consumed()) {
+        let Some(passage) = blocks.next(&mut block)? else { return Ok(Flow::Ended) };
+        if !send(Payload::Lines(block, passage), blocks.n_consumed()) {
             return Ok(Flow::Unwanted);
         }
     }
 }
 
-fn open_text(file: &TextFile) -> Result<TextInput> {
-    let Kept::Stream(stream) = &file.kept else { return TextInput::open(&file.path) };
-    let stream = stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    stream.ok_or_else(|| DataError::ReadTwice { path: file.path.clone() })
+fn open_text(file: &TextFile, row_end: RowEnd) -> Result<ExtentBlocks> {
+    match (&file.kept, file.cuts) {
+        (Kept::Stream(stream), _) => {
+            let stream = stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            let stream = stream.ok_or_else(|| DataError::ReadTwice { path: file.path.clone() })?;
+            Ok(ExtentBlocks::whole(stream, row_end))
+        }
+        (_, Cuts::Lines { .. }) => ExtentBlocks::open(&file.path, row_end, file.extent.clone()),
+        _ => Ok(ExtentBlocks::whole(TextInput::open(&file.path)?, row_end)),
+    }
 }
 
 fn read_batches(
@@ -262,20 +266,28 @@ fn read_batches(
         Kept::Copy(copy) => copy.try_clone().map_err(DataError::io("read", &file.path))?,
         _ => open_seekable(&file.path)?,
     };
-    let mut batches = parquet_rows::Batches::open(&file.path, bytes, columns)?;
-    let of = u64::try_from(batches.claimed_rows()).unwrap_or(0);
-    let mut n_read = 0;
+    let mut batches = parquet_rows::Batches::open(&file.path, bytes, columns, &file.extent)?;
+    let of = batches.claimed_rows();
+    let (mut n_read, mut damage) = (0, None);
     loop {
-        let unread = Unread::Rows { n: of.saturating_sub(n_read), of };
-        let Some(batch) = batches.next().map_err(|error| Failure { error: Box::new(error), unread })? else {
-            return Ok(Flow::Ended);
+        let (first_row, batch) = match batches.next() {
+            Ok(Some(batch)) => batch,
+            Ok(None) => break,
+            Err(error) if DamagedFile::from_error(&error, Unread::Rest).is_some() => {
+                damage.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
         };
         n_read += batch.num_rows() as u64;
         let fraction = n_read as f64 / of.max(1) as f64;
-        if !send(Payload::Rows(batch), (file.n_bytes.unwrap_or(0) as f64 * fraction) as u64) {
+        let n_bytes = file.n_to_read().unwrap_or(0) as f64 * fraction;
+        if !send(Payload::Rows(batch, first_row), n_bytes as u64) {
             return Ok(Flow::Unwanted);
         }
     }
+    let unread = Unread::Rows { n: of.saturating_sub(n_read), of };
+    damage.map_or(Ok(Flow::Ended), |error| Err(Failure { error: Box::new(error), unread }))
 }
 
 /// A working thread.
@@ -294,27 +306,46 @@ fn work<S: RowSink, O>(
         let n_lines = read_block(&source.files[block.file].layout, &block, &mut sink, &mut tally);
         // A failed send means that the caller stopped early; the reader will find out too.
         let _ = answer.send(Answer { output: finish(&mut sink), tally, n_lines });
-        if let Payload::Lines(bytes) = block.payload {
+        if let Payload::Lines(bytes, _) = block.payload {
             let _ = used.try_send(bytes);
         }
     }
 }
 
+/// Returns the number of lines.
 fn read_block(layout: &Layout, block: &Block, sink: &mut impl RowSink, tally: &mut Tally) -> u64 {
     match (layout, &block.payload) {
-        (Layout::Parquet(columns), Payload::Rows(batch)) => {
-            parquet_rows::read_batch(batch, columns, sink, tally)
+        (Layout::Parquet(columns), Payload::Rows(batch, _)) => {
+            parquet_rows::read_batch(batch, columns, sink, tally);
         }
-        (Layout::Yfcc(columns), Payload::Lines(bytes)) => yfcc::read_block(bytes, columns, sink, tally),
-        (Layout::JsonLines(keys), Payload::Lines(bytes)) => json_lines::read_block(bytes, keys, sink, tally),
-        (Layout::Delimited(fields), Payload::Lines(bytes)) => {
-            delimited::read_block(bytes, usize::from(block.is_first), fields, sink, tally)
+        (_, Payload::Lines(_, Passage::Before)) => {}
+        (Layout::Yfcc(columns), Payload::Lines(bytes, _)) => yfcc::read_block(bytes, columns, sink, tally),
+        (Layout::JsonLines(keys), Payload::Lines(bytes, _)) => {
+            json_lines::read_block(bytes, keys, sink, tally);
+        }
+        (Layout::Delimited(fields), Payload::Lines(bytes, passage)) => {
+            let n_header_rows = usize::from(*passage == Passage::First);
+            delimited::read_block(bytes, n_header_rows, fields, sink, tally);
         }
         _ => unreachable!("`read_file` makes the payload that the layout reads"),
     }
+    tally.first_bad.iter_mut().for_each(|bad| bad.position = in_file(bad.position, &block.payload));
     match &block.payload {
-        Payload::Lines(bytes) => memchr::memchr_iter(b'\n', bytes).count() as u64,
-        Payload::Rows(batch) => batch.num_rows() as u64,
+        Payload::Lines(bytes, _) => memchr::memchr_iter(b'\n', bytes).count() as u64,
+        Payload::Rows(..) => 0,
+    }
+}
+
+/// Where a row of the block is in the file, unless the lines before have to be counted for that.
+fn in_file(position: Position, payload: &Payload) -> Position {
+    match (position, payload) {
+        (Position::Row(row), Payload::Rows(_, first)) => Position::Row(first + row),
+        (Position::Line(line), Payload::Lines(bytes, Passage::At(first))) => {
+            let breaks = memchr::memchr_iter(b'\n', bytes);
+            let start = line.checked_sub(2).and_then(|n| breaks.skip(n as usize).next());
+            Position::Byte(first + start.map_or(0, |at| at as u64 + 1))
+        }
+        _ => position,
     }
 }
 
@@ -332,12 +363,13 @@ impl Summariser<'_> {
         if file != self.file {
             (self.file, self.n_before) = (file, 0);
         }
-        let TextFile { path, layout, .. } = &self.source.files[file];
+        let TextFile { path, .. } = &self.source.files[file];
         for mut bad in tally.first_bad {
-            bad.position += self.n_before;
+            if let Position::Line(line) = &mut bad.position {
+                *line += self.n_before;
+            }
             if self.on_bad_row == OnBadRow::Stop {
-                let unit = if matches!(layout, Layout::Parquet(_)) { "row" } else { "line" };
-                let place = format!("{unit} {}", bad.position);
+                let place = bad.position.to_string();
                 return Err(match bad.encoding {
                     Some(encoding) => DataError::Encoding { path: path.clone(), place, encoding },
                     None => DataError::malformed(path, place, bad.expected, bad.found),
@@ -383,8 +415,8 @@ impl Summariser<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TextColumns;
     use super::super::rows::tests::Notes;
+    use super::super::{KeptValues, TextColumns};
     use super::*;
 
     fn scan_csv(text: &str, on_bad_row: OnBadRow) -> Result<(Vec<String>, ScanSummary)> {
@@ -413,8 +445,8 @@ mod tests {
         assert_eq!((rows.len(), summary.n_rows, summary.n_bad), (399_998, 399_998, 2));
         let numbers = rows.iter().map(|row| row.split(':').next().unwrap().parse::<u32>().unwrap());
         assert!(numbers.eq((0..200_000).chain(0..200_000).filter(|&i| i != 100_000)));
-        let lines: Vec<u64> = summary.first_bad.iter().map(|(_, bad)| bad.position).collect();
-        assert_eq!(lines, [200_002, 200_002]); // each row before it has two lines, and the header one
+        let lines: Vec<Position> = summary.first_bad.iter().map(|(_, bad)| bad.position).collect();
+        assert_eq!(lines, [Position::Line(200_002); 2]); // each row before it has two lines, and the header one
     }
 
     #[test]
@@ -431,7 +463,7 @@ mod tests {
         struct Panics;
         impl RowSink for Panics {
             fn text(&mut self, _: usize, _: &str, _: labelsieve::matching::TextEncoding) {}
-            fn end_row(&mut self, _: &str) {
+            fn end_row(&mut self, _: &str, _: &KeptValues<'_>) {
                 panic!("as asked");
             }
             fn forget_row(&mut self) {}

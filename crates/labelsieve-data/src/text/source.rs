@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use labelsieve::matching::TextEncoding;
 
 use super::compression::TextInput;
+use super::extent::n_to_read;
 use super::folder::list;
+use super::keep::KeepColumn;
 use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
 use super::scan::DamagedFile;
 use crate::{DataError, Result, Unread};
@@ -44,6 +47,8 @@ pub struct TextColumns {
     pub texts: Vec<String>,
     /// How texts are written; YFCC100M is percent-encoded in any case.
     pub encoding: Option<TextEncoding>,
+    /// Columns whose values go along with some rows. At least one file has to have each.
+    pub keep: Vec<KeepColumn>,
 }
 
 /// Files to read one after the other, with the same text columns in each.
@@ -51,7 +56,9 @@ pub struct TextColumns {
 pub struct TextSource {
     pub(super) files: Vec<TextFile>,
     /// Files of which nothing can be read.
-    pub(super) damaged: Vec<DamagedFile>,
+    pub(super) damaged: Vec<SetAside>,
+    /// The size of all files, as stored.
+    pub(super) n_bytes_listed: u64,
     text_columns: Vec<String>,
 }
 
@@ -61,6 +68,34 @@ pub(super) struct TextFile {
     pub(super) layout: Layout,
     pub(super) n_bytes: Option<u64>,
     pub(super) kept: Kept,
+    /// Where it may be cut.
+    pub(super) cuts: Cuts,
+    /// Where it begins in the line of all files.
+    pub(super) start: u64,
+    /// The bytes at which the rows to read begin.
+    pub(super) extent: Range<u64>,
+}
+
+/// Where a file may be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cuts {
+    /// At row ends, after the first row of data.
+    Lines {
+        /// Where that begins.
+        first_row: u64,
+    },
+    /// Between row groups.
+    Groups,
+    /// It has to be read from start to end.
+    Nowhere,
+}
+
+/// A file of which nothing can be read.
+#[derive(Debug)]
+pub(super) struct SetAside {
+    pub(super) file: DamagedFile,
+    /// Where it begins in the line of all files.
+    pub(super) start: u64,
 }
 
 /// What stays open between inspecting a file and reading it.
@@ -90,37 +125,46 @@ impl TextSource {
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
-        let (mut files, mut damaged): (Vec<TextFile>, Vec<(DamagedFile, DataError)>) = Default::default();
+        let (mut files, mut damaged): (Vec<TextFile>, Vec<(SetAside, DataError)>) = Default::default();
         let mut text_columns: Option<Vec<String>> = None;
+        let (mut start, mut keeps) = (0, KeepCheck::default());
         for input in inputs {
             for file in list(input)? {
                 let path = file.path;
                 let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
-                let LaidOut { layout, texts, kept, n_bytes } = match lay_out(&path, columns, id_names) {
-                    Ok(laid_out) => laid_out,
-                    Err(error) => {
-                        let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
-                        match DamagedFile::from_error(&error, unread) {
-                            Some(file) => damaged.push((file, error)),
-                            None => return Err(error),
+                let LaidOut { layout, names, texts, kept, n_bytes, cuts } =
+                    match lay_out(&path, columns, id_names) {
+                        Ok(laid_out) => laid_out,
+                        Err(error) => {
+                            let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+                            let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                            match DamagedFile::from_error(&error, unread) {
+                                Some(file) => damaged.push((SetAside { file, start }, error)),
+                                None => return Err(error),
+                            }
+                            start += n_bytes;
+                            continue;
                         }
-                        continue;
-                    }
-                };
+                    };
                 let expected = text_columns.get_or_insert_with(|| texts.clone());
                 if *expected != texts {
                     let first = files.first().map_or(path.display(), |file| file.path.display());
                     let expected = format!("{} as in `{first}`", expected.join(", "));
                     return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
                 }
-                files.push(TextFile { path, layout, n_bytes, kept });
+                keeps.add(&columns.keep, names, &texts);
+                files.push(TextFile { path, layout, n_bytes, kept, cuts, start, extent: 0..u64::MAX });
+                start += n_bytes.unwrap_or(0);
             }
         }
         let (damaged, errors): (Vec<_>, Vec<_>) = damaged.into_iter().unzip();
         match (files.is_empty(), errors.into_iter().next()) {
             (true, Some(error)) => Err(error),
-            _ => Ok(TextSource { files, damaged, text_columns: text_columns.unwrap_or_default() }),
+            _ => {
+                keeps.check(&columns.keep, &files)?;
+                let text_columns = text_columns.unwrap_or_default();
+                Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
+            }
         }
     }
 
@@ -131,13 +175,53 @@ impl TextSource {
 
     /// The files in reading order, then those of which nothing can be read.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let damaged = self.damaged.iter().map(|file| file.path.as_path());
+        let damaged = self.damaged.iter().map(|aside| aside.file.path.as_path());
         self.files.iter().map(|file| file.path.as_path()).chain(damaged)
     }
 
-    /// The size of all files together, as stored; unknown when one of them is a stream.
+    /// How many bytes of the files, as stored, are read; unknown when one of them is a stream.
     pub fn n_bytes(&self) -> Option<u64> {
-        self.files.iter().map(|file| file.n_bytes).sum()
+        self.files.iter().map(TextFile::n_to_read).sum()
+    }
+}
+
+/// Which columns to keep some file has.
+#[derive(Default)]
+struct KeepCheck {
+    found: Vec<usize>,
+    /// All columns of all files.
+    names: Vec<String>,
+}
+
+impl KeepCheck {
+    fn add(&mut self, keep: &[KeepColumn], names: Vec<String>, texts: &[String]) {
+        let has = |column: &KeepColumn| column.find(&names, texts).is_some();
+        self.found.extend(keep.iter().enumerate().filter(|(_, column)| has(column)).map(|(at, _)| at));
+        for name in names {
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+
+    fn check(self, keep: &[KeepColumn], files: &[TextFile]) -> Result<()> {
+        let Some(at) = (0..keep.len()).find(|at| !self.found.contains(at)) else { return Ok(()) };
+        let path = files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let (role, asked, expected) = keep[at].missing();
+        Err(DataError::MissingColumn { path, role, asked, expected, present: self.names })
+    }
+}
+
+impl TextFile {
+    /// How many bytes, as stored, are read; unknown for a stream.
+    pub(super) fn n_to_read(&self) -> Option<u64> {
+        let n_bytes = self.n_bytes?;
+        let extent = self.extent.start..self.extent.end.min(n_bytes);
+        Some(match (self.cuts, self.layout.row_end()) {
+            (Cuts::Nowhere, _) => n_bytes,
+            (Cuts::Lines { .. }, Some(row_end)) => n_to_read(row_end, &extent),
+            _ => extent.end - extent.start,
+        })
     }
 }
 

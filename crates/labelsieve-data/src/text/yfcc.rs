@@ -2,12 +2,72 @@
 
 use labelsieve::matching::TextEncoding;
 
+use super::keep::KeepColumn;
 use super::rows::{BadRow, RowSink, Tally, numbered_lines};
 
 /// The fields that hold text; their distance from the title is the same in both layouts.
 pub(super) const TEXT_FIELDS: [&str; 4] = ["title", "description", "user_tags", "machine_tags"];
 /// The first of them is the photo's own title; machine tags are codes rather than words.
 pub(super) const DEFAULT_TEXT_FIELDS: [&str; 3] = ["title", "description", "user_tags"];
+
+/// All fields of the full layout, by the names that people give them; where these are run together (`downloadurl`, as in the
+/// dataset's database), they are known too.
+const FIELDS: [(&str, TextEncoding); MOST_FIELDS] = {
+    use TextEncoding::{Percent, Plain};
+    [
+        ("line_number", Plain),
+        ("photo_id", Plain),
+        ("hash", Plain),
+        ("user_id", Plain),
+        ("user_nickname", Percent),
+        ("date_taken", Plain),
+        ("date_uploaded", Plain),
+        ("capture_device", Percent),
+        ("title", Percent),
+        ("description", Percent),
+        ("user_tags", Percent),
+        ("machine_tags", Percent),
+        ("longitude", Plain),
+        ("latitude", Plain),
+        ("accuracy", Plain),
+        ("page_url", Plain),
+        ("download_url", Plain),
+        ("license_name", Percent),
+        ("license_url", Plain),
+        ("server_id", Plain),
+        ("farm_id", Plain),
+        ("secret", Plain),
+        ("original_secret", Plain),
+        ("extension", Plain),
+        ("marker", Plain),
+    ]
+};
+
+/// What is read of each line.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    /// Positions in [`TEXT_FIELDS`].
+    pub(super) texts: Vec<usize>,
+    /// For each column to keep, its position in the full layout.
+    pub(super) keep: Vec<Option<usize>>,
+}
+
+/// The position of a field in the full layout.
+pub(super) fn field(name: &str) -> Option<usize> {
+    let is_it = |field: &str| field == name || field.replace('_', "") == name;
+    FIELDS.iter().position(|(field, _)| is_it(field))
+}
+
+/// The names of all fields, as `keep` spells them.
+pub(super) fn names_like(keep: &[KeepColumn]) -> Vec<String> {
+    let spelled = |column: &KeepColumn| match column {
+        KeepColumn::Named(name) => Some((field(name)?, name.clone())),
+        KeepColumn::Url | KeepColumn::FirstText => None,
+    };
+    let mut names: Vec<String> = FIELDS.iter().map(|(name, _)| name.to_string()).collect();
+    keep.iter().filter_map(spelled).for_each(|(field, name)| names[field] = name);
+    names
+}
 
 /// Positions of what we read, by layout.
 struct Layout {
@@ -26,8 +86,8 @@ pub(super) fn is_yfcc(line: &[u8]) -> bool {
     read_line(line).is_ok_and(|line| line.id.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Reads every line of `block`; `columns` are positions in [`TEXT_FIELDS`].
-pub(super) fn read_block(block: &[u8], columns: &[usize], sink: &mut impl RowSink, tally: &mut Tally) {
+/// Reads every line of `block`.
+pub(super) fn read_block(block: &[u8], columns: &Fields, sink: &mut impl RowSink, tally: &mut Tally) {
     for (number, line) in numbered_lines(block) {
         match read_line(line).and_then(|line| push_row(&line, columns, sink)) {
             Ok(Kind::Photo) => tally.n_rows += 1,
@@ -60,6 +120,21 @@ struct Line<'a> {
     id: &'a str,
     marker: &'a [u8],
     texts: [&'a [u8]; 4],
+    fields: [&'a [u8]; MOST_FIELDS],
+    is_full: bool,
+}
+
+impl Line<'_> {
+    /// A field of the full layout; none where the line lacks it.
+    fn get(&self, field: usize) -> Option<&[u8]> {
+        let at = match (self.is_full, field) {
+            (true, _) => field,
+            (false, 0 | 2) => return None,
+            (false, 1) => 0,
+            (false, _) => field - 2,
+        };
+        Some(self.fields[at]).filter(|value| !value.is_empty())
+    }
 }
 
 fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
@@ -82,10 +157,10 @@ fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
         return Err(Fault::Line("a photo id", "an empty field".to_string()));
     }
     let texts = [0, 1, 2, 3].map(|distance| fields[layout.title + distance]);
-    Ok(Line { id, marker: fields[layout.marker], texts })
+    Ok(Line { id, marker: fields[layout.marker], texts, fields, is_full: n_fields == MOST_FIELDS })
 }
 
-fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<Kind, Fault> {
+fn push_row(line: &Line, columns: &Fields, sink: &mut impl RowSink) -> Result<Kind, Fault> {
     match line.marker {
         b"0" => {}
         b"1" => return Ok(Kind::Video),
@@ -94,7 +169,7 @@ fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<K
             return Err(Fault::Line("marker 0 (photo) or 1 (video)", found));
         }
     }
-    for (column, &field) in columns.iter().enumerate() {
+    for (column, &field) in columns.texts.iter().enumerate() {
         let text = std::str::from_utf8(line.texts[field]).map_err(|_| Fault::Encoding)?;
         let is_tag_list = field >= 2;
         if is_tag_list {
@@ -106,7 +181,11 @@ fn push_row(line: &Line, columns: &[usize], sink: &mut impl RowSink) -> Result<K
             sink.text(column, text, TextEncoding::Percent);
         }
     }
-    sink.end_row(line.id);
+    sink.end_row(line.id, &|column| {
+        let field = columns.keep[column]?;
+        let value = String::from_utf8_lossy(line.get(field)?);
+        Some(FIELDS[field].1.decode(&value).into_owned())
+    });
     Ok(Kind::Photo)
 }
 
@@ -128,7 +207,8 @@ mod tests {
 
     fn read(text: &[u8]) -> (Vec<String>, Tally) {
         let (mut notes, mut tally) = (Notes::default(), Tally::default());
-        read_block(text, &[0, 2], &mut notes, &mut tally);
+        let fields = Fields { texts: vec![0, 2], keep: Vec::new() };
+        read_block(text, &fields, &mut notes, &mut tally);
         (notes.rows, tally)
     }
 
@@ -139,6 +219,25 @@ mod tests {
             assert_eq!(rows, ["42: 0=%A+caf%C3%A9 1=%black 1=%bear"]);
             assert_eq!((tally.n_rows, tally.n_bad), (1, 0));
         }
+    }
+
+    #[test]
+    fn any_field_can_be_kept_of_both_layouts() {
+        let keep: Vec<KeepColumn> =
+            ["photoid", "title", "download_url", "hash"].map(|name| KeepColumn::Named(name.into())).into();
+        let names = names_like(&keep);
+        let at = |column: &KeepColumn| field(column.find(&names, &[]).unwrap());
+        let fields = Fields { texts: vec![2], keep: keep.iter().map(at).collect() };
+        for (n_fields, hash) in [(25, "x"), (23, "-")] {
+            let mut notes = Notes::keeping(4);
+            let text = line(n_fields, "A+caf%C3%A9", "0");
+            read_block(text.as_bytes(), &fields, &mut notes, &mut Tally::default());
+            assert_eq!(notes.rows.len(), 1);
+            let kept = format!(" | 42 | A café | x | {hash}");
+            assert!(notes.rows[0].ends_with(&kept), "{}", notes.rows[0]);
+        }
+        assert_eq!(field("downloadurl"), field("download_url"));
+        assert_eq!(field("no"), None);
     }
 
     #[test]

@@ -3,36 +3,58 @@
 use std::collections::HashMap;
 
 use labelsieve::Decision;
-use labelsieve_data::{OptionalColumns, RelevanceRow, RelevanceWriter};
+use labelsieve_data::{OptionalColumns, Part, RelevanceRow, RelevanceWriter};
 use serde_json::{Value, json};
 
 use super::advice::ClassAdvice;
 use super::choices;
-use super::{Cleaned, Doubts};
+use super::{Cleaned, Doubts, PartDone};
 use crate::inputs::decisions::DecisionCounts;
 use crate::inputs::pools::{ClassRows, Pools};
-use crate::inputs::same_network::{common_network, network_metadata};
+use crate::inputs::same_network::network_metadata;
 use crate::monitor::Monitor;
 use crate::outputs::Target;
+use crate::parts::{ClassDetail, CleanDetail, DecidedDetail};
 use crate::scoring::Scored;
 
-/// Writes all classes, and says what was written.
+/// What a file says about its rows.
+pub(super) struct About {
+    /// The network that made the features.
+    pub(super) network: Option<String>,
+    /// How they were scored.
+    pub(super) settings: Value,
+    /// Candidates that people decided about.
+    pub(super) counts: Option<DecisionCounts>,
+    /// What it is a part of.
+    pub(super) part: Option<Part>,
+}
+
+/// Writes all classes in scope, and says what was written.
 pub(super) fn write(
     (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
     (scored, doubts): (&HashMap<usize, Scored>, &Doubts),
-    (mut settings, counts): (Value, Option<DecisionCounts>),
+    About { network, mut settings, counts, part }: About,
     target: Target<'_>,
     monitor: &dyn Monitor,
 ) -> labelsieve_data::Result<Cleaned> {
     const ROWS: usize = 65_536;
-    let mut metadata = network_metadata(common_network(&[(&pools.clean).into(), (&pools.noisy).into()]));
-    if let Some(DecisionCounts { n_accept, n_reject, n_unsure, .. }) = counts {
-        settings["decisions"] = json!({ "n_accept": n_accept, "n_reject": n_reject, "n_unsure": n_unsure });
-    }
-    let in_order = || (0..pools.classes.len()).map(|c| &scored[&c]);
+    let mut metadata = network_metadata(network);
+    let in_order = || pools.scope.classes().iter().map(|c| &scored[c]);
     let choices = choices::count(in_order().filter_map(|scored| scored.choice.as_deref()));
-    if !choices.is_empty() {
-        settings["choices"] = json!(choices);
+    match &part {
+        // What only the whole knows is for `merge` to add.
+        Some(part) => {
+            let detail = json!(detail((pools, scored), counts.as_ref()));
+            metadata.extend([Part { detail, ..part.clone() }.metadata()]);
+        }
+        None => {
+            if let Some(counts) = &counts {
+                settings["decisions"] = json!(decided(counts));
+            }
+            if !choices.is_empty() {
+                settings["choices"] = json!(choices);
+            }
+        }
     }
     metadata.insert("labelsieve".to_owned(), settings.to_string());
     let metadata: Vec<(String, String)> = metadata.into_iter().collect();
@@ -46,16 +68,16 @@ pub(super) fn write(
     let advice = |(class, scored): (&ClassRows, &Scored)| {
         ClassAdvice::new(&class.name, scored.probability.as_deref()?)
     };
-    let advice =
-        columns.probability.then(|| pools.classes.iter().zip(in_order()).filter_map(advice).collect());
-    let mut copies = pools.copies;
+    let classes = || pools.in_scope().map(|(_, class)| class);
+    let advice = columns.probability.then(|| classes().zip(in_order()).filter_map(advice).collect());
+    let mut copies = pools.copies();
     let (mut n_candidates, mut sum) = (0usize, 0f64);
-    for (c, class) in pools.classes.iter().enumerate() {
+    for (c, class) in pools.in_scope() {
         let scored = &scored[&c];
-        let decided = |place: usize| decisions.get(c).and_then(|decisions| decisions[place]);
+        let decision = |place: usize| decisions.get(c).and_then(|decisions| decisions[place]);
         let clean = class.clean.iter().map(|&row| (clean_row(pools, class, row), None));
         let kept = scored.kept().enumerate();
-        let noisy = kept.map(|(i, place)| (noisy_row(pools, class, scored, i, place), decided(place)));
+        let noisy = kept.map(|(i, place)| (noisy_row(pools, class, scored, i, place), decision(place)));
         let mut rows = clean.chain(noisy).peekable();
         while rows.peek().is_some() {
             let (rows, decisions): (Vec<_>, Vec<_>) = rows.by_ref().take(ROWS).unzip();
@@ -63,13 +85,13 @@ pub(super) fn write(
         }
         n_candidates += scored.relevance.len();
         copies.by_content += scored.copies.len();
-        sum += scored.relevance.iter().map(|&r| f64::from(r)).sum::<f64>();
+        sum += sum_relevance(scored);
     }
     writer.finish()?;
     let names = |classes: &[(String, usize)]| classes.iter().map(|(name, _)| name.clone()).collect();
-    let empty = pools.classes.iter().filter(|class| class.noisy.is_empty());
+    let empty = classes().filter(|class| class.noisy.is_empty());
     Ok(Cleaned {
-        n_classes: pools.classes.len(),
+        n_classes: pools.scope.classes().len(),
         n_candidates,
         mean_relevance: sum / n_candidates.max(1) as f64,
         copies,
@@ -81,7 +103,40 @@ pub(super) fn write(
         choices,
         decisions: counts,
         class_texts: None,
+        part: part.map(|part| PartDone::new(&part, false)),
     })
+}
+
+/// What a part says beyond its rows.
+fn detail(
+    (pools, scored): (&Pools, &HashMap<usize, Scored>),
+    counts: Option<&DecisionCounts>,
+) -> CleanDetail {
+    let class = |(position, class): (usize, &ClassRows)| {
+        let scored = &scored[&position];
+        ClassDetail {
+            position,
+            name: class.name.clone(),
+            n_rows: class.clean.len() + scored.relevance.len(),
+            n_candidates: scored.relevance.len(),
+            sum_relevance: sum_relevance(scored),
+            choice: scored.choice.clone(),
+        }
+    };
+    CleanDetail {
+        n_classes: pools.classes.len(),
+        classes: pools.in_scope().map(class).collect(),
+        decisions: counts.map(decided),
+    }
+}
+
+fn decided(counts: &DecisionCounts) -> DecidedDetail {
+    let DecisionCounts { n_accept, n_reject, n_unsure, .. } = *counts;
+    DecidedDetail { n_accept, n_reject, n_unsure }
+}
+
+fn sum_relevance(scored: &Scored) -> f64 {
+    scored.relevance.iter().map(|&relevance| f64::from(relevance)).sum()
 }
 
 fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {

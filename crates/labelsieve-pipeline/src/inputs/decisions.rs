@@ -83,6 +83,10 @@ impl Decisions {
                 let ids: Vec<_> = rows.iter().map(|&row| pools.noisy.ids.get(row)).collect();
                 nearest(id, ids.iter().map(AsRef::as_ref)).map(str::to_owned)
             },
+            is_ours: &|class| match classes.get(class) {
+                Some(&c) => pools.scope.contains(c),
+                None => pools.scope.tells_of_strays(),
+            },
         };
         let n_unmatched = self.warn_of_unmatched(&join, &known, monitor)?;
         let counts = DecisionCounts::of(decided.iter().flatten().copied());
@@ -107,6 +111,7 @@ impl Decisions {
                 let rows = (0..relevance.ids.len()).filter(|&i| relevance.classes.get(i) == class);
                 nearest(id, rows.map(|i| &relevance.ids[i])).map(str::to_owned)
             },
+            is_ours: &|_| true,
         };
         let n_unmatched = self.warn_of_unmatched(&join, &known, monitor)?;
         let counts = DecisionCounts::of(decided.iter().copied());
@@ -127,7 +132,10 @@ impl Decisions {
             return Ok(0);
         }
         let classes: HashSet<&str> = known.classes.iter().copied().collect();
-        let lost = join.unmatched();
+        let mut lost = join.unmatched();
+        let n_lost = lost.len();
+        lost.retain(|(_, class)| (known.is_ours)(class));
+        let is_whole = lost.len() == n_lost;
         let (of_known, of_unknown): (Vec<_>, Vec<_>) =
             lost.iter().copied().partition(|(_, class)| classes.contains(class));
         let (clean, strange): (Vec<_>, Vec<_>) =
@@ -136,7 +144,7 @@ impl Decisions {
             Some(meant) => format!("`{id}` of `{class}` (did you mean `{meant}`?)"),
             None => format!("`{id}` of `{class}`"),
         };
-        if !join.has_matches() && clean.is_empty() {
+        if is_whole && !join.has_matches() && clean.is_empty() {
             let class =
                 of_unknown.first().and_then(|(_, class)| nearest(class, known.classes.iter().copied()));
             return Err(Error::input(
@@ -202,6 +210,8 @@ struct Known<'a> {
     classes: Vec<&'a str>,
     is_clean: &'a dyn Fn(&str, &str) -> bool,
     near_id: &'a dyn Fn(&str, &str) -> Option<String>,
+    /// Whether decisions about this class are looked at here, and not in another part of the run.
+    is_ours: &'a dyn Fn(&str) -> bool,
 }
 
 #[cfg(test)]

@@ -18,14 +18,25 @@ pub struct LeftOut {
     pub without_clean: BTreeMap<String, usize>,
     /// Their class has clean examples, but they have no features.
     pub without_features: BTreeMap<String, usize>,
-    /// One of those without features.
-    pub first_without_features: Option<String>,
+    /// The first of those without features: its row in the candidate file and its id.
+    pub first_without_features: BTreeMap<String, (usize, String)>,
 }
 
 impl LeftOut {
     /// All of them.
     pub fn n_candidates(&self) -> usize {
         self.without_clean.values().chain(self.without_features.values()).sum()
+    }
+
+    /// The first candidate in the file that has no features.
+    pub fn example_without_features(&self) -> Option<&str> {
+        self.first_without_features.values().min().map(|(_, id)| id.as_str())
+    }
+
+    /// Candidates of this class that have no features are not ours to tell.
+    pub fn forget_features_of(&mut self, class: &str) {
+        self.without_features.remove(class);
+        self.first_without_features.remove(class);
     }
 
     /// Names the classes that lose candidates and what the user may have meant by them. `known` are the classes with
@@ -42,7 +53,7 @@ impl LeftOut {
         }
         let n: usize = self.without_features.values().sum();
         if n > 0 {
-            let example = self.first_without_features.as_deref().unwrap_or("");
+            let example = self.example_without_features().unwrap_or("");
             let (features, classes) = (features.display(), named(&self.without_features, &[]));
             monitor.warning(&format!(
                 "skipping {} without features in `{features}` (e.g. `{example}`): of {classes}",

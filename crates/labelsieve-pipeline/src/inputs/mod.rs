@@ -18,5 +18,6 @@ pub mod network_fingerprint;
 pub mod onnx;
 pub mod pools;
 pub mod same_network;
+pub mod scope;
 pub mod swapped;
 pub mod tables;

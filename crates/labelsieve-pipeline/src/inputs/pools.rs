@@ -1,6 +1,6 @@
 //! From tables on disk to the examples of each class.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use labelsieve_data::{CandidateTable, ExampleTable, Ids, Labels, Matrix, TableColumns, read_candidates};
@@ -11,6 +11,7 @@ use super::class_text;
 use super::copies::{Copies, comparable_ids};
 use super::left_out::{LeftOut, counts};
 use super::same_network::{MixedNetworks, Origin};
+use super::scope::Scope;
 use super::swapped;
 use super::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
 use crate::error::{Error, Result};
@@ -30,9 +31,18 @@ pub struct Pools {
     pub base: Option<BaseClasses>,
     /// Candidates that nothing can be said about.
     pub left_out: LeftOut,
-    /// Candidates that were taken out because they are clean examples of their class, by id.
-    pub copies: Copies,
+    /// Which classes are scored here; the others are known by their clean examples alone.
+    pub scope: Scope,
     matched_names: Option<CandidateTable>,
+}
+
+/// How much of a run the tables of noisy examples and candidates hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// Perhaps the rows of some classes alone: what is missing may be elsewhere.
+    Part,
 }
 
 /// The rows of one class.
@@ -43,6 +53,8 @@ pub struct ClassRows {
     pub clean: Vec<usize>,
     /// Rows of the noisy table.
     pub noisy: Vec<usize>,
+    /// Candidates that were taken out because they are clean examples of the class, by id.
+    n_copies: usize,
     /// With a candidate file, which of its rows each noisy example comes from.
     candidates: Option<Vec<usize>>,
 }
@@ -138,31 +150,69 @@ impl Pools {
     /// Joins clean and noisy examples by class: by the noisy table's own labels, or through a candidate file by id. Clean
     /// examples that are candidates of their own class, by id, are taken out of its pool.
     pub fn open(files: &PoolFiles, monitor: &dyn Monitor) -> Result<Pools> {
+        Pools::open_extent(files, Extent::Whole, monitor)
+    }
+
+    /// The same for tables that may hold the candidates of some classes alone.
+    pub fn open_extent(files: &PoolFiles, extent: Extent, monitor: &dyn Monitor) -> Result<Pools> {
         let (clean, noisy) = files.open(monitor)?;
         let table = files.candidates.as_deref().map(read_candidates).transpose()?;
-        swapped::check(&clean, &noisy, table.as_ref())?;
+        if extent == Extent::Whole {
+            swapped::check(&clean, &noisy, table.as_ref())?;
+        }
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()
-            .map(|(name, clean)| ClassRows { name, clean, noisy: Vec::new(), candidates: None })
+            .map(|(name, clean)| ClassRows { name, clean, noisy: Vec::new(), n_copies: 0, candidates: None })
             .collect();
         let left_out = match &table {
             Some(table) => add_candidates(&mut classes, &noisy, table)?,
             None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
         };
-        if !noisy.is_empty() && classes.iter().all(|class| class.noisy.is_empty()) {
+        let is_lost = extent == Extent::Whole && !noisy.is_empty();
+        if is_lost && classes.iter().all(|class| class.noisy.is_empty()) {
             let source = table.as_ref().map_or(&noisy.path, |table| &table.path);
             return Err(nothing_left(&classes, &left_out, (&clean.path, source, &noisy.path)));
         }
-        let copies = leave_out_clean(&mut classes, &clean, &noisy);
+        leave_out_clean(&mut classes, &clean, &noisy);
         let base =
             files.base.as_deref().map(|path| open_base(path, files, (&clean, &noisy), &classes, monitor));
-        Ok(Pools { base: base.transpose()?, clean, noisy, classes, left_out, copies, matched_names: table })
+        let scope = Scope::whole(classes.len());
+        Ok(Pools { base: base.transpose()?, clean, noisy, classes, left_out, scope, matched_names: table })
+    }
+
+    /// Keeps the candidates of the classes in `scope` alone.
+    pub fn restrict_to(&mut self, scope: Scope) {
+        for (_, class) in self.classes.iter_mut().enumerate().filter(|(c, _)| !scope.contains(*c)) {
+            class.noisy = Vec::new();
+            class.candidates = class.candidates.as_ref().map(|_| Vec::new());
+            class.n_copies = 0;
+            self.left_out.forget_features_of(&class.name);
+        }
+        if !scope.tells_of_strays() {
+            self.left_out.without_clean.clear();
+        }
+        self.scope = scope;
+    }
+
+    /// The classes that are scored here, with their positions among all.
+    pub fn in_scope(&self) -> impl Iterator<Item = (usize, &ClassRows)> {
+        self.scope.classes().iter().map(|&c| (c, &self.classes[c]))
+    }
+
+    /// Candidates that were taken out because they are clean examples of their class, by id.
+    pub fn copies(&self) -> Copies {
+        Copies { by_id: self.classes.iter().map(|class| class.n_copies).sum(), by_content: 0 }
     }
 
     /// How many base classes there are.
     pub fn n_base(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.names.len())
+    }
+
+    /// The names of all classes.
+    pub fn names(&self) -> Vec<&str> {
+        self.classes.iter().map(|class| class.name.as_str()).collect()
     }
 
     /// Names the classes that lose candidates.
@@ -251,7 +301,7 @@ fn add_candidates(
     Ok(LeftOut {
         without_clean: counts(orphans.into_iter()),
         without_features: counts(unknown.iter().map(|&candidate| table.classes.get(candidate))),
-        first_without_features: unknown.first().map(|&candidate| table.ids[candidate].to_owned()),
+        first_without_features: first_of_each(&unknown, table),
     })
 }
 
@@ -264,7 +314,7 @@ fn nothing_left(
     let (clean, source, features) = (clean.display(), source.display(), features.display());
     let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let Some(other) = left_out.without_clean.keys().next() else {
-        return match &left_out.first_without_features {
+        return match left_out.example_without_features() {
             Some(id) => Error::input(
                 format!("no candidate in `{source}` has features in `{features}`: e.g. `{id}`"),
                 "the ids of both files must be the same; choose the column with --id-column",
@@ -303,14 +353,24 @@ fn nothing_left(
     )
 }
 
+/// The first of these rows of a candidate file for each class.
+fn first_of_each(rows: &[usize], table: &CandidateTable) -> BTreeMap<String, (usize, String)> {
+    let mut first = BTreeMap::new();
+    for &row in rows {
+        let class = table.classes.get(row);
+        if !first.contains_key(class) {
+            first.insert(class.to_owned(), (row, table.ids[row].to_owned()));
+        }
+    }
+    first
+}
+
 /// Takes clean examples out of the pool of their own class, where ids say that they are the same.
-fn leave_out_clean(classes: &mut [ClassRows], clean: &ExampleTable, noisy: &ExampleTable) -> Copies {
-    let mut copies = Copies::default();
+fn leave_out_clean(classes: &mut [ClassRows], clean: &ExampleTable, noisy: &ExampleTable) {
     for class in classes {
         let Some(ids) = comparable_ids(clean, noisy, &class.clean) else { break };
         let before = class.noisy.len();
         class.retain(|row| !ids.contains(noisy.ids.get(row).as_ref()));
-        copies.by_id += before - class.noisy.len();
+        class.n_copies = before - class.noisy.len();
     }
-    copies
 }

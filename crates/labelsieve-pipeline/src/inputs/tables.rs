@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve::Features;
+use labelsieve::{Features, Scratch};
 use labelsieve_data::{ExampleTable, Ids, Labels, TableColumns};
 
 use crate::error::{Context, Error, Result};
@@ -51,6 +51,25 @@ pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
     let mut data = vec![0f32; rows.len() * dim];
     table.features.read_rows(rows, &mut data)?; // which says where a number is wrong
     Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
+}
+
+/// The same within little memory: rows that cannot stay in their file go to a scratch space.
+pub fn load_in(table: &ExampleTable, rows: &[usize], scratch: &dyn Scratch) -> Result<Features> {
+    const AT_ONCE: usize = 1 << 20; // numbers
+    let dim = table.features.cols().max(1);
+    if let Some(numbers) = table.features.lend_in_place(rows)
+        && let Ok(Some(features)) = Features::lent(numbers, dim)
+    {
+        return Ok(features);
+    }
+    let mut data = scratch.floats(rows.len() * dim)?;
+    let rows_at_once = (AT_ONCE / dim).max(1);
+    for (start, rows) in (0..).step_by(rows_at_once * dim).zip(rows.chunks(rows_at_once)) {
+        let part = start..start + rows.len() * dim;
+        table.features.read_rows(rows, &mut (*data).as_mut()[part.clone()])?;
+        data.release(part);
+    }
+    Features::in_pages(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 
 /// The labels of a table, or how to give them.

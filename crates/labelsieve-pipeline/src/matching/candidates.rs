@@ -4,8 +4,9 @@ use labelsieve::matching::{
     ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, Searcher, TextEncoding,
 };
 use labelsieve_data::CandidateRow;
-use labelsieve_data::text::{RowSink, TextSource};
+use labelsieve_data::text::{KeptValues, RowSink, TextSource};
 
+use super::downloads::Photo;
 use super::leaks::{CheckedExamples, LeakFate};
 
 /// The names as the rule looks for them and, with the rule `phrase`, as `plural` would: many take what `phrase` finds
@@ -48,13 +49,27 @@ pub struct CandidateSink<'a> {
     fields: &'a [String],
     checked: Option<&'a CheckedExamples>,
     leak_fate: LeakFate,
+    along: Along,
     found: Candidates,
+}
+
+/// What goes along with the candidates.
+#[derive(Clone, Copy)]
+pub struct Along {
+    /// Columns to keep: the first of those that are read.
+    pub n_keep: usize,
+    /// Whether the photos are listed; address and caption are the columns after these.
+    pub lists_photos: bool,
 }
 
 /// What was found in one block.
 #[derive(Default)]
 pub struct Candidates {
     pub rows: Vec<CandidateRow>,
+    /// What each row holds in the columns to keep, if there are any.
+    pub kept: Vec<Vec<Option<String>>>,
+    /// The photos of these rows.
+    pub photos: Vec<Photo>,
     /// The position of each row's class.
     pub classes: Vec<usize>,
     /// Whether the block was searched by the rule `plural` too.
@@ -73,14 +88,14 @@ impl<'a> CandidateSink<'a> {
         names: &'a NameSearch,
         classes: &'a ClassList,
         source: &'a TextSource,
-        checked: Option<&'a CheckedExamples>,
-        leak_fate: LeakFate,
+        (checked, leak_fate): (Option<&'a CheckedExamples>, LeakFate),
+        along: Along,
     ) -> CandidateSink<'a> {
         let (classes, fields) = (classes.classes(), source.text_columns());
         let found = Candidates::default();
         let (searcher, comparing) =
             (names.matcher.searcher(), names.comparing.as_ref().map(Matcher::searcher));
-        CandidateSink { names, searcher, comparing, classes, fields, checked, leak_fate, found }
+        CandidateSink { names, searcher, comparing, classes, fields, checked, leak_fate, along, found }
     }
 
     #[inline]
@@ -106,13 +121,15 @@ impl RowSink for CandidateSink<'_> {
         self.searcher().push(column, text, encoding);
     }
 
-    fn end_row(&mut self, id: &str) {
-        let CandidateSink { searcher, comparing, classes, fields, checked, leak_fate, found, .. } = self;
+    fn end_row(&mut self, id: &str, kept: &KeptValues<'_>) {
+        let CandidateSink { searcher, comparing, classes, fields, checked, leak_fate, along, found, .. } =
+            self;
         let searcher = match comparing {
             Some(comparing) if found.is_compared => comparing,
             _ => searcher,
         };
         found.n_rows += 1;
+        let n_before = found.rows.len();
         searcher.take_compared(|hit| {
             let hit = match hit {
                 ComparedClass::Asked(hit) => hit,
@@ -146,6 +163,18 @@ impl RowSink for CandidateSink<'_> {
                 leak,
             });
         });
+        let n_new = found.rows.len() - n_before;
+        if n_new == 0 {
+            return;
+        }
+        if along.n_keep > 0 {
+            let values: Vec<Option<String>> = (0..along.n_keep).map(kept).collect();
+            found.kept.extend(std::iter::repeat_n(values, n_new));
+        }
+        if along.lists_photos {
+            let (url, caption) = (kept(along.n_keep), kept(along.n_keep + 1));
+            found.photos.push(Photo { id: id.to_owned(), url, caption });
+        }
     }
 
     fn forget_row(&mut self) {

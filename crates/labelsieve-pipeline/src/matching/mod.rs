@@ -1,24 +1,31 @@
 //! From class names and texts to candidates.
 
 mod candidates;
+mod downloads;
 mod leaks;
+mod search;
+mod shard;
+mod telling;
 
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
-use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule, NameWarning};
-use labelsieve_data::text::{
-    DamagedFile, ForeignEncoding, OnBadRow, ScanSummary, TextColumns, TextSource, read_class_file, scan,
-};
-use labelsieve_data::{AtomicFile, CandidateWriter, DataError, counted, is_stream};
+use labelsieve::matching::{CandidateStatistics, ClassList, MatchRule};
+use labelsieve_data::text::{KeepColumn, OnBadRow, TextColumns, TextSource, read_class_file};
+use labelsieve_data::{AtomicFile, CandidateWriter, DataError, Shard, counted};
 use serde::Serialize;
 
+pub use downloads::{DownloadList, ListedPhotos};
 pub use leaks::{LeakCheck, LeakFate};
+pub use telling::how_to_convert;
 
-use self::candidates::{CandidateSink, NameSearch, PluralCount};
+use self::candidates::NameSearch;
+use self::search::Found;
+use self::telling::{check_rows, tell_of_rows, warn_about_names};
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;
-use crate::outputs::{Files, OutputKind, Target, on_stdout};
+use crate::outputs::{Files, OutputKind, Target};
+use crate::parts::{MatchDetail, PartDone};
 
 /// Finds the candidates of each class: examples whose texts contain one of its names.
 #[derive(Clone, Debug)]
@@ -35,6 +42,12 @@ pub struct Match {
     pub on_bad_row: OnBadRow,
     /// Examples that must not be among the candidates.
     pub leaks: Option<LeakCheck>,
+    /// Columns of the texts that go along into the candidates.
+    pub keep: Vec<String>,
+    /// Where the photos to download go.
+    pub download_list: Option<DownloadList>,
+    /// The part of the texts to search; the outputs are then parts too.
+    pub shard: Option<Shard>,
     /// Where the statistics go too, as JSON.
     pub stats: Option<PathBuf>,
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
@@ -55,84 +68,110 @@ pub struct Matched {
     pub n_damaged_files: usize,
     /// Candidates that are copies of guarded examples.
     pub n_leaks: u64,
+    /// What is in the list of photos to download, with [`Match::download_list`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub photos: Option<ListedPhotos>,
+    /// Which part of the candidates this is, with [`Match::shard`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartDone>,
 }
 
 const MIB: u64 = 1 << 20;
-/// Warnings of one kind that are told one by one.
-const SHOWN: usize = 5;
 
 impl Match {
     /// Searches all texts and writes the candidates.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Matched> {
-        let target = OutputKind::Table.target(&self.output)?;
-        if let Some(stats) = &self.stats {
-            OutputKind::Statistics.target(stats)?;
-        }
+        let target = self.check_outputs()?;
+        self.check_keep()?;
+        self.refuse_streams(self.texts.iter())?;
         let classes = read_class_file(&self.classes)?;
         let names = NameSearch::new(&classes, self.rule).context("cannot search for the class names")?;
         warn_about_names(names.matcher.warnings(), &classes, monitor);
-        let source = TextSource::open(&self.texts, &self.columns)?;
-        let guarded = self.leaks.iter().flat_map(LeakCheck::paths);
-        let inputs = source.paths().chain([self.classes.as_path()]).chain(guarded);
-        Files::default().reads(inputs).writes([&self.output]).writes(&self.stats).check()?;
+        let source = TextSource::open(&self.texts, &self.all_columns())?;
+        self.check_files(&source)?;
+        let parts = self.shard.map(|shard| self.parts(shard, &classes, &source)).transpose()?;
+        if let Some(matched) = self.complete_parts(parts.as_ref(), &classes)? {
+            monitor.note(&format!("`{}` is complete already", self.output.display()));
+            return Ok(matched);
+        }
+        let source = match self.shard {
+            Some(shard) => source.cut(shard),
+            None => source,
+        };
         let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
         monitor.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.as_ref().map(|leaks| leaks.check(monitor)).transpose()?;
-        let fate = self.leaks.as_ref().map_or(LeakFate::Flag, |leaks| leaks.fate);
 
-        let sink = || CandidateSink::new(&names, &classes, &source, checked.as_ref(), fate);
-        let mut writer = match target {
-            Target::File(output) => CandidateWriter::create(output, &self.provenance())?,
-            Target::Stdout => CandidateWriter::to_stream(monitor.stdout()),
-        };
-        let progress = match source.n_bytes() {
-            Some(n_bytes) => monitor.progress(n_bytes / MIB, "MiB"),
-            None => monitor.counter("MiB"),
-        };
-        let mut counts = vec![0; classes.classes().len()];
-        let mut plural = names.compares().then(|| PluralCount::new(counts.len()));
-        let (mut n_leaks, mut n_unchecked) = (0, 0);
-        let summary = scan(&source, self.on_bad_row, sink, CandidateSink::take, |found, read| {
-            if monitor.watch().is_stopped() {
-                return Err(DataError::io("read", &self.classes)(ErrorKind::Interrupted.into()));
-            }
-            found.classes.iter().for_each(|&class| counts[class] += 1);
-            plural.iter_mut().for_each(|plural| plural.add(&found));
-            n_leaks += found.n_leaks;
-            n_unchecked += found.n_unchecked;
-            progress.set_position(read.n_bytes / MIB);
-            progress.set_message(&format!("{} rows", read.n_rows));
-            writer.write(&found.rows)
-        });
-        monitor.watch().check()?; // before the error that ended the scan for it
-        let summary = on_stdout(target, summary)?;
-        progress.finish();
-
-        let estimate = plural.as_ref().map(|plural| plural.estimate(&counts, summary.n_rows));
-        let statistics = CandidateStatistics::compared(&classes, &counts, estimate.as_deref());
+        let mut found = self.search(target, &names, (&classes, &source, checked.as_ref()), monitor)?;
+        let statistics = found.statistics(&classes);
         if let Some(path) = &self.stats {
             write_json(path, &statistics)?;
         }
-        tell_of_rows(&summary, monitor);
+        tell_of_rows(&found.summary, monitor);
         if let Some(leaks) = &self.leaks {
-            leaks.report(n_leaks, n_unchecked, monitor);
+            leaks.report(found.n_leaks, found.n_unchecked, monitor);
         }
-        check_rows(&summary)?;
-        if statistics.n_candidates == 0 {
-            return Err(self.nothing_found(&classes, &source, &summary, &statistics, n_leaks));
+        match &parts {
+            None => {
+                check_rows(&found.summary)?;
+                if statistics.n_candidates == 0 {
+                    return Err(self.nothing_found(&classes, &source, &found, &statistics));
+                }
+            }
+            Some(parts) => parts.describe(&mut found)?,
         }
-        on_stdout(target, writer.finish())?;
-        if let Some(plural) = plural.filter(|plural| plural.n_rows < summary.n_rows) {
-            let n_rows = plural.n_rows;
-            monitor.note(&format!("the count for --rule plural is estimated from {n_rows} rows"));
+        found.tell_of_estimate(monitor);
+        let detail = found.detail();
+        let photos = found.finish(target, monitor)?;
+        let part = parts.map(|parts| PartDone::new(&parts.candidates, false));
+        Ok(Matched { photos, ..Matched::new(statistics, detail, part) })
+    }
+
+    /// Refuses names of outputs before any work is done for them.
+    fn check_outputs(&self) -> Result<Target<'_>> {
+        let kind = if self.shard.is_some() { OutputKind::Part } else { OutputKind::Table };
+        if let Some(stats) = &self.stats {
+            OutputKind::Statistics.target(stats)?;
         }
-        Ok(Matched {
-            statistics,
-            n_rows: summary.n_rows,
-            n_malformed: summary.n_bad,
-            n_damaged_files: summary.damaged.len(),
-            n_leaks,
-        })
+        if let Some(list) = &self.download_list
+            && kind.target(&list.path)? == Target::Stdout
+        {
+            return Err(Error::input(
+                "--download-list needs a file",
+                "give it a name that ends in .parquet or .csv",
+            ));
+        }
+        kind.target(&self.output)
+    }
+
+    fn check_files(&self, source: &TextSource) -> Result<()> {
+        let guarded = self.leaks.iter().flat_map(LeakCheck::paths);
+        let inputs = source.paths().chain([self.classes.as_path()]).chain(guarded);
+        let list = self.download_list.iter().map(|list| &list.path);
+        Files::default().reads(inputs).writes([&self.output]).writes(&self.stats).writes(list).check()
+    }
+
+    /// Columns to keep must not be called as those that candidates have anyway.
+    fn check_keep(&self) -> Result<()> {
+        let columns = CandidateWriter::columns();
+        if let Some(name) = self.keep.iter().find(|name| columns.contains(&name.as_str())) {
+            let message = format!("--keep `{name}`: candidates have a column of that name of their own");
+            return Err(Error::input(message, format!("they have {}; keep others", columns.join(", "))));
+        }
+        let is_double = |(at, name): (usize, &String)| self.keep[..at].contains(name).then(|| name.clone());
+        match self.keep.iter().enumerate().find_map(is_double) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Error::input(format!("--keep `{name}` is given twice"), "name each column once"))
+            }
+        }
+    }
+
+    /// The columns to read, with those that go along.
+    fn all_columns(&self) -> TextColumns {
+        let named = self.keep.iter().cloned().map(KeepColumn::Named);
+        let list = self.download_list.iter().flat_map(DownloadList::columns);
+        TextColumns { keep: named.chain(list).collect(), ..self.columns.clone() }
     }
 
     /// A file without candidates would only fail later, in `clean`, so there is none.
@@ -140,12 +179,11 @@ impl Match {
         &self,
         classes: &ClassList,
         source: &TextSource,
-        summary: &ScanSummary,
+        found: &Found,
         statistics: &CandidateStatistics,
-        n_leaks: u64,
     ) -> Error {
         let output = self.output.display();
-        if n_leaks > 0 {
+        if found.n_leaks > 0 {
             let message =
                 format!("all candidates are copies of guarded examples; `{output}` was not written");
             return Error::input(message, "drop --drop-leaks to flag them instead");
@@ -167,111 +205,27 @@ impl Match {
         let columns = source.text_columns().join(", ");
         let message = format!(
             "no candidates: {} read, but none contains {searched} in {columns}; `{output}` was not written",
-            counted(summary.n_rows as usize, "row")
+            counted(found.summary.n_rows as usize, "row")
         );
         Error::input(message, hint)
     }
 
     /// What made the file, kept inside it.
     fn provenance(&self) -> Vec<(String, String)> {
+        // Not where it lies: shards are searched on many machines.
+        let classes = self.classes.file_name().unwrap_or_default().to_string_lossy();
         vec![
             ("labelsieve.version".into(), env!("CARGO_PKG_VERSION").into()),
-            ("labelsieve.classes".into(), self.classes.display().to_string()),
+            ("labelsieve.classes".into(), classes.into_owned()),
             ("labelsieve.rule".into(), self.rule.to_string()),
         ]
     }
 }
 
-/// Says which rows and files were left out and why.
-fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
-    if summary.n_bad > 0 {
-        let swallowed = match summary.n_swallowed {
-            0 => String::new(),
-            n => format!(", with {n} lines after unclosed quotes"),
-        };
-        monitor.warning(&format!("{} malformed rows skipped{swallowed}; the first:", summary.n_bad));
-        for (path, bad) in &summary.first_bad {
-            let place = format!("{}:{}", path.display(), bad.position);
-            monitor.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
-        }
-    }
-    // When nothing at all was read, the error says it.
-    for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
-        monitor.hint(&how_to_convert(path, *encoding));
-    }
-    for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
-        monitor.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));
-    }
-    if summary.damaged.len() > SHOWN {
-        monitor.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));
-    }
-    let damaged = match summary.damaged.len() {
-        0 => String::new(),
-        n => format!("; {n} of {} files damaged", summary.n_files),
-    };
-    let skipped = match summary.n_skipped {
-        0 => String::new(),
-        n => format!(" ({n} videos or failed downloads skipped)"),
-    };
-    monitor.note(&format!("{} read{skipped}{damaged}", counted(summary.n_rows as usize, "row")));
-}
-
-/// Nothing read is no result.
-fn check_rows(summary: &ScanSummary) -> Result<()> {
-    if summary.n_rows > 0 {
-        return Ok(());
-    }
-    let message = match (summary.n_bad, summary.n_skipped) {
-        (0, 0) => "no rows: the files are empty".to_owned(),
-        (0, n) => format!("no readable rows: all {n} are videos or failed downloads"),
-        (n, _) => format!("no readable rows: all {n} are malformed"),
-    };
-    let hint = match summary.foreign.first() {
-        Some((path, encoding)) => how_to_convert(path, *encoding),
-        None => "set --format if the format was not detected correctly".to_owned(),
-    };
-    Err(Error::input(message, hint))
-}
-
-/// How to convert a text to UTF-8.
-pub fn how_to_convert(path: &Path, encoding: ForeignEncoding) -> String {
-    match encoding.iconv_name() {
-        Some(name) if is_stream(path) => {
-            format!("convert it in the pipeline: … | iconv -f {name} -t UTF-8 | …")
-        }
-        Some(name) => {
-            let converted = match (path.file_stem(), path.extension()) {
-                (Some(stem), Some(extension)) => {
-                    format!("{}.utf8.{}", stem.to_string_lossy(), extension.to_string_lossy())
-                }
-                _ => "converted".to_owned(),
-            };
-            let converted = path.with_file_name(converted);
-            format!("convert it: iconv -f {name} -t UTF-8 {} > {}", path.display(), converted.display())
-        }
-        None if encoding == ForeignEncoding::BrokenUtf8 => "repair or remove these lines".to_owned(),
-        None => "find out its encoding and convert it with iconv -f ENCODING -t UTF-8".to_owned(),
-    }
-}
-
-fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, monitor: &dyn Monitor) {
-    let id = |class: usize| classes.classes()[class].id.as_str();
-    for warning in warnings.iter().take(SHOWN) {
-        match warning {
-            NameWarning::Shared { words, classes } => {
-                let ids: Vec<&str> = classes.iter().map(|&class| id(class)).collect();
-                monitor.warning(&format!("`{words}` names {} classes: {}", ids.len(), ids.join(", ")));
-            }
-            NameWarning::Unsearchable { class, name } => {
-                monitor.warning(&format!(
-                    "class `{}`: no text can contain `{name}`, which has no letters",
-                    id(*class)
-                ));
-            }
-        }
-    }
-    if warnings.len() > SHOWN {
-        monitor.warning(&format!("… and {} more names like these", warnings.len() - SHOWN));
+impl Matched {
+    fn new(statistics: CandidateStatistics, detail: MatchDetail, part: Option<PartDone>) -> Matched {
+        let MatchDetail { n_rows, n_malformed, n_damaged_files, n_leaks } = detail;
+        Matched { statistics, n_rows, n_malformed, n_damaged_files, n_leaks, photos: None, part }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::{Context, Result};
 use crate::monitor::{Kept, Monitor};
 
 /// Counts the ways in which random numbers were ever drawn and sums rounded: one seed gives other numbers in another.
-const NUMBERS: u32 = 3;
+pub(crate) const NUMBERS: u32 = 3;
 
 /// Everything that decides a result: the arguments of the command, what it found out by itself, and which files with
 /// which contents (by size and time of change).

@@ -6,7 +6,7 @@ use labelsieve_data::images::PictureSources;
 use labelsieve_data::{write_csv, write_npy_f32};
 
 use super::*;
-use crate::clean::Clean;
+use crate::clean::{Clean, Share};
 use crate::inputs::same_network::MixedNetworks;
 use crate::inputs::tables::Table;
 use crate::monitor::Silent;
@@ -38,7 +38,9 @@ fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a
         method: Method::gcn(),
         device: Device::Cpu,
         seed: 0,
+        share: Share::All,
         output: folder.path().join("relevance.parquet"),
+        memory: None,
     };
     clean.run(&Silent::default()).unwrap();
     let silent = Silent::default();

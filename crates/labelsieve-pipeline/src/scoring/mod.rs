@@ -6,19 +6,20 @@
 mod drawn;
 mod scored;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use labelsieve::engine::{Engine, Job};
 use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
-use labelsieve::schedule::batches;
-use labelsieve::{Decision, Features, Method, NoisyPool, Watch};
+use labelsieve::{Decision, Features, Method, NoisyPool, Scratch, Watch};
+use labelsieve_data::ScratchFolder;
 
 pub use drawn::{Directions, Drawn};
 pub use scored::{RECORDS, Scored};
 
 use crate::error::{Context, Error, Result};
 use crate::inputs::copies::identical_rows;
+use crate::memory::Batch;
 
 /// The classes of a run and how they are scored.
 pub struct Scoring<'a> {
@@ -60,14 +61,34 @@ impl Scoring<'_> {
         watch: &Watch,
         done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
     ) -> Result<()> {
+        self.run_batches(&self.batches(classes), &|class, _| load(class), watch, done)
+    }
+
+    /// Classes that are in memory together when nobody sets a limit.
+    pub fn batches(&self, classes: &[usize]) -> Vec<Batch> {
         let dim = self.clean.first().map_or(1, Features::dim);
         let n_clean: Vec<usize> = self.clean.iter().map(Features::len).collect();
         let held = rows_held(self.method, &n_clean, self.pool_sizes, self.base.map_or(0, Features::len));
         let held: Vec<usize> = classes.iter().map(|&class| held[class]).collect();
+        let mut batches = Batch::in_memory(&held, dim);
+        batches.iter_mut().flat_map(|batch| &mut batch.classes).for_each(|class| *class = classes[*class]);
+        batches
+    }
+
+    /// The same for classes in batches that are in memory together, or one out of core: then `load` is told where its rows go
+    /// that cannot stay where they are.
+    pub fn run_batches(
+        &self,
+        batches: &[Batch],
+        load: &dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features>,
+        watch: &Watch,
+        done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
+    ) -> Result<()> {
         let directions = Directions::new(self.method, self.clean);
-        for batch in batches(&held, dim) {
+        for batch in batches {
             watch.check()?;
-            let inputs = batch.iter().map(|&i| self.input(classes[i], &directions, load));
+            let scratch = batch.scratch.as_ref();
+            let inputs = batch.classes.iter().map(|&class| self.input(class, &directions, scratch, load));
             let inputs = inputs.collect::<Result<Vec<_>>>()?;
             let jobs = inputs
                 .iter()
@@ -126,18 +147,28 @@ impl Scoring<'_> {
         &self,
         class: usize,
         directions: &Directions,
-        load: &dyn Fn(usize) -> Result<Features>,
+        scratch: Option<&Arc<ScratchFolder>>,
+        load: &dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features>,
     ) -> Result<Input> {
         let drawn = self.drawn(class, directions)?;
-        let noisy = load(class)?;
+        let noisy = load(class, scratch.map(Arc::as_ref))?;
         let copies = identical_rows(&self.clean[class], &noisy);
         let takes_part = |place: &usize| copies.binary_search(place).is_err();
         let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
         let decisions = (0..decisions.len()).filter(takes_part).map(|place| decisions[place]).collect();
-        let noisy = without(noisy, &copies);
-        let pool = match self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) {
-            true => self.engine.pool(self.method, noisy)?, // one search for all parts
-            false => NoisyPool::new(noisy),
+        let pool = match scratch {
+            Some(scratch) => {
+                let kept = || -> Vec<usize> { (0..noisy.len()).filter(takes_part).collect() };
+                let noisy = match copies.is_empty() {
+                    true => noisy,
+                    false => noisy.select_in(&kept(), scratch.as_ref())?,
+                };
+                NoisyPool::out_of_core(noisy, Arc::clone(scratch) as Arc<dyn Scratch>)
+            }
+            None if self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) => {
+                self.engine.pool(self.method, without(noisy, &copies))? // one search for all parts
+            }
+            None => NoisyPool::new(without(noisy, &copies)),
         };
         Ok(Input { class, pool, drawn, copies, decisions })
     }

@@ -17,6 +17,7 @@ from ._relevance import _count, _number, as_device, check_base, method_json
 
 Paths = Union[Path, Iterable[Path]]
 Names = Union[str, Iterable[str]]
+Shard = Union[str, tuple[int, int]]
 
 
 def match_files(
@@ -30,6 +31,10 @@ def match_files(
     format: Optional[TextFormat] = None,
     percent_encoded: bool = False,
     strict: bool = False,
+    keep: Names = (),
+    download_list: Optional[Path] = None,
+    url_column: Optional[str] = None,
+    shard: Optional[Shard] = None,
     stats: Optional[Path] = None,
     guard_features: Paths = (),
     features: Optional[Path] = None,
@@ -59,6 +64,15 @@ def match_files(
         Texts are written as in URLs.
     strict : bool
         Stop at the first malformed row or damaged file instead of skipping it.
+    keep : str or list of str
+        Columns of the texts to add to the candidates.
+    download_list : path, optional
+        Where the photos of the candidates go, each once, as a list for img2dataset (.parquet or .csv).
+    url_column : str, optional
+        The column of their URLs, where it is not called ``url``, ``URL``, ``image_url`` or ``downloadurl``.
+    shard : str or (int, int), optional
+        Search one of N shards of the texts: ``"0/8"`` or ``(0, 8)`` is the first of eight. The output is then a part for
+        :func:`merge_files`; one that is complete already is left as it is.
     stats : path, optional
         Where the number of candidates per class goes, as JSON.
     guard_features, features : paths and path, optional
@@ -87,6 +101,8 @@ def match_files(
     >>> labelsieve.match_files(classes, text, os.path.join(folder, "candidates.parquet"))["n_candidates"]
     1
     """
+    if url_column is not None and download_list is None:
+        raise ValueError("url_column: expected none without a download_list")
     if bool(_paths(guard_features)) != (features is not None):
         raise ValueError("guard_features and features: expected both or neither")
     options = {
@@ -99,6 +115,10 @@ def match_files(
         "format": None if format is None else as_choice("format", format, TextFormat),
         "percent_encoded": percent_encoded,
         "strict": strict,
+        "keep": _names(keep),
+        "download_list": None if download_list is None else _output("download_list", download_list),
+        "url_column": url_column,
+        "shard": None if shard is None else _shard("shard", shard),
         "stats": None if stats is None else _output("stats", stats),
         "guard_features": _paths(guard_features),
         "features": features,
@@ -265,6 +285,11 @@ def clean_files(
     allow_mixed: bool = False,
     seed: Any = 0,
     device: str = "auto",
+    plan: Optional[Path] = None,
+    bin: Optional[int] = None,
+    shard: Optional[Shard] = None,
+    memory: Union[str, int, None] = None,
+    scratch: Optional[Path] = None,
     dry_run: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -302,6 +327,16 @@ def clean_files(
         Accept features of different networks in one run.
     seed, device
         As in :func:`labelsieve.relevance`.
+    plan, bin : path and int, optional
+        Score only the classes of one bin, from 0, of a plan that :func:`plan_files` wrote. The output is a part for
+        :func:`merge_files`; ``noisy`` and ``candidates`` may hold the rows of the bin alone, in the same order.
+    shard : str or (int, int), optional
+        Score only shard I of N, as ``"I/N"`` or ``(I, N)``, from 0: the same without a plan.
+    memory : str or int, optional
+        Memory that the run may take, in bytes or with a unit (``"4GiB"``), pages of scratch files included: a class that
+        needs more is scored out of core, on the CPU, with the same result.
+    scratch : path, optional
+        Folder for scratch files, which vanish with the process; by default that of the output.
     dry_run : bool
         Only estimate memory and time; needs no output.
     progress : callable, tqdm bar or True, optional
@@ -310,8 +345,8 @@ def clean_files(
     Returns
     -------
     dict
-        What ``labelsieve clean --json`` prints: classes, candidates, their mean relevance, what was left out; with
-        ``dry_run``, the estimate.
+        What ``labelsieve clean --json`` prints: classes, candidates, their mean relevance, what was left out; of a part,
+        ``part`` says which it is and whether it was complete already; with ``dry_run``, the estimate.
 
     Examples
     --------
@@ -325,10 +360,16 @@ def clean_files(
     >>> labelsieve.clean_files(*files[:2], dry_run=True)["n_candidates"] == int((~data.is_clean).sum())
     True
     """
-    if dry_run and decisions is not None:
+    if (plan is None) != (bin is None):
+        raise ValueError("plan and bin: expected both or neither")
+    if plan is not None and shard is not None:
+        raise ValueError("shard: expected none beside a plan")
+    if dry_run and decisions is not None and plan is None and shard is None:
         raise ValueError("decisions: expected none with dry_run: they change neither memory nor time")
     if output is None and not dry_run:
         raise ValueError("output: expected a file to write; only a dry run needs none")
+    if scratch is not None and memory is None:
+        raise ValueError("scratch: expected none without memory, of which there is no limit then")
     check_base(method, base)
     if candidates is not None and noisy_labels is not None:
         raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
@@ -342,8 +383,126 @@ def clean_files(
         "method": method_json(method, lam, neighbours, beta, None),
         "seed": as_seed(seed),
         "device": as_device(device),
+        "plan": plan,
+        "bin": None if bin is None else _count("bin", bin, least=0),
+        "shard": None if shard is None else _shard("shard", shard),
+        "memory": f"{memory}B" if isinstance(memory, int) else memory,
+        "scratch": scratch,
     }
     return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
+
+
+def plan_files(
+    clean: Optional[Path],
+    noisy: Path,
+    output: Path,
+    bins: int,
+    *,
+    memory: Optional[str] = None,
+    class_text: Optional[Path] = None,
+    candidates: Optional[Path] = None,
+    decisions: Optional[Path] = None,
+    base: Optional[Path] = None,
+    method: Method = "auto",
+    lam: Optional[float] = None,
+    beta: float = 1.0,
+    neighbours: Optional[int] = None,
+    clean_labels: Optional[Path] = None,
+    noisy_labels: Optional[Path] = None,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    allow_mixed: bool = False,
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Packs the classes of a run into bins, the longest first, as ``labelsieve plan`` does.
+
+    Each bin is scored by :func:`clean_files` with ``plan`` and ``bin``, anywhere and in any order, and :func:`merge_files`
+    puts the parts together: the file is that of a single run, byte for byte.
+
+    Parameters
+    ----------
+    clean, noisy : paths
+        As in :func:`clean_files`, and so are all options that are not listed here.
+    output : path
+        File to write (.json).
+    bins : int
+        Number of bins.
+    memory : str, optional
+        Memory that a bin should keep within, such as ``"8GiB"``.
+    device : str
+        What bins will be scored on: times are for one core unless a GPU is named.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve plan --json`` prints: the bins with their classes, candidates, seconds and memory, and the
+        largest class.
+
+    Examples
+    --------
+    >>> import labelsieve, numpy as np, os, tempfile
+    >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
+    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz")]
+    >>> plan = os.path.join(folder, "plan.json")
+    >>> len(labelsieve.plan_files(*files, plan, bins=2)["bins"])
+    2
+    >>> labelsieve.clean_files(*files, os.path.join(folder, "part-1.parquet"), plan=plan, bin=1)["part"]["of"]
+    2
+    """
+    check_base(method, base)
+    if candidates is not None and noisy_labels is not None:
+        raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
+    options = {
+        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_columns(embedding_column, label_column, id_column),
+        "output": _output("output", output),
+        "bins": _count("bins", bins),
+        "memory": memory,
+        "candidates": candidates,
+        "decisions": decisions,
+        "base": base,
+        "method": method_json(method, lam, neighbours, beta, None),
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run(_labelsieve.plan_files, options, progress)
+
+
+def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dict[str, Any]:
+    """Merges the parts of a run into the file that a single run would have written, as ``labelsieve merge`` does.
+
+    Parameters
+    ----------
+    parts : path or paths
+        What :func:`clean_files` wrote for each bin or shard, or :func:`match_files` for each shard, in any order; or a
+        folder of these. A part that is missing, given twice or of another run is an error.
+    output : path
+        File to write, .parquet or .csv.
+    progress : callable, tqdm bar or True, optional
+        ``progress(done, total)``, in classes or parts.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve merge --json`` prints: which run it is, its parts and rows.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> labelsieve.merge_files(folder, os.path.join(folder, "relevance.parquet"))
+    Traceback (most recent call last):
+        ...
+    ValueError: no parts to merge
+    hint: give the files that `clean --bin`, `clean --shard` or `match --shard` wrote, or their folder
+    """
+    options = {"parts": _paths(parts), "output": _output("output", output)}
+    return _run(_labelsieve.merge_files, options, progress)
 
 
 def train_files(
@@ -741,6 +900,18 @@ def _output(name: str, path: Path) -> Path:
     if os.fspath(path) == "-":
         raise ValueError(f"{name}: expected a file, found `-`\nhint: only the command line writes to stdout")
     return path
+
+
+def _shard(name: str, shard: Shard) -> tuple[int, int]:
+    """``"I/N"`` or ``(I, N)``, from 0."""
+    words = shard.split("/") if isinstance(shard, str) else list(shard)
+    try:
+        index, of = (int(word) for word in words)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected \"I/N\" or (I, N), e.g. \"0/8\", found {shard!r}") from None
+    if not 0 <= index < of:
+        raise ValueError(f"{name}: expected a shard from 0 to below {of}, found {index}")
+    return index, of
 
 
 def _one_of(name: str, table: Optional[Path], images: Paths) -> None:

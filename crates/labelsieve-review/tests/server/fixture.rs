@@ -12,7 +12,7 @@ use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
 use labelsieve_data::{read_relevance, write_csv, write_npy_f32};
 use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::clean::Clean;
+use labelsieve_pipeline::clean::{Clean, Share};
 use labelsieve_pipeline::inputs::pools::PoolFiles;
 use labelsieve_pipeline::inputs::same_network::MixedNetworks;
 use labelsieve_pipeline::inputs::tables::Table;
@@ -75,7 +75,9 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         method,
         device: Device::Cpu,
         seed: 3,
+        share: Share::All,
         output: folder.join(output),
+        memory: None,
     };
     clean.run(&Silent::default()).unwrap();
 }

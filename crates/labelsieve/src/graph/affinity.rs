@@ -1,21 +1,28 @@
 //! The affinity matrix A of reciprocal neighbours and its normalised form Ã = D⁻¹(A + I).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
+use super::sorted::{Sorted, restore, stretches_of};
+use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::add_scaled;
+use crate::kernels::{Aligned, add_scaled};
+use crate::scratch::{Access, Array, Place, Scratch, streamed, stretches};
 
 /// A: `a_ij = [v_i·v_j]+` where i and j are among each other's neighbours, 0 elsewhere and on the diagonal.
 /// Symmetric, stored row by row (CSR) with ascending columns; entries that clip to zero are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Affinity {
     offsets: Vec<usize>,
-    columns: Vec<u32>,
-    weights: Vec<f32>,
+    columns: Array<u32>,
+    weights: Array<f32>,
 }
+
+/// Rows that a thread works on at a time.
+const ROWS: usize = 256;
 
 impl Affinity {
     /// The reciprocal ones among `neighbours`.
@@ -23,29 +30,71 @@ impl Affinity {
     /// j belongs to i's list; whether i belongs to j's needs no search: it does exactly if it does not come after the
     /// last entry of j's list, since both lists hold the same similarity, bit for bit.
     pub fn reciprocal(neighbours: &Neighbours) -> Affinity {
-        let n = neighbours.len();
-        let rows: Vec<Vec<(u32, f32)>> = (0..n)
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|i| {
-                let mut row = reciprocal_row(neighbours, i as u32);
-                row.sort_unstable_by_key(|&(column, _)| column);
-                row
-            })
-            .collect();
-        let n_edges = rows.iter().map(Vec::len).sum();
-        let mut graph = Affinity {
-            offsets: Vec::with_capacity(n + 1),
-            columns: Vec::with_capacity(n_edges),
-            weights: Vec::with_capacity(n_edges),
-        };
-        graph.offsets.push(0);
-        for row in rows {
-            graph.columns.extend(row.iter().map(|&(column, _)| column));
-            graph.weights.extend(row.iter().map(|&(_, weight)| weight));
-            graph.offsets.push(graph.columns.len());
+        Affinity::reciprocal_in(None, neighbours).expect("edges in memory")
+    }
+
+    /// As [`Affinity::reciprocal`], with the edges in a scratch space if there is one.
+    pub(crate) fn reciprocal_in(place: Place, neighbours: &Neighbours) -> Result<Affinity> {
+        let (n, list) = (neighbours.len(), neighbours.width() * size_of::<Entry>());
+        let mut last: Vec<Option<Entry>> = Vec::with_capacity(n);
+        for rows in streamed(n, list) {
+            last.par_extend(rows.clone().into_par_iter().with_min_len(ROWS).map(|i| neighbours.last(i)));
+            neighbours.release(rows);
         }
-        graph
+        let mut offsets = vec![0; n + 1];
+        for rows in streamed(n, list) {
+            let counts = offsets[1..][rows.clone()].par_iter_mut().zip(rows.clone()).with_min_len(ROWS);
+            counts.for_each(|(count, i)| *count = reciprocal_row(neighbours, &last, i).count());
+            neighbours.release(rows);
+        }
+        for i in 0..n {
+            offsets[i + 1] += offsets[i];
+        }
+        let (columns, weights) = (Array::zeros(place, offsets[n])?, Array::zeros(place, offsets[n])?);
+        let mut graph = Affinity { offsets, columns, weights };
+        for rows in streamed(n, list) {
+            graph.edges_mut(rows.clone()).into_par_iter().for_each_init(
+                Vec::new,
+                |row, (rows, columns, weights)| {
+                    let mut slots = columns.iter_mut().zip(weights);
+                    for i in rows {
+                        row.clear();
+                        row.extend(reciprocal_row(neighbours, &last, i));
+                        row.sort_unstable_by_key(|&(column, _)| column);
+                        slots
+                            .by_ref()
+                            .zip(&*row)
+                            .for_each(|((c, w), &(column, weight))| (*c, *w) = (column, weight));
+                    }
+                },
+            );
+            graph.release(rows.clone());
+            neighbours.release(rows);
+        }
+        Ok(graph)
+    }
+
+    /// The edges of these rows, to be filled, some rows at a time.
+    fn edges_mut(&mut self, rows: Range<usize>) -> Vec<(Range<usize>, &mut [u32], &mut [f32])> {
+        let all = self.offsets[rows.start]..self.offsets[rows.end];
+        let (mut columns, mut weights) = (&mut self.columns[all.clone()], &mut self.weights[all]);
+        let mut parts = Vec::with_capacity(rows.len().div_ceil(ROWS));
+        for start in rows.clone().step_by(ROWS) {
+            let part = start..rows.end.min(start + ROWS);
+            let count = self.offsets[part.end] - self.offsets[part.start];
+            let (of_part, rest) = columns.split_at_mut(count);
+            let (weights_of_part, weights_rest) = weights.split_at_mut(count);
+            parts.push((part, of_part, weights_of_part));
+            (columns, weights) = (rest, weights_rest);
+        }
+        parts
+    }
+
+    /// Says that the edges of these rows are not needed for a while.
+    pub(crate) fn release(&self, rows: Range<usize>) {
+        let part = self.offsets[rows.start]..self.offsets[rows.end];
+        self.columns.release(part.clone());
+        self.weights.release(part);
     }
 
     /// Number of examples.
@@ -71,40 +120,46 @@ impl Affinity {
     }
 
     /// How many reciprocal neighbours each of these examples has.
-    pub fn n_neighbours(&self, rows: std::ops::Range<usize>) -> Vec<u32> {
+    pub fn n_neighbours(&self, rows: Range<usize>) -> Vec<u32> {
         rows.map(|i| (self.offsets[i + 1] - self.offsets[i]) as u32).collect()
     }
 
     /// These rows alone, with the columns that they have.
     pub(crate) fn select(&self, rows: &[u32]) -> Affinity {
-        let mut selected = Affinity { offsets: vec![0], columns: Vec::new(), weights: Vec::new() };
+        let (mut offsets, mut all_columns, mut all_weights) = (vec![0], Vec::new(), Vec::new());
         for &row in rows {
             let (columns, weights) = self.row(row as usize);
-            selected.columns.extend_from_slice(columns);
-            selected.weights.extend_from_slice(weights);
-            selected.offsets.push(selected.columns.len());
+            all_columns.extend_from_slice(columns);
+            all_weights.extend_from_slice(weights);
+            offsets.push(all_columns.len());
         }
-        selected
+        Affinity { offsets, columns: all_columns.into(), weights: all_weights.into() }
     }
 
     /// Row sums of A.
     pub fn degrees(&self) -> Vec<f32> {
-        (0..self.len()).map(|i| self.row(i).1.iter().sum()).collect()
+        let mut degrees = Vec::with_capacity(self.len());
+        for rows in streamed(self.len(), size_of::<[f32; 32]>()) {
+            degrees.extend(rows.clone().map(|i| self.row(i).1.iter().sum::<f32>()));
+            self.release(rows);
+        }
+        degrees
     }
 }
 
-fn reciprocal_row(neighbours: &Neighbours, i: u32) -> Vec<(u32, f32)> {
-    let (indices, similarities) = neighbours.of(i as usize);
-    let is_reciprocal = |j: u32, similarity: f32| {
-        let me = Entry { similarity, index: i };
-        neighbours.last(j as usize).is_some_and(|last| !last.precedes(me))
+/// The reciprocal neighbours of row `i` and their affinities, in the order of its list; `last`: the last entry of every list.
+fn reciprocal_row<'a>(
+    neighbours: &'a Neighbours,
+    last: &'a [Option<Entry>],
+    i: usize,
+) -> impl Iterator<Item = (u32, f32)> + 'a {
+    let (indices, similarities) = neighbours.of(i);
+    let is_reciprocal = move |j: u32, similarity: f32| {
+        let me = Entry { similarity, index: i as u32 };
+        last[j as usize].is_some_and(|last| !last.precedes(me))
     };
-    indices
-        .iter()
-        .zip(similarities)
-        .filter(|&(&j, &similarity)| similarity > 0.0 && is_reciprocal(j, similarity))
-        .map(|(&j, &similarity)| (j, similarity))
-        .collect()
+    let pairs = indices.iter().zip(similarities).map(|(&j, &similarity)| (j, similarity));
+    pairs.filter(move |&(j, similarity)| similarity > 0.0 && is_reciprocal(j, similarity))
 }
 
 /// Ã as an operator: D⁻¹(A + I), or the identity when there is no graph (the MLP).
@@ -194,8 +249,18 @@ impl Propagation {
         which: impl Fn(usize) -> usize + Sync,
         out: &mut [f32],
     ) {
-        let (k, d) = (clean.len(), clean.dim());
-        let row = |i: usize| if i < k { clean.row(i) } else { noisy.row(i - k) };
+        let k = clean.len();
+        self.propagate_by(|i| if i < k { clean.row(i) } else { noisy.row(i - k) }, which, clean.dim(), out);
+    }
+
+    /// The same where `row(i)` is row i of V, of d numbers.
+    fn propagate_by<'a>(
+        &self,
+        row: impl Fn(usize) -> &'a [f32] + Sync,
+        which: impl Fn(usize) -> usize + Sync,
+        d: usize,
+        out: &mut [f32],
+    ) {
         out.par_chunks_mut(64 * d).enumerate().for_each(|(chunk, out)| {
             for (i, out) in out.chunks_exact_mut(d).enumerate().map(|(n, out)| (which(chunk * 64 + n), out)) {
                 out.copy_from_slice(row(i));
@@ -206,5 +271,64 @@ impl Propagation {
                 }
             }
         });
+    }
+
+    /// The noisy rows of Ã V, for a pool that memory does not hold. Similar rows stand together in `sorted`, so a stretch of
+    /// them needs little beside itself.
+    pub(crate) fn propagate_sorted(
+        &self,
+        clean: &Features,
+        sorted: Sorted,
+        scratch: &dyn Scratch,
+    ) -> Result<Aligned> {
+        const MEAN_OF: usize = 32; // rows, about
+        let (k, d, n) = (clean.len(), clean.dim(), sorted.len());
+        let stretches = || stretches(n, MEAN_OF * d * size_of::<f32>(), scratch.memory() / 2);
+        let mut by_place = Aligned::zeros_in(Some(scratch), n * d)?;
+        let edges_stay = self.memory() < scratch.memory() / 4;
+        sorted.features().expect(Access::Scattered);
+        self.expect(Access::Scattered);
+        for places in stretches() {
+            let part = places.start * d..places.end * d;
+            sorted.features().fetch(places.clone());
+            let row =
+                |i: usize| if i < k { clean.row(i) } else { sorted.features().row(sorted.place(i - k)) };
+            self.propagate_by(row, |at| k + sorted.row(places.start + at), d, &mut by_place[part.clone()]);
+            by_place.release(part);
+            sorted.features().release(0..n);
+            if !edges_stay {
+                self.release(0..self.len());
+            }
+        }
+        self.expect(Access::InOrder);
+        sorted.features().expect(Access::InOrder);
+        let Some(places) = sorted.into_places() else { return Ok(by_place) };
+        let mut by_row = Aligned::zeros_in(Some(scratch), n * d)?;
+        by_place.expect(Access::Scattered);
+        for rows in stretches() {
+            let part = rows.start * d..rows.end * d;
+            for places in stretches_of(&places[rows.clone()]) {
+                by_place.fetch(places.start * d..places.end * d);
+            }
+            restore(&by_place, d, &places[rows], &mut by_row[part.clone()]);
+            by_row.release(part);
+            by_place.release(0..n * d);
+        }
+        Ok(by_row)
+    }
+
+    /// Says how edges will be read from now on.
+    fn expect(&self, access: Access) {
+        if let Propagation::Graph { affinity, .. } = self {
+            affinity.columns.expect(access);
+            affinity.weights.expect(access);
+        }
+    }
+
+    /// Says that the edges of these rows are not needed for a while.
+    pub(crate) fn release(&self, rows: Range<usize>) {
+        if let Propagation::Graph { affinity, .. } = self {
+            affinity.release(rows);
+        }
     }
 }

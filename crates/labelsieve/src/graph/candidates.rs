@@ -31,10 +31,13 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
+    /// Bytes that a row takes for `width` neighbours where scores are similarities.
+    pub fn bytes_per_row(width: usize) -> usize {
+        capacity(width, None) * size_of::<Entry>() + size_of::<(f32, u32, u32)>()
+    }
+
     pub fn new(search: Search<'a>, rows: &'a [u32]) -> Candidates<'a> {
-        // Exact scores are expensive, so floors should rise soon; others leave some rows undecided, which need space.
-        let spare = if search.error.is_some() { search.width * 3 / 2 } else { search.width / 2 };
-        let capacity = (search.width + spare).max(16);
+        let capacity = capacity(search.width, search.error);
         Candidates {
             search,
             rows,
@@ -109,10 +112,30 @@ impl<'a> Candidates<'a> {
         best
     }
 
+    /// Goes on with the best candidates of row `i` (within the panel) so far, as [`Candidates::best`] gave them.
+    pub fn resume(&mut self, i: usize, best: impl Iterator<Item = Entry>) {
+        let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
+        let mut count = 0;
+        best.for_each(|entry| {
+            slots[count] = entry;
+            count += 1;
+        });
+        self.counts[i] = count as u32;
+        if count == self.search.width {
+            self.floors[i] = slots[count - 1].similarity;
+        }
+    }
+
     /// How far below the last of the best so far a score may be and still belong to a neighbour.
     fn margin(&self) -> f32 {
         2.0 * self.search.error.unwrap_or(0.0)
     }
+}
+
+/// Slots per row. Exact scores are expensive, so floors should rise soon; others leave some rows undecided, which need space.
+fn capacity(width: usize, error: Option<f32>) -> usize {
+    let spare = if error.is_some() { width * 3 / 2 } else { width / 2 };
+    (width + spare).max(16)
 }
 
 /// Higher scores first. Ties mean nothing where scores are not exact.

@@ -112,7 +112,8 @@ impl Leading {
     fn choose_width(&self, level: Level, sample: &Features, n: usize, count: usize) -> Option<usize> {
         let (size, dim) = (sample.len(), sample.dim());
         let n_probes = PROBES.min(size);
-        let reduced = reduced::reduce(self, sample, Watch::nobody());
+        let mut reduced = vec![0f32; size * (self.len() + 1)];
+        reduced::reduce(self, sample, 0..size, &mut reduced, Watch::nobody());
         let mut exact = vec![0f32; n_probes * size];
         product_with_transposed(sample.block(0..n_probes), sample.block(0..size), &mut exact, dim);
         // How many of the sample, the probe itself included, are as near as the neighbours of a row are.

@@ -8,11 +8,14 @@ mod neighbours;
 mod noisy_graph;
 mod reduced;
 mod search;
+mod sorted;
+mod windows;
 
 pub use affinity::{Affinity, Propagation};
 pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
+pub(crate) use sorted::Sorted;
 
 /// The paper's number of neighbours.
 pub const NEIGHBOURS: usize = 50;

@@ -1,8 +1,12 @@
 //! Who is close to whom: for each row the most similar others, best first.
 
+use std::ops::Range;
+
+use super::sorted::Sorted;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::level::Level;
+use crate::scratch::{Array, Place, Scratch};
 use crate::watch::Watch;
 
 /// The `count` most similar other rows of each row (all others when there are fewer), by inner product, best first.
@@ -11,8 +15,8 @@ use crate::watch::Watch;
 pub struct Neighbours {
     n: usize,
     width: usize,
-    indices: Vec<u32>,
-    similarities: Vec<f32>,
+    indices: Array<u32>,
+    similarities: Array<f32>,
 }
 
 impl Neighbours {
@@ -43,12 +47,33 @@ impl Neighbours {
         if let Some(index) = indices.iter().find(|&&index| index as usize >= n) {
             check(false, "neighbour", "the index of a row", index)?;
         }
-        Ok(Neighbours { n, width, indices, similarities })
+        Ok(Neighbours { n, width, indices: indices.into(), similarities: similarities.into() })
+    }
+
+    /// Lists that are complete.
+    pub(super) fn from_arrays(
+        n: usize,
+        width: usize,
+        indices: Array<u32>,
+        similarities: Array<f32>,
+    ) -> Neighbours {
+        Neighbours { n, width, indices, similarities }
+    }
+
+    /// As [`Neighbours::exact_watched`], for rows that memory does not hold.
+    pub(crate) fn exact_sorted(
+        sorted: &Sorted,
+        count: usize,
+        scratch: &dyn Scratch,
+        watch: &Watch,
+    ) -> Result<Neighbours> {
+        super::windows::exact(Level::current(), sorted, count, scratch, watch)
     }
 
     /// Lists of `width` entries for `n` rows, to be filled through [`Neighbours::lists_mut`].
-    pub(super) fn blank(n: usize, width: usize) -> Neighbours {
-        Neighbours { n, width, indices: vec![0; n * width], similarities: vec![0.0; n * width] }
+    pub(super) fn blank(place: Place, n: usize, width: usize) -> Result<Neighbours> {
+        let (indices, similarities) = (Array::zeros(place, n * width)?, Array::zeros(place, n * width)?);
+        Ok(Neighbours { n, width, indices, similarities })
     }
 
     /// Number of rows.
@@ -85,6 +110,13 @@ impl Neighbours {
     /// All lists, to be filled: indices and similarities, `width` of each per row.
     pub(super) fn lists_mut(&mut self) -> (&mut [u32], &mut [f32]) {
         (&mut self.indices, &mut self.similarities)
+    }
+
+    /// Says that the lists of these rows are not needed for a while.
+    pub(super) fn release(&self, rows: Range<usize>) {
+        let part = rows.start * self.width..rows.end * self.width;
+        self.indices.release(part.clone());
+        self.similarities.release(part);
     }
 
     /// The lists of rows in a given order, which holds each row once, to be filled.

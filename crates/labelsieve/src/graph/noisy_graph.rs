@@ -3,8 +3,10 @@
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
+use crate::error::Result;
 use crate::features::Features;
 use crate::kernels::dot;
+use crate::scratch::{Place, streamed};
 
 /// The neighbours of a class's noisy examples among themselves, found once and reused for every choice of clean ones.
 ///
@@ -44,38 +46,48 @@ impl NoisyGraph {
 
     /// The neighbours of all examples, clean rows first: exactly `Neighbours::exact` of the stacked rows.
     pub fn insert(&self, clean: &Features, noisy: &Features) -> Neighbours {
+        self.insert_in(None, clean, noisy).expect("lists in memory")
+    }
+
+    /// As [`NoisyGraph::insert`], with the lists in a scratch space if there is one.
+    pub(crate) fn insert_in(&self, place: Place, clean: &Features, noisy: &Features) -> Result<Neighbours> {
         let (k, z) = (clean.len(), noisy.len());
         let width = self.count.min((k + z).saturating_sub(1));
-        let mut merged = Neighbours::blank(k + z, width);
+        let mut merged = Neighbours::blank(place, k + z, width)?;
         if width == 0 {
-            return merged;
+            return Ok(merged);
         }
         let to_clean = similarities_to_clean(clean, noisy);
-        let (indices, similarities) = merged.lists_mut();
-        indices
-            .par_chunks_exact_mut(width)
-            .zip(similarities.par_chunks_exact_mut(width))
-            .enumerate()
-            .with_min_len(64)
-            .for_each_init(Vec::new, |entries, (i, (indices, similarities))| {
-                entries.clear();
-                if i < k {
-                    entries_of_clean(i, clean, &to_clean, entries);
-                } else if self.stays(i - k, k, &to_clean, width) {
-                    let (noisy, kept) = self.neighbours.of(i - k);
-                    indices.iter_mut().zip(noisy).for_each(|(index, &noisy)| *index = noisy + k as u32);
-                    similarities.copy_from_slice(kept);
-                    return;
-                } else {
-                    self.entries_of_noisy(i - k, k, &to_clean, entries);
-                }
-                keep_first(entries, width);
-                for (slot, entry) in entries.iter().enumerate() {
-                    indices[slot] = entry.index;
-                    similarities[slot] = entry.similarity;
-                }
-            });
-        merged
+        for rows in streamed(k + z, width * size_of::<Entry>()) {
+            let part = rows.start * width..rows.end * width;
+            let (indices, similarities) = merged.lists_mut();
+            indices[part.clone()]
+                .par_chunks_exact_mut(width)
+                .zip(similarities[part].par_chunks_exact_mut(width))
+                .zip(rows.clone())
+                .with_min_len(64)
+                .for_each_init(Vec::new, |entries, ((indices, similarities), i)| {
+                    entries.clear();
+                    if i < k {
+                        entries_of_clean(i, clean, &to_clean, entries);
+                    } else if self.stays(i - k, k, &to_clean, width) {
+                        let (noisy, kept) = self.neighbours.of(i - k);
+                        indices.iter_mut().zip(noisy).for_each(|(index, &noisy)| *index = noisy + k as u32);
+                        similarities.copy_from_slice(kept);
+                        return;
+                    } else {
+                        self.entries_of_noisy(i - k, k, &to_clean, entries);
+                    }
+                    keep_first(entries, width);
+                    for (slot, entry) in entries.iter().enumerate() {
+                        indices[slot] = entry.index;
+                        similarities[slot] = entry.similarity;
+                    }
+                });
+            merged.release(rows.clone());
+            self.neighbours.release(rows.start.saturating_sub(k)..rows.end.saturating_sub(k));
+        }
+        Ok(merged)
     }
 
     /// Whether no clean row comes before the last of the neighbours of noisy example `i`, so that all of them stay.
@@ -124,11 +136,13 @@ fn similarities_to_clean(clean: &Features, noisy: &Features) -> Vec<f32> {
         return out;
     }
     out.par_chunks_mut(64 * k).enumerate().for_each(|(chunk, out)| {
-        for (row, out) in out.chunks_exact_mut(k).enumerate() {
+        let rows = chunk * 64..chunk * 64 + out.len() / k;
+        for (row, out) in rows.clone().zip(out.chunks_exact_mut(k)) {
             for (c, out) in out.iter_mut().enumerate() {
-                *out = dot(noisy.row(chunk * 64 + row), clean.row(c));
+                *out = dot(noisy.row(row), clean.row(c));
             }
         }
+        noisy.release(rows);
     });
     out
 }

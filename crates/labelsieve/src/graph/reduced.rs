@@ -1,5 +1,7 @@
 //! Rows reduced to their leading numbers and the length of the rest, similar ones side by side.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::leading::Leading;
@@ -24,7 +26,8 @@ impl Reduced {
     /// Of no use once `watch` is stopped.
     pub fn new(leading: &Leading, rows: &Features, watch: &Watch) -> Reduced {
         let width = leading.len() + 1;
-        let values = reduce(leading, rows, watch);
+        let mut values = vec![0f32; rows.len() * width];
+        reduce(leading, rows, 0..rows.len(), &mut values, watch);
         let order = order(&values, width, watch);
         let values =
             order.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect();
@@ -47,17 +50,22 @@ impl Reduced {
     }
 }
 
-/// For each row the p leading numbers and a bound on the length of the rest.
-pub(super) fn reduce(leading: &Leading, rows: &Features, watch: &Watch) -> Vec<f32> {
+/// For each of these rows the p leading numbers and a bound on the length of the rest.
+pub(super) fn reduce(
+    leading: &Leading,
+    rows: &Features,
+    range: Range<usize>,
+    out: &mut [f32],
+    watch: &Watch,
+) {
     let (p, width, dim) = (leading.len(), leading.len() + 1, rows.dim());
-    let mut out = vec![0f32; rows.len() * width];
     out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(Vec::new, |numbers, (block, out)| {
         if watch.is_stopped() {
             return;
         }
-        let n = out.len() / width;
+        let (first, n) = (range.start + block * BLOCK, out.len() / width);
         numbers.resize(n * p, 0.0);
-        let rows = rows.block(block * BLOCK..block * BLOCK + n);
+        let rows = rows.block(first..first + n);
         product_with_transposed(rows, leading.directions(), numbers, dim);
         let numbers = numbers.chunks_exact(p).zip(rows.chunks_exact(dim));
         for (out, (numbers, row)) in out.chunks_exact_mut(width).zip(numbers) {
@@ -65,7 +73,6 @@ pub(super) fn reduce(leading: &Leading, rows: &Features, watch: &Watch) -> Vec<f
             out[p] = length_of_rest(leading, row, numbers);
         }
     });
-    out
 }
 
 /// A bound on the length of what `row` has outside the span of P: ‖x‖² − a·G⁻¹a ≤ ‖x‖² − ‖a‖²/(1 + ‖G − I‖), where a = P x
@@ -81,30 +88,67 @@ fn length_of_rest(leading: &Leading, row: &[f32], numbers: &[f32]) -> f32 {
     ((LONGEST - least).max(0.0).sqrt() * 1.000_001) as f32
 }
 
-/// Rows by the pivot they are most similar to, and pivots in a chain from each to the most similar one left. Some of the rows are
-/// the pivots.
+/// Rows by the pivot they are most similar to.
 fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
     let n = rows.len() / width;
-    let n_pivots = n.isqrt().clamp(1, 256);
-    let pivot = |i: usize| &rows[i * n / n_pivots * width..][..width];
-    let pivots: Vec<f32> = (0..n_pivots).flat_map(pivot).copied().collect();
-    let places = chain(&pivots, width);
+    let pivots = pivot_rows(n).flat_map(|row| &rows[row * width..][..width]).copied().collect();
     let mut clusters = vec![0u32; n];
-    clusters.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |products, (block, clusters)| {
-        if watch.is_stopped() {
-            return;
-        }
-        products.resize(clusters.len() * n_pivots, 0.0);
-        let rows = &rows[block * BLOCK * width..][..clusters.len() * width];
-        product_with_transposed(rows, &pivots, products, width);
-        for (cluster, products) in clusters.iter_mut().zip(products.chunks_exact(n_pivots)) {
-            let most = (0..n_pivots).max_by(|&a, &b| products[a].total_cmp(&products[b]));
-            *cluster = places[most.unwrap_or(0)];
-        }
-    });
-    let mut order: Vec<u32> = (0..n as u32).collect();
+    Pivots::of(pivots, width).assign(rows, &mut clusters, watch);
+    in_order(&clusters)
+}
+
+/// Rows by their clusters.
+pub(super) fn in_order(clusters: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
     order.sort_by_key(|&row| clusters[row as usize]);
     order
+}
+
+/// Some rows, which others are compared with, in a chain from each to the most similar one left.
+pub(super) struct Pivots {
+    rows: Vec<f32>,
+    width: usize,
+    places: Vec<u32>,
+}
+
+impl Pivots {
+    /// Some of these rows, reduced.
+    pub fn new(leading: &Leading, rows: &Features) -> Pivots {
+        let width = leading.len() + 1;
+        let mut pivots = vec![0f32; pivot_rows(rows.len()).len() * width];
+        for (row, out) in pivot_rows(rows.len()).zip(pivots.chunks_exact_mut(width)) {
+            reduce(leading, rows, row..row + 1, out, Watch::nobody());
+        }
+        Pivots::of(pivots, width)
+    }
+
+    fn of(rows: Vec<f32>, width: usize) -> Pivots {
+        let places = chain(&rows, width);
+        Pivots { rows, width, places }
+    }
+
+    /// The place of the pivot that each of these reduced rows is most similar to.
+    pub fn assign(&self, rows: &[f32], clusters: &mut [u32], watch: &Watch) {
+        let (width, n_pivots) = (self.width, self.places.len());
+        clusters.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |products, (block, clusters)| {
+            if watch.is_stopped() {
+                return;
+            }
+            products.resize(clusters.len() * n_pivots, 0.0);
+            let rows = &rows[block * BLOCK * width..][..clusters.len() * width];
+            product_with_transposed(rows, &self.rows, products, width);
+            for (cluster, products) in clusters.iter_mut().zip(products.chunks_exact(n_pivots)) {
+                let most = (0..n_pivots).max_by(|&a, &b| products[a].total_cmp(&products[b]));
+                *cluster = self.places[most.unwrap_or(0)];
+            }
+        });
+    }
+}
+
+/// Evenly spaced.
+fn pivot_rows(n: usize) -> impl ExactSizeIterator<Item = usize> {
+    let n_pivots = n.isqrt().clamp(1, 256);
+    (0..n_pivots).map(move |i| i * n / n_pivots)
 }
 
 /// The place of each row in a chain that begins with the first and goes on to the most similar row left.

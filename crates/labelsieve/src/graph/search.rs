@@ -13,8 +13,8 @@
 //!
 //! The answer is therefore the naive one, bit for bit, in whatever order threads finish their blocks.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ use super::leading::Leading;
 use super::neighbours::Neighbours;
 use super::reduced::Reduced;
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, Screen, Tile, dot_at, prefetch, rounding_bound};
+use crate::kernels::{Hit, ROW_STEP, RowSlice, Screen, Tile, dot_at, prefetch, rounding_bound};
 use crate::level::Level;
 use crate::watch::Watch;
 
@@ -43,15 +43,11 @@ pub(super) fn exact_by(
 ) -> Neighbours {
     let n = features.len();
     let width = count.min(n.saturating_sub(1));
-    let mut neighbours = Neighbours::blank(n, width);
+    let mut neighbours = Neighbours::blank(None, n, width).expect("lists in memory");
     if width == 0 {
         return neighbours;
     }
     let reduced = leading.map(|leading| Reduced::new(leading, features, watch));
-    let pass = match &reduced {
-        Some(reduced) => Pass::bounded(level, features, width, reduced),
-        None => Pass::full(level, features, width),
-    };
     let as_they_are: Vec<u32>;
     let order = match &reduced {
         Some(reduced) => reduced.order(),
@@ -60,13 +56,22 @@ pub(super) fn exact_by(
             &as_they_are
         }
     };
-    let mut panels = pass.offer_all_pairs(order, watch);
+    let pass = match &reduced {
+        Some(reduced) => {
+            Pass::bounded((level, features, width), order, reduced.as_slice(), reduced.error_bound())
+        }
+        None => Pass::full(level, features, width),
+    };
+    let mut panels = pass.panels(order);
+    let tiles = Tiles::Triangle(panels.len());
+    pass.offer(&panels, tiles, &|t| watch.advance(t, tiles.len(), n), watch);
     if watch.is_stopped() {
         return neighbours;
     }
+    let panels = panels.iter_mut().map(inner).collect::<Vec<_>>();
     let n_rows = panels[0].rows().len();
     let mut lists = neighbours.lists_in(order);
-    panels.par_iter_mut().zip(lists.par_chunks_mut(n_rows)).with_max_len(1).for_each(|(panel, lists)| {
+    panels.into_par_iter().zip(lists.par_chunks_mut(n_rows)).with_max_len(1).for_each(|(panel, lists)| {
         for (i, (indices, similarities)) in lists.iter_mut().enumerate() {
             for (slot, entry) in panel.best(i).iter().enumerate() {
                 indices[slot] = entry.index;
@@ -78,16 +83,18 @@ pub(super) fn exact_by(
     neighbours
 }
 
-/// One pass over all pairs.
-struct Pass<'a> {
+/// One pass over pairs.
+pub(super) struct Pass<'a> {
     search: Search<'a>,
     screen: Screen<'a>,
-    /// How far the screen's score of a pair may be below its similarity, where scores only say which pairs to measure.
+    /// Which of the features each row of the screen is, where scores only say which pairs to measure.
+    features_of: &'a [u32],
+    /// How far the screen's score of a pair may be below its similarity, likewise.
     slack: f32,
 }
 
 #[derive(Default)]
-struct Scratch {
+struct Buffers {
     scores: Vec<f32>,
     hits: Vec<Hit>,
     row_floor: Vec<f32>,
@@ -99,36 +106,57 @@ impl<'a> Pass<'a> {
     fn full(level: Level, features: &'a Features, width: usize) -> Pass<'a> {
         let screen = Screen::new(level, features.as_slice());
         let search = Search { level, features, width, error: Some(screen.error_bound()) };
-        Pass { search, screen, slack: 0.0 }
+        Pass { search, screen, features_of: &[], slack: 0.0 }
     }
 
-    /// Scores bound similarities, and what they let pass is measured.
-    fn bounded(level: Level, features: &'a Features, width: usize, reduced: &'a Reduced) -> Pass<'a> {
-        let screen = Screen::new(level, reduced.as_slice());
-        let slack = reduced.error_bound() + screen.error_bound() + rounding_bound(features.dim());
-        Pass { search: Search { level, features, width, error: None }, screen, slack }
+    /// Scores are those of `rows`, which with `error` bound similarities, and what they let pass is measured; `features_of` says
+    /// which of the features each row stands for.
+    pub fn bounded(
+        (level, features, width): (Level, &'a Features, usize),
+        features_of: &'a [u32],
+        rows: RowSlice<'a>,
+        error: f32,
+    ) -> Pass<'a> {
+        let screen = Screen::new(level, rows);
+        let slack = error + screen.error_bound() + rounding_bound(features.dim());
+        Pass { search: Search { level, features, width, error: None }, screen, features_of, slack }
     }
 
-    /// Offers every pair of rows to the candidates of both, until stopped. The screen has the rows in this `order`.
-    fn offer_all_pairs(&self, order: &'a [u32], watch: &Watch) -> Vec<Candidates<'a>> {
-        let n_rows = self.rows_per_panel(order.len());
-        let panels: Vec<Mutex<Candidates>> =
-            order.chunks(n_rows).map(|rows| Mutex::new(Candidates::new(self.search, rows))).collect();
-        let n_tiles = panels.len() * (panels.len() + 1) / 2;
+    /// Candidates of rows, which the screen has in this `order`.
+    fn panels(&self, order: &'a [u32]) -> Vec<Mutex<Candidates<'a>>> {
+        let panel = |rows| Mutex::new(self.candidates(rows));
+        order.chunks(self.rows_per_panel(order.len())).map(panel).collect()
+    }
+
+    /// No candidates yet of a panel of rows.
+    pub fn candidates<'r>(&self, rows: &'r [u32]) -> Candidates<'r>
+    where
+        'a: 'r,
+    {
+        Candidates::new(self.search, rows)
+    }
+
+    /// Offers the pairs of rows in `tiles` to the candidates of both, until stopped; `done` is told the number of each tile.
+    pub fn offer(
+        &self,
+        panels: &[Mutex<Candidates>],
+        tiles: Tiles,
+        done: &(dyn Fn(usize) + Sync),
+        watch: &Watch,
+    ) {
+        let n_rows = lock(&panels[0]).rows().len();
         let next = AtomicUsize::new(0); // threads take tiles in order, whoever is free
         (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
-            let mut scratch = Scratch::default();
+            let mut buffers = Buffers::default();
             loop {
                 let t = next.fetch_add(1, Ordering::Relaxed);
-                if t >= n_tiles || watch.is_stopped() {
+                if t >= tiles.len() || watch.is_stopped() {
                     break;
                 }
-                self.offer_tile(&panels, n_rows, tile(t, panels.len()), &mut scratch);
-                watch.advance(t, n_tiles, order.len());
+                self.offer_tile(panels, n_rows, tiles.at(t), &mut buffers);
+                done(t);
             }
         });
-        let inner = |panel: Mutex<Candidates<'a>>| panel.into_inner().expect("no thread panics with a panel");
-        panels.into_iter().map(inner).collect()
     }
 
     /// Offers the pairs of two panels, some columns at a time, so that the floors of the rows rise meanwhile.
@@ -137,14 +165,14 @@ impl<'a> Pass<'a> {
         panels: &[Mutex<Candidates>],
         n_rows: usize,
         (i, j): (usize, usize),
-        scratch: &mut Scratch,
+        buffers: &mut Buffers,
     ) {
         const COLUMNS: usize = 2 * ROW_STEP;
-        let lock = |p: usize| panels[p].lock().expect("no thread panics with a panel");
+        let lock = |p: usize| lock(&panels[p]);
         let rows = lock(i).rows();
         let columns = lock(j).rows(); // after the first is free again: the two may be the same
         for (first, columns) in (0..).step_by(COLUMNS).zip(columns.chunks(COLUMNS)) {
-            let Scratch { scores, hits, row_floor, column_floor } = scratch;
+            let Buffers { scores, hits, row_floor, column_floor } = buffers;
             lock(i).copy_floors(0..rows.len(), self.slack, row_floor);
             lock(j).copy_floors(first..first + columns.len(), self.slack, column_floor);
             let (row_start, column_start) = (i * n_rows, j * n_rows + first);
@@ -160,7 +188,12 @@ impl<'a> Pass<'a> {
                 hits.retain(|hit| (hit.i as usize) < first + hit.j as usize);
             }
             if self.search.error.is_none() {
-                self.measure(rows, columns, hits);
+                let features_of = |start: usize, n: usize| &self.features_of[start..start + n];
+                self.measure(
+                    features_of(row_start, rows.len()),
+                    features_of(column_start, columns.len()),
+                    hits,
+                );
             }
             let mut panel = lock(i);
             hits.iter().for_each(|hit| panel.offer(hit.i as usize, hit.score, columns[hit.j as usize]));
@@ -194,9 +227,45 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The panels of tile `t`: the diagonal first, then ever farther from it, so that floors rise early and neighbours in time share
-/// no panel.
-fn tile(t: usize, n_panels: usize) -> (usize, usize) {
+fn lock<'p, 'a>(panel: &'p Mutex<Candidates<'a>>) -> MutexGuard<'p, Candidates<'a>> {
+    panel.lock().expect("no thread panics with a panel")
+}
+
+/// What no thread has a lock on any more.
+pub(super) fn inner<'p, 'a>(panel: &'p mut Mutex<Candidates<'a>>) -> &'p mut Candidates<'a> {
+    panel.get_mut().expect("no thread panics with a panel")
+}
+
+/// Which pairs of panels, and in which order: so that floors rise early and tiles near in time share no panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tiles {
+    /// All pairs of so many panels, each with itself first, then ever farther apart.
+    Triangle(usize),
+    /// The first so many panels with each of so many behind them.
+    Rectangle(usize, usize),
+}
+
+impl Tiles {
+    pub fn len(self) -> usize {
+        match self {
+            Tiles::Triangle(n_panels) => n_panels * (n_panels + 1) / 2,
+            Tiles::Rectangle(n_rows, n_columns) => n_rows * n_columns,
+        }
+    }
+
+    /// The panels of tile `t`.
+    fn at(self, t: usize) -> (usize, usize) {
+        match self {
+            Tiles::Triangle(n_panels) => in_triangle(t, n_panels),
+            Tiles::Rectangle(n_rows, n_columns) => {
+                let (step, i) = (t / n_rows, t % n_rows);
+                (i, n_rows + (i + step) % n_columns)
+            }
+        }
+    }
+}
+
+fn in_triangle(t: usize, n_panels: usize) -> (usize, usize) {
     let first = |step: usize| step * n_panels - step * step.saturating_sub(1) / 2; // tiles nearer to the diagonal
     let (mut step, mut end) = (0, n_panels);
     while end - step > 1 {
@@ -217,8 +286,19 @@ mod tests {
     fn tiles_are_all_pairs_of_panels_by_their_distance() {
         for n_panels in [1, 2, 3, 7, 40] {
             let expected = (0..n_panels).flat_map(|step| (0..n_panels - step).map(move |i| (i, i + step)));
-            let n_tiles = n_panels * (n_panels + 1) / 2;
-            assert!((0..n_tiles).map(|t| tile(t, n_panels)).eq(expected), "{n_panels} panels");
+            let tiles = Tiles::Triangle(n_panels);
+            assert!((0..tiles.len()).map(|t| tiles.at(t)).eq(expected), "{n_panels} panels");
+        }
+    }
+
+    #[test]
+    fn a_rectangle_has_every_pair_of_its_two_sides_once() {
+        for (n_rows, n_columns) in [(1, 1), (1, 4), (3, 2), (5, 7)] {
+            let tiles = Tiles::Rectangle(n_rows, n_columns);
+            let mut found: Vec<(usize, usize)> = (0..tiles.len()).map(|t| tiles.at(t)).collect();
+            found.sort_unstable();
+            let expected = (0..n_rows).flat_map(|i| (n_rows..n_rows + n_columns).map(move |j| (i, j)));
+            assert!(found.into_iter().eq(expected), "{n_rows} by {n_columns}");
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::features::Features;
 use crate::kernels::dot;
 use crate::level::Level;
 use crate::random::Stream;
+use crate::scratch::InMemory;
 use crate::watch::Watch;
 
 fn naive_neighbours(features: &Features, count: usize) -> Vec<Vec<(u32, f32)>> {
@@ -103,6 +104,34 @@ proptest! {
             let leading = Leading::of(level, &features, n_directions);
             let fast = search::exact_by(level, &features, count, Some(&leading), Watch::nobody());
             prop_assert_eq!(&lists(&fast), &naive, "{}", level);
+        }
+    }
+
+    #[test]
+    fn out_of_core_neighbours_edges_and_means_equal_those_in_memory_bit_for_bit(
+        features in awkward_features(1100),
+        count in 1usize..60,
+        n_directions in 0usize..9,
+        memory in prop_oneof![Just(0usize), Just(400_000), Just(1 << 40)],
+        k in 0usize..4,
+    ) {
+        let k = k.min(features.len());
+        let clean = features.select(&(0..k).collect::<Vec<_>>());
+        let noisy = features.select(&(k..features.len()).collect::<Vec<_>>());
+        let scratch = InMemory(memory); // windows of 192 rows and more, up to all of them
+        let graph = NoisyGraph::new(&noisy, count);
+        let propagation = Propagation::new(Affinity::reciprocal(&graph.insert(&clean, &noisy)));
+        let mut x = vec![0f32; noisy.len() * noisy.dim()];
+        propagation.propagate_rows(&clean, &noisy, |i| k + i, &mut x);
+        for level in Level::available() {
+            let leading = (n_directions > 0 && !noisy.is_empty()).then(|| Leading::of(level, &noisy, n_directions));
+            let sorted = Sorted::by(leading, &noisy, &scratch, Watch::nobody()).unwrap();
+            let found = windows::exact(level, &sorted, count, &scratch, Watch::nobody()).unwrap();
+            prop_assert_eq!(&found, graph.neighbours(), "{}", level);
+            let found = NoisyGraph::from_neighbours(found, count).insert_in(Some(&scratch), &clean, &noisy).unwrap();
+            let found = Propagation::new(Affinity::reciprocal_in(Some(&scratch), &found).unwrap());
+            let found = found.propagate_sorted(&clean, sorted, &scratch).unwrap();
+            prop_assert!(found.iter().map(|x| x.to_bits()).eq(x.iter().map(|x| x.to_bits())), "{}", level);
         }
     }
 

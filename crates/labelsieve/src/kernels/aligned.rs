@@ -1,20 +1,43 @@
 //! Numbers that start where a line of the cache does.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
+
+use crate::error::Result;
+use crate::scratch::{Access, Array, Place};
 
 /// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
 pub(crate) struct Aligned {
-    numbers: Vec<f32>,
+    numbers: Array<f32>,
     start: usize,
     len: usize,
 }
 
 impl Aligned {
     pub fn zeros(len: usize) -> Aligned {
+        Aligned::zeros_in(None, len).expect("memory")
+    }
+
+    /// As [`Aligned::zeros`], in a scratch space if there is one.
+    pub fn zeros_in(place: Place, len: usize) -> Result<Aligned> {
         const LINE: usize = 64;
-        let numbers = vec![0f32; len + LINE / size_of::<f32>()];
+        let numbers: Array<f32> = Array::zeros(place, len + LINE / size_of::<f32>())?;
         let start = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
-        Aligned { numbers, start, len }
+        Ok(Aligned { numbers, start, len })
+    }
+
+    /// Says that these numbers will be read soon.
+    pub fn fetch(&self, part: Range<usize>) {
+        self.numbers.fetch(self.start + part.start..self.start + part.end);
+    }
+
+    /// Says how they will be read and written from now on.
+    pub fn expect(&self, access: Access) {
+        self.numbers.expect(access);
+    }
+
+    /// Says that these numbers are not needed for a while.
+    pub fn release(&self, part: Range<usize>) {
+        self.numbers.release(self.start + part.start..self.start + part.end);
     }
 }
 

@@ -1,10 +1,13 @@
 //! What every relevance model promises, checked on all of them.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
 use crate::random::Stream;
+use crate::scratch::InMemory;
 
 fn all_methods() -> Vec<Method> {
     let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];
@@ -61,6 +64,31 @@ fn every_model_is_defined_at_the_edges() {
         }
     }
     check(&random_features(130, dim, 3), &some); // more clean than noisy
+}
+
+#[test]
+fn out_of_core_every_model_gives_the_bits_that_it_gives_in_memory() {
+    // Twelve other classes that point one way with the examples: `auto` centres its features.
+    let shifted = |n: usize, seed: u64, shift: f32| {
+        let stream = Stream::new(seed);
+        let value = |i: usize| stream.normal(i as u64) + if i.is_multiple_of(20) { shift } else { 0.0 };
+        Features::new((0..n * 20).map(value).collect(), 20).unwrap()
+    };
+    let decide = |i: usize| [None, None, Some(Decision::Accept), Some(Decision::Reject)][i % 4];
+    for (shift, memory) in [(0.0, 0), (6.0, 0), (0.0, 200_000), (6.0, 1 << 40)] {
+        let (clean, noisy, others) = (shifted(3, 1, shift), shifted(1500, 2, shift), shifted(12, 3, shift));
+        let decisions: Vec<Option<Decision>> = (0..noisy.len()).map(decide).collect();
+        for method in all_methods() {
+            let score = |pool: &NoisyPool| {
+                let problem = beside(ClassProblem::new(&clean, pool).unwrap(), &others);
+                let problem = problem.with_decisions(&decisions).unwrap();
+                method.build().unwrap().relevance(&problem, 7).unwrap()
+            };
+            let expected = score(&NoisyPool::new(noisy.clone()));
+            let found = score(&NoisyPool::out_of_core(noisy.clone(), Arc::new(InMemory(memory))));
+            assert_eq!(found, expected, "{} in {memory} bytes", method.name());
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
+use crate::scratch::streamed;
 use crate::watch::Watch;
 
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
@@ -91,11 +92,16 @@ fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f
         .collect();
     let apply = |x: &[f32], out: &mut [f32]| {
         let scaled: Vec<f32> = x.iter().zip(&scale).map(|(x, s)| x * s).collect();
-        out.par_iter_mut().enumerate().with_min_len(1024).for_each(|(i, out)| {
-            let (columns, weights) = affinity.row(i);
-            let flow: f32 = columns.iter().zip(weights).map(|(&j, w)| w * scaled[j as usize]).sum();
-            *out = x[i] - alpha * scale[i] * flow;
-        });
+        for rows in streamed(n, size_of::<[f32; 64]>()) {
+            let row = |i: usize| {
+                let (columns, weights) = affinity.row(i);
+                let flow: f32 = columns.iter().zip(weights).map(|(&j, w)| w * scaled[j as usize]).sum();
+                x[i] - alpha * scale[i] * flow
+            };
+            let of_rows = out[rows.clone()].par_iter_mut().zip(rows.clone()).with_min_len(1024);
+            of_rows.for_each(|(out, i)| *out = row(i));
+            affinity.release(rows);
+        }
     };
 
     let mut r = seeds.to_vec();

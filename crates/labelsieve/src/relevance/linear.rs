@@ -54,7 +54,7 @@ impl RelevanceModel for Linear {
             Side { rows: &rejected, target: 0.0, weight: share },
         ];
         let (weights, bias) = fit(&sides, noisy.dim(), self.decay);
-        let rows = noisy.rows();
+        let rows = noisy.pass();
         let probability = |v: &[f32]| sigmoid(dot(v, &weights) + bias);
         Ok(problem.settle(Relevance::new(rows.map(probability).collect())?))
     }

@@ -15,6 +15,8 @@
 //! say which, and most of the gain comes from learning them. Neighbours (γ) add the rest: they agree on *which* class it is, and
 //! pulling on the own class alone gains nothing (docs/mixture.md).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +26,8 @@ use crate::features::Features;
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::kernels::{add_scaled_at, dot_at};
 use crate::level::Level;
-use crate::model::{ClassProblem, Relevance, RelevanceModel};
+use crate::model::{ClassProblem, NoisyPool, Relevance, RelevanceModel};
+use crate::scratch::{Access, Array, streamed};
 
 /// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
 ///
@@ -110,22 +113,31 @@ impl Mixture {
             level: Level::current(),
             problem,
             affinity,
-            exponents: exponents(noisy, &others.select(&chosen), tau),
+            exponents: exponents(problem.noisy, &others.select(&chosen), tau)?,
             tau,
             pull: self.pull,
             n_classes: chosen.len() + 1,
         };
-        let mut state = State {
-            proportions: first_proportions(chosen.len()),
-            direction,
-            posteriors: Vec::new(), // none before the first round
-        };
+        let mut state = State { proportions: first_proportions(chosen.len()), direction };
+        let blank = || Array::zeros(problem.noisy.scratch(), noisy.len() * evidence.n_classes);
+        let (mut before, mut posteriors) = (Array::from(Vec::new()), blank()?); // none before the first round
         for round in 0..self.rounds {
             problem.watch().check()?;
-            state = evidence.round(&state, &clean);
+            state = evidence.round(&state, &before, &mut posteriors, &clean);
+            if round == 0 && self.rounds > 1 {
+                before = blank()?;
+            }
+            std::mem::swap(&mut before, &mut posteriors);
+            before.expect(Access::Scattered); // neighbours are anywhere
+            posteriors.expect(Access::InOrder);
             problem.watch().advance(round, self.rounds, noisy.len());
         }
-        Ok(state.posteriors.chunks_exact(evidence.n_classes).map(|row| row[0].clamp(0.0, 1.0)).collect())
+        let mut own = Vec::with_capacity(noisy.len());
+        for rows in evidence.stretches() {
+            own.extend(rows.clone().map(|i| before[i * evidence.n_classes].clamp(0.0, 1.0)));
+            before.release(rows.start * evidence.n_classes..rows.end * evidence.n_classes);
+        }
+        Ok(own)
     }
 }
 
@@ -135,8 +147,6 @@ struct State {
     proportions: Vec<f32>,
     /// o_0.
     direction: Vec<f32>,
-    /// r, n×K.
-    posteriors: Vec<f32>,
 }
 
 /// What no round changes.
@@ -145,7 +155,7 @@ struct Evidence<'a> {
     problem: &'a ClassProblem<'a>,
     affinity: &'a Affinity,
     /// τ x_i·o_j, n×J.
-    exponents: Vec<f32>,
+    exponents: Array<f32>,
     tau: f32,
     pull: f32,
     /// K.
@@ -161,24 +171,28 @@ struct Sums {
 }
 
 impl Evidence<'_> {
-    /// Posteriors from the state before, then proportions and direction from them.
-    fn round(&self, before: &State, clean: &[f64]) -> State {
+    /// Posteriors (r, n×K) from the state and the posteriors before, then proportions and direction from them.
+    fn round(&self, state: &State, before: &Array<f32>, posteriors: &mut Array<f32>, clean: &[f64]) -> State {
         let noisy = self.problem.noisy.features();
-        let logarithms: Vec<f32> = before.proportions.iter().map(|share| share.ln()).collect();
-        let mut posteriors = vec![0f32; noisy.len() * self.n_classes];
-        let in_chunks = posteriors.par_chunks_mut(CHUNK * self.n_classes).enumerate();
-        let parts: Vec<Sums> = in_chunks
-            .map(|(chunk, posteriors)| {
+        let logarithms: Vec<f32> = state.proportions.iter().map(|share| share.ln()).collect();
+        let mut parts: Vec<Sums> = Vec::new();
+        for rows in self.stretches() {
+            let range = rows.start * self.n_classes..rows.end * self.n_classes;
+            let in_chunks = posteriors[range.clone()].par_chunks_mut(CHUNK * self.n_classes).enumerate();
+            parts.par_extend(in_chunks.map(|(chunk, posteriors)| {
                 let mut sums = Sums { counts: vec![0.0; self.n_classes], direction: vec![0.0; noisy.dim()] };
+                posteriors.fill(0.0);
                 for (i, row) in posteriors.chunks_exact_mut(self.n_classes).enumerate() {
-                    let i = chunk * CHUNK + i;
-                    self.expect(i, before, &logarithms, row);
+                    let i = rows.start + chunk * CHUNK + i;
+                    self.expect(i, (state, before), &logarithms, row);
                     sums.counts.iter_mut().zip(&*row).for_each(|(sum, r)| *sum += f64::from(*r));
                     add_scaled_at(self.level, &mut sums.direction, row[0], noisy.row(i));
                 }
                 sums
-            })
-            .collect();
+            }));
+            posteriors.release(range);
+            self.release(rows, before);
+        }
         let (mut counts, mut direction) = (vec![0f64; self.n_classes], clean.to_vec());
         for part in parts {
             counts.iter_mut().zip(part.counts).for_each(|(sum, part)| *sum += part);
@@ -186,24 +200,39 @@ impl Evidence<'_> {
         }
         let smoothing = 1.0 / self.n_classes as f64;
         let proportion = |count: &f64| ((count + smoothing) / (noisy.len() as f64 + 1.0)) as f32;
-        State {
-            proportions: counts.iter().map(proportion).collect(),
-            direction: unit(&direction),
-            posteriors,
-        }
+        State { proportions: counts.iter().map(proportion).collect(), direction: unit(&direction) }
+    }
+
+    /// Candidates whose posteriors are made, and whatever they need is in memory, at the same time.
+    fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
+        const NEIGHBOURS_READ: usize = 32; // about
+        let n = self.problem.noisy.features().len();
+        let row = (self.n_classes * (NEIGHBOURS_READ + 2) + self.problem.clean.dim()) * size_of::<f32>();
+        let rows = self.problem.noisy.scratch().map_or(n, |scratch| scratch.memory() / 2 / row);
+        let rows = rows.max(1).next_multiple_of(CHUNK);
+        (0..n).step_by(rows).map(move |start| start..n.min(start + rows))
+    }
+
+    fn release(&self, rows: Range<usize>, before: &Array<f32>) {
+        let k = self.problem.clean.len();
+        let n_others = self.n_classes - 1;
+        self.exponents.release(rows.start * n_others..rows.end * n_others);
+        before.release(0..before.len());
+        self.problem.noisy.features().release(rows.clone());
+        self.affinity.release(k + rows.start..k + rows.end);
     }
 
     /// The posteriors of candidate `i`.
-    fn expect(&self, i: usize, before: &State, logarithms: &[f32], row: &mut [f32]) {
+    fn expect(&self, i: usize, (state, before): (&State, &[f32]), logarithms: &[f32], row: &mut [f32]) {
         let decision = self.problem.decision(i).and_then(Decision::relevance);
         if decision == Some(1.0) {
             row[0] = 1.0;
             return;
         }
-        if !before.posteriors.is_empty() {
-            self.pull(i, &before.posteriors, row);
+        if !before.is_empty() {
+            self.pull(i, before, row);
         }
-        let own = dot_at(self.level, self.problem.noisy.features().row(i), &before.direction);
+        let own = dot_at(self.level, self.problem.noisy.features().row(i), &state.direction);
         let n_others = self.n_classes - 1;
         row[0] += self.tau * own;
         row[1..].iter_mut().zip(&self.exponents[i * n_others..]).for_each(|(out, s)| *out += s);
@@ -310,15 +339,22 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
 }
 
 /// τ x_i·o_j for all candidates.
-fn exponents(noisy: &Features, others: &Features, tau: f32) -> Vec<f32> {
-    let n_others = others.len();
-    let mut exponents = vec![0f32; noisy.len() * n_others];
-    exponents.par_chunks_mut(CHUNK * n_others).enumerate().for_each(|(chunk, out)| {
-        let rows: Vec<usize> = (chunk * CHUNK..noisy.len().min((chunk + 1) * CHUNK)).collect();
-        products(noisy, &rows, others, out);
-        out.iter_mut().for_each(|s| *s *= tau);
-    });
-    exponents
+fn exponents(pool: &NoisyPool, others: &Features, tau: f32) -> Result<Array<f32>> {
+    let (noisy, n_others) = (pool.features(), others.len());
+    let mut exponents = Array::zeros(pool.scratch(), noisy.len() * n_others)?;
+    for rows in streamed(noisy.len(), (n_others + noisy.dim()) * size_of::<f32>()) {
+        let part = rows.start * n_others..rows.end * n_others;
+        let in_chunks = exponents[part.clone()].par_chunks_mut(CHUNK * n_others).enumerate();
+        in_chunks.for_each(|(chunk, out)| {
+            let first = rows.start + chunk * CHUNK;
+            let of_chunk: Vec<usize> = (first..first + out.len() / n_others).collect();
+            products(noisy, &of_chunk, others, out);
+            out.iter_mut().for_each(|s| *s *= tau);
+        });
+        noisy.release(rows);
+        exponents.release(part);
+    }
+    Ok(exponents)
 }
 
 /// The direction of a class: the unit-length mean of its examples, one row. Zeros where they cancel out.

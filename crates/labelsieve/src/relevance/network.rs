@@ -192,7 +192,7 @@ impl<'a> Network<'a> {
             .enumerate()
             .for_each(|(at, (support, hidden))| {
                 let (start, n) = (at * chunk, support.len() / width);
-                for rows in blocks(start, n) {
+                for rows in shared.blocks(start, n) {
                     for (c, cell) in cells.iter().enumerate() {
                         let hidden = of_cell(hidden, c, n, &rows, start);
                         let mut s = [0f32; BLOCK];
@@ -270,6 +270,7 @@ impl<'a> Network<'a> {
                         gradients[at] = gradient * cell.own.propagation.inverse_degree(own);
                     }
                 }
+                shared.release(rows);
             });
     }
 
@@ -299,7 +300,7 @@ impl<'a> Network<'a> {
                 }
                 let (start, n) = (at * chunk, hidden.len() / (HIDDEN * cells.len()));
                 let mut sums = vec![0f32; BLOCK * gradients.width];
-                for rows in blocks(start, n) {
+                for rows in shared.blocks(start, n) {
                     let sums = &mut sums[..rows.len() * gradients.width];
                     let of_graph = shared.n_clean + rows.start..shared.n_clean + rows.end;
                     add_neighbours(level, &shared.propagation, of_graph, gradients, sums);
@@ -468,11 +469,6 @@ impl Cell {
 /// Numbers of a chunk's share of the gradient, in whole lines of the cache.
 fn partial_len(dim: usize) -> usize {
     (dim + 2) * HIDDEN
-}
-
-/// Rows `start..start + n` by blocks.
-fn blocks(start: usize, n: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    (0..n).step_by(BLOCK).map(move |from| start + from..start + (from + BLOCK).min(n))
 }
 
 /// Some rows of a cell's share of a chunk with `n` rows from `start` on.

@@ -5,10 +5,17 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::units::HIDDEN;
+use crate::error::Result;
 use crate::features::Features;
 use crate::graph::Propagation;
 use crate::kernels::{Aligned, BLOCK};
+use crate::model::NoisyPool;
 use crate::random::row_key;
+
+/// Bytes of memory that the training of one network takes for a noisy row beside Ã V and edges: its hidden units, a key, and a
+/// number each of s, p, their gradient, the loss (twice) and D⁻¹.
+const BYTES_PER_ROW: usize = (HIDDEN + 2 + 6) * size_of::<f32>();
 
 /// The noisy rows under an Ã that all choices have in common: that of the noisy rows alone, or of the only choice.
 pub(super) struct Shared {
@@ -20,6 +27,8 @@ pub(super) struct Shared {
     /// Ã, the noisy rows behind `n_clean` clean ones.
     pub propagation: Arc<Propagation>,
     pub n_clean: usize,
+    /// The first so many rows stay in memory; those behind, if there are any, come and go.
+    n_resident: usize,
 }
 
 /// Where a choice differs: its clean rows, and the noisy ones whose edges are others because of them.
@@ -40,16 +49,15 @@ impl Shared {
         let mut x = Aligned::zeros(noisy.len() * noisy.dim());
         propagation.propagate_rows(&Features::empty(noisy.dim()), noisy, |i| i, &mut x);
         let (propagation, keys) = (Arc::new(propagation), row_keys(noisy));
-        Shared { dim: noisy.dim(), x, keys, propagation, n_clean: 0 }
+        Shared { dim: noisy.dim(), x, keys, propagation, n_clean: 0, n_resident: usize::MAX }
     }
 
     /// A single choice, whose Ã is that of clean rows stacked on noisy ones.
-    pub fn of_one(clean: &Features, noisy: &Features, propagation: Propagation) -> (Shared, Own) {
-        let (k, dim) = (clean.len(), clean.dim());
-        let mut x = Aligned::zeros(noisy.len() * dim);
-        propagation.propagate_rows(clean, noisy, |i| k + i, &mut x);
+    pub fn of_one(clean: &Features, pool: &NoisyPool, propagation: Propagation) -> Result<(Shared, Own)> {
+        let (k, dim, noisy) = (clean.len(), clean.dim(), pool.features());
         let mut of_clean = Aligned::zeros(k * dim);
         propagation.propagate_rows(clean, noisy, |i| i, &mut of_clean);
+        let x = pool.propagate(clean, &propagation)?;
         let propagation = Arc::new(propagation);
         let own = Own {
             n_clean: k,
@@ -58,7 +66,11 @@ impl Shared {
             x: of_clean,
             propagation: Arc::clone(&propagation),
         };
-        (Shared { dim, x, keys: row_keys(noisy), propagation, n_clean: k }, own)
+        let n_resident = pool.scratch().map_or(usize::MAX, |scratch| {
+            let (edges, buffers) = (propagation.memory(), noisy.len() * BYTES_PER_ROW);
+            scratch.memory().saturating_sub(buffers) / (dim * size_of::<f32>() + edges / noisy.len().max(1))
+        });
+        Ok((Shared { dim, x, keys: row_keys(noisy), propagation, n_clean: k, n_resident }, own))
     }
 
     /// One of several choices over the pool ([`Shared::of_pool`]), likewise.
@@ -94,6 +106,29 @@ impl Shared {
         &self.x[i * self.dim..(i + 1) * self.dim]
     }
 
+    /// Rows `start..start + n` by blocks. Those that do not stay in memory are fetched ahead and released behind.
+    pub fn blocks(&self, start: usize, n: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        const STRETCH: usize = 16 * BLOCK;
+        let end = start + n;
+        let stretches = (start..end).step_by(STRETCH).map(move |from| from..end.min(from + STRETCH));
+        let mut before = start..start;
+        stretches.chain([end..end]).flat_map(move |stretch| {
+            self.release(std::mem::replace(&mut before, stretch.clone()));
+            if stretch.start >= self.n_resident {
+                self.x.fetch(stretch.end * self.dim..end.min(stretch.end + STRETCH) * self.dim);
+            }
+            (stretch.start..stretch.end).step_by(BLOCK).map(move |from| from..stretch.end.min(from + BLOCK))
+        })
+    }
+
+    /// Says that these rows, and their edges, are not needed for a while.
+    pub fn release(&self, rows: Range<usize>) {
+        if rows.start >= self.n_resident {
+            self.x.release(rows.start * self.dim..rows.end * self.dim);
+            self.propagation.release(self.n_clean + rows.start..self.n_clean + rows.end);
+        }
+    }
+
     /// Up to a block of rows of Ã V, from row `i` on.
     pub fn rows_from(&self, i: usize) -> &[f32] {
         &self.x[i * self.dim..(i + BLOCK).min(self.len()) * self.dim]
@@ -116,5 +151,11 @@ impl Own {
 }
 
 fn row_keys(features: &Features) -> Vec<u64> {
-    (0..features.len()).into_par_iter().with_min_len(256).map(|i| row_key(features.row(i))).collect()
+    let mut keys = vec![0; features.len()];
+    keys.par_chunks_mut(256).enumerate().for_each(|(chunk, keys)| {
+        let rows = chunk * 256..chunk * 256 + keys.len();
+        keys.iter_mut().zip(rows.clone()).for_each(|(key, row)| *key = row_key(features.row(row)));
+        features.release(rows);
+    });
+    keys
 }

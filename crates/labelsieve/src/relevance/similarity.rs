@@ -17,7 +17,7 @@ pub struct Similarity {}
 impl RelevanceModel for Similarity {
     fn relevance(&self, problem: &ClassProblem, _seed: u64) -> Result<Relevance> {
         let mean = clean_direction(problem)?;
-        let rows = problem.noisy.features().rows();
+        let rows = problem.noisy.features().pass();
         let scaled = |v: &[f32]| (0.5 + 0.5 * dot(v, mean.row(0))).clamp(0.0, 1.0);
         Ok(problem.settle(Relevance::new(rows.map(scaled).collect())?))
     }

@@ -66,7 +66,7 @@ impl Trainer {
 
     /// Trains over a given Ã and reads off the noisy rows.
     pub fn one(&self, problem: &ClassProblem, propagation: Propagation, seed: u64) -> Result<Relevance> {
-        let (shared, own) = Shared::of_one(problem.clean, problem.noisy.features(), propagation);
+        let (shared, own) = Shared::of_one(problem.clean, problem.noisy, propagation)?;
         let mut relevance = self.together(&shared, &[Job { problem: *problem, seed }], vec![own]);
         problem.watch().check()?;
         relevance.pop().expect("one job")

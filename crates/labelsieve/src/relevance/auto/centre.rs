@@ -1,8 +1,11 @@
 //! Features of networks that others trained often all point one way; then what tells them apart is small beside what they share.
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool};
+use crate::scratch::streamed;
 
 /// Features are centred from this mean cosine of two classes on. Directions of classes are closer to each other than their examples are:
 /// with the networks in `models/` it stays below 0.2 at any number of clean examples, with an EfficientNet as it comes it is above ½.
@@ -32,7 +35,7 @@ impl Centred {
         }
         Ok(Some(Centred {
             clean: without(problem.clean, &mean)?,
-            pool: NoisyPool::new(without(problem.noisy.features(), &mean)?),
+            pool: problem.noisy.with_features(without_in(problem.noisy, &mean)?),
             other_classes: without(others, &mean)?,
         }))
     }
@@ -58,11 +61,33 @@ fn mean(rows: &Features, n: usize) -> Vec<f32> {
 
 /// Rows of unit length again; all-zero rows stay so.
 fn without(rows: &Features, mean: &[f32]) -> Result<Features> {
-    let centred = rows.rows().flat_map(|row| {
-        let is_zero = row.iter().all(|v| *v == 0.0);
-        row.iter().zip(mean).map(move |(v, m)| if is_zero { 0.0 } else { v - m })
-    });
-    Features::new(centred.collect(), rows.dim())
+    let mut data = vec![0f32; rows.len() * rows.dim()];
+    take_off(rows, 0..rows.len(), mean, &mut data);
+    Features::new(data, rows.dim())
+}
+
+/// The same for a pool, in its scratch space if it has one.
+fn without_in(pool: &NoisyPool, mean: &[f32]) -> Result<Features> {
+    let rows = pool.features();
+    let Some(scratch) = pool.scratch().filter(|_| !rows.is_empty()) else { return without(rows, mean) };
+    let dim = rows.dim();
+    let mut data = scratch.floats(rows.len() * dim)?;
+    for stretch in streamed(rows.len(), dim * size_of::<f32>()) {
+        let part = stretch.start * dim..stretch.end * dim;
+        take_off(rows, stretch.clone(), mean, &mut (*data).as_mut()[part.clone()]);
+        rows.release(stretch);
+        data.release(part);
+    }
+    Features::in_pages(data, dim)
+}
+
+/// `out` becomes these rows without `mean`, and is zero where they are.
+fn take_off(rows: &Features, range: Range<usize>, mean: &[f32], out: &mut [f32]) {
+    for (row, out) in range.map(|i| rows.row(i)).zip(out.chunks_exact_mut(mean.len())) {
+        if row.iter().any(|v| *v != 0.0) {
+            out.iter_mut().zip(row.iter().zip(mean)).for_each(|(out, (v, m))| *out = v - m);
+        }
+    }
 }
 
 #[cfg(test)]

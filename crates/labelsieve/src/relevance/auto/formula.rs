@@ -53,7 +53,7 @@ pub fn similarity_exponent(n_noisy: usize) -> f32 {
 pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
     let direction = clean_direction(problem)?;
     let similarities: Vec<f32> =
-        problem.noisy.features().rows().map(|row| dot(row, direction.row(0))).collect();
+        problem.noisy.features().pass().map(|row| dot(row, direction.row(0))).collect();
     let mut sorted = similarities.clone();
     sorted.sort_by(f32::total_cmp);
     let (low, high) = (quantile(&sorted, 0.05), quantile(&sorted, 0.95));

@@ -36,7 +36,7 @@ pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
             Ordering::Equal => 0.5,
             Ordering::Greater => 0.0,
         };
-        sum += noisy.rows().map(rank).sum::<f32>() / noisy.len() as f32;
+        sum += noisy.pass().map(rank).sum::<f32>() / noisy.len() as f32;
         count += 1.0;
     }
     Ok(((NONE - sum / count) / (NONE - ALL)).clamp(0.05, 0.95))

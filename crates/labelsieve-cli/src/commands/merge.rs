@@ -1,0 +1,75 @@
+//! `labelsieve merge`: one result out of its parts.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use labelsieve_data::{PartOf, counted};
+use labelsieve_pipeline::Monitor;
+use labelsieve_pipeline::merge::{Merge as Job, Merged};
+
+use crate::arguments::JsonArguments;
+use crate::printer::{Printer, refuse_json_beside};
+
+/// Merge the parts of a run into the file that a single run would have written, byte for byte
+#[derive(Args)]
+pub struct Merge {
+    /// Parts that `clean --bin`, `clean --shard` or `match --shard` wrote, in any order, or folders of them
+    #[arg(value_name = "PART", required = true)]
+    parts: Vec<PathBuf>,
+
+    /// Output file, .parquet or .csv; - for CSV on stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    json: JsonArguments,
+}
+
+impl Merge {
+    pub fn run(&self, printer: &Printer) -> Result<()> {
+        refuse_json_beside(self.json, &self.output)?;
+        let merged = Job { parts: self.parts.clone(), output: self.output.clone() }.run(printer)?;
+        match self.json.json {
+            true => printer.json("merge", &merged),
+            false => {
+                tell(&merged, &self.output, printer);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn tell(merged: &Merged, output: &Path, printer: &Printer) {
+    let place = match output == Path::new("-") {
+        true => String::new(),
+        false => format!("; written to `{}`", output.display()),
+    };
+    let parts = counted(merged.n_parts, "part");
+    let rows = match merged.command {
+        PartOf::Clean => "row",
+        PartOf::Match => "candidate",
+        PartOf::DownloadList => "photo",
+    };
+    match &merged.relevance {
+        Some(relevance) => printer.note(&format!(
+            "{parts}: {} of {}, mean relevance {:.2}{place}",
+            counted(relevance.n_candidates, "candidate"),
+            counted(relevance.n_classes, "class"),
+            relevance.mean_relevance,
+        )),
+        None => printer.note(&format!("{parts}: {}{place}", counted(merged.n_rows, rows))),
+    }
+    if let Some(matched) =
+        merged.matched.filter(|matched| matched.n_malformed > 0 || matched.n_damaged_files > 0)
+    {
+        printer.warning(&format!(
+            "{} malformed rows and {} were left out when the parts were made",
+            matched.n_malformed,
+            counted(matched.n_damaged_files, "damaged file"),
+        ));
+    }
+    if let Some(n) = merged.n_repeated.filter(|&n| n > 0) {
+        printer.note(&format!("{} in several parts, listed once", counted(n, "photo")));
+    }
+}

@@ -94,7 +94,7 @@ class _Run:
         packing: dict[str, Any],
         options: dict[str, Any],
     ) -> "_Run":
-        check_names("clean", clean_files, options, without=("plan", "bin", "shard", "dry_run"))
+        check_names("clean", clean_files, options, without=("plan", "bin", "shard", "memory", "scratch", "dry_run"))
         options["device"] = settings.device(options.get("device", "auto"))
         options = normalized_paths({**options, "clean": clean, "noisy": noisy}, _ALL)
         storage, target = settings.storage(), as_path("output", output)
@@ -169,7 +169,8 @@ class _Run:
         planned = plan["bins"][index]
         needs = self.settings.resources(planned["memory_bytes"] + _PROCESS_BYTES)
         name = f"bin {index} of {len(plan['bins'])}"
-        return Task(name, share.score, (index,), planned["n_candidates"], needs)
+        limit = plan["memory_bytes"] if planned["out_of_core"] and self.options["device"] == "cpu" else None
+        return Task(name, share.score, (index, limit), planned["n_candidates"], needs)
 
     def _bin(self, index: int, plan: dict[str, Any], *, is_resumed: bool) -> Bin:
         noted = self.work.read_json("bins", f"bin-{index:05}.json")

@@ -80,8 +80,9 @@ class Share:
     columns: Columns
     pieces: tuple[str, ...]
 
-    def score(self, index: int) -> None:
-        """Scores a bin and puts its part, and before it what there is to say about it."""
+    def score(self, index: int, memory: Optional[int] = None) -> None:
+        """Scores a bin and puts its part, and before it what there is to say about it. With ``memory``, classes that do not
+        fit in so many bytes are scored out of core."""
         began = time.monotonic()
         with scratch() as folder:
             inputs = fetch_all(self.storage, self.options, CLEAN_INPUTS, folder)
@@ -96,7 +97,7 @@ class Share:
             part = os.path.join(folder, numbered("bin", index))
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="skipping ")  # of all bins, the plan has told
-                summary = clean_files(**inputs, output=part, plan=plan, bin=index)
+                summary = clean_files(**inputs, output=part, plan=plan, bin=index, memory=memory)
             noted = {"summary": summary, "seconds": time.monotonic() - began, "peak_bytes": peak_bytes(), "node": node_name()}
             self.storage.put_text(json.dumps(noted), join(self.folder, "bins", f"bin-{index:05}.json"))
             self.storage.put(part, join(self.folder, "bins", numbered("bin", index)))

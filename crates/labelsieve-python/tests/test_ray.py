@@ -89,6 +89,14 @@ def test_every_format_of_features_is_shuffled(nodes, examples, tmp_path, monkeyp
         assert_same(scored, alone)
 
 
+def test_a_class_that_is_larger_than_the_memory_of_a_bin_is_scored_out_of_core(nodes, examples, tmp_path):
+    single(examples, tmp_path / "single.parquet", method="gcn")
+    with pytest.warns(UserWarning, match="more memory than 64"):
+        scored = on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=2, memory="64KiB", method="gcn")
+    assert (tmp_path / "r.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes()
+    assert all(b["memory_bytes_planned"] <= 64 << 10 for b in scored["bins"])
+
+
 def test_rows_without_ids_keep_their_numbers_as_long_as_nobody_else_has_them(nodes, examples, tmp_path):
     table = pq.read_table(examples.files[1]).drop_columns(["id"])
     pq.write_table(table, tmp_path / "noisy.parquet")
@@ -258,7 +266,7 @@ def options_of(text):
 
 #: Options of the command line that say nothing about the result, or that the cluster has in another form.
 LEFT_OUT = {"--help", "--quiet", "--verbose", "--threads", "--json", "--color", "--version", "--dry-run", "--plan", "--bin", "--shard",
-            "--fit-pca", "--pca-output", "--memory"}  # fmt: skip
+            "--fit-pca", "--pca-output", "--memory", "--scratch"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -80,7 +80,7 @@ def match(
         summary = _summary(storage, options["classes"], _notes(work, len(cut)))
         merged = cluster.run([_merge(work, kind, len(cut), output, settings) for kind, output in kinds.items()])
     if "photos" in summary:
-        summary["photos"]["n_rows"] = merged[1]["n_rows"]  # those that two shards list count once
+        summary["photos"]["n_photos"] = merged[1]["n_rows"]  # those that two shards list count once
     if "stats" in outputs:
         counted = {name: summary[name] for name in ("classes", "groups", "n_candidates")}
         storage.put_text(json.dumps(counted, indent=2, ensure_ascii=False) + "\n", outputs["stats"])

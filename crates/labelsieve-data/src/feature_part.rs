@@ -34,6 +34,9 @@ pub struct FeatureKind {
     pub settings: String,
 }
 
+/// Ids, classes and numbers of rows.
+pub type ReadRows = (Vec<String>, Vec<Option<String>>, Vec<f32>);
+
 impl FeaturePart {
     /// Opens a file that [`FeatureWriter`](crate::FeatureWriter) wrote.
     pub fn open(path: &Path) -> Result<FeaturePart> {
@@ -61,7 +64,7 @@ impl FeaturePart {
     }
 
     /// Reads its rows: ids, classes where all have one, and numbers.
-    pub fn read(&self) -> Result<(Vec<String>, Vec<Option<String>>, Vec<f32>)> {
+    pub fn read(&self) -> Result<ReadRows> {
         let table = ExampleTable::open(&self.path, &TableColumns::default())?;
         if table.len() != self.n_rows {
             let expected = format!("{}, as the file says", self.n_rows);

@@ -70,7 +70,7 @@ pub use decisions::{
 pub use download_list::{DownloadListWriter, DownloadRow};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
-pub use feature_part::{FeatureKind, FeaturePart};
+pub use feature_part::{FeatureKind, FeaturePart, ReadRows};
 pub use file_kind::{FileKind, Wanted};
 pub use ids_table::ids_table_of;
 pub use input::is_stream;

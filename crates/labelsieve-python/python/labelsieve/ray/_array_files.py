@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from ._storage import Storage, ending
 
+#: Numpy's format of arrays, which not every version of numpy has types for.
+_format: Any = np.lib.format
 #: Features and labels in an .npz, in the order in which they are tried.
 _ARRAYS = (("features_all", "labels_all"), ("features", "labels"), ("X", "y"))
 
@@ -38,8 +40,8 @@ class Head:
 
     @staticmethod
     def read(path: str, file: IO[bytes]) -> "Head":
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        version = _format.read_magic(file)
+        read = _format.read_array_header_1_0 if version == (1, 0) else _format.read_array_header_2_0
         shape, fortran, dtype = read(file)
         if fortran or len(shape) != 2 or dtype.kind != "f":
             raise ValueError(f"`{path}`: expected f2, f4 or f8 features in contiguous rows, found {dtype} of shape {shape}")
@@ -121,7 +123,7 @@ def _members(storage: Storage, path: str) -> list[str]:
 
 def _read_member(storage: Storage, path: str, member: str) -> npt.NDArray[Any]:
     with storage.open(path) as file, zipfile.ZipFile(file) as archive, archive.open(member + ".npy") as array:
-        return np.asarray(np.lib.format.read_array(array))
+        return np.asarray(_format.read_array(array))
 
 
 def _numbers(path: str, file: IO[bytes]) -> IO[bytes]:

@@ -266,7 +266,8 @@ mod tests {
         let error = batches(60 * MIB).unwrap_err();
         let Error::Input { message, hint } = &error else { panic!("{error}") };
         assert_eq!(message, "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB");
-        assert_eq!(hint, "raise --memory to 122 MiB at least");
+        assert_eq!(hint, "raise --memory to 123 MiB at least"); // 122.1, rounded up
+        assert!(batches(122 * MIB).is_err() && batches(123 * MIB).is_ok());
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod decisions;
 mod download_list;
 mod error;
 mod feature_file;
+mod feature_part;
 mod file_kind;
 mod ids_table;
 pub mod images;
@@ -72,6 +73,7 @@ pub use decisions::{
 pub use download_list::{DownloadListWriter, DownloadRow};
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
+pub use feature_part::{FeatureKind, FeaturePart, ReadRows};
 pub use file_kind::{FileKind, Wanted};
 pub use ids_table::ids_table_of;
 pub use input::is_stream;

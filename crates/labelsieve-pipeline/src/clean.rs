@@ -137,7 +137,8 @@ impl Clean {
         let scratch = self.memory.as_ref().map(|limit| limit.scratch(None)).transpose()?;
         let limit = self.memory.as_ref().zip(scratch.as_ref());
         let method = (&self.method, self.seed);
-        let pools = self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?.pools;
+        let pools =
+            self.share.open(&spilling(&self.files, limit), decisions.as_ref(), method, monitor)?.pools;
         let (work, in_scope) = (work(&pools, &self.method), pools.scope.classes());
         let estimate = work.of_classes(in_scope).estimate()?;
         let Some((limit, scratch)) = limit else { return Ok(estimate) };

@@ -87,13 +87,11 @@ pub struct Within<'a> {
 }
 
 impl Within<'_> {
-    /// What is left for the work on classes.
-    fn available(&self) -> u64 {
+    /// What there is all the time, whichever classes are worked on.
+    fn fixed(&self) -> u64 {
         let clean = (self.work.n_clean * self.work.dim * size_of::<f32>()) as u64;
         let n_candidates: usize = self.work.pool_sizes.iter().sum();
-        let fixed =
-            PROGRAM + self.names + self.work.bytes_in_memory + clean + CANDIDATE * n_candidates as u64;
-        self.bytes.saturating_sub(fixed)
+        PROGRAM + self.names + self.work.bytes_in_memory + clean + CANDIDATE * n_candidates as u64
     }
 
     /// Batches of some classes; says which of these are scored out of core, and refuses those for which the disk has no space.
@@ -128,7 +126,7 @@ impl Within<'_> {
     /// Some classes in the order in which they are scored: those that do not fit first, one at a time; the others side by side
     /// as far as they fit.
     fn batches(&self, classes: &[usize], n_threads: usize, names: &[&str]) -> Result<Vec<Batch>> {
-        let available = self.available();
+        let available = self.bytes.saturating_sub(self.fixed());
         let mut order = classes.to_vec();
         order.sort_by_key(|&class| (std::cmp::Reverse(self.work.rows_held[class]), class));
         let (large, rest): (Vec<usize>, Vec<usize>) =
@@ -137,7 +135,7 @@ impl Within<'_> {
         for class in large {
             let least = OUT_OF_CORE * self.work.pool_sizes[class] as u64 + LEAST;
             if least > available {
-                return Err(self.too_little(least - available, names[class]));
+                return Err(self.too_little(self.fixed() + least, names[class]));
             }
             // An eighth is left for what the system needs to read and write files.
             let scratch = self.scratch.with_memory((available - available / 8) as usize);
@@ -183,8 +181,7 @@ impl Within<'_> {
         ))
     }
 
-    fn too_little(&self, missing: u64, name: &str) -> Error {
-        let least = self.bytes + missing;
+    fn too_little(&self, least: u64, name: &str) -> Error {
         Error::input(
             format!(
                 "{} of memory are too little for `{name}`, even out of core: it needs {}",
@@ -269,7 +266,8 @@ mod tests {
         let error = batches(60 * MIB).unwrap_err();
         let Error::Input { message, hint } = &error else { panic!("{error}") };
         assert_eq!(message, "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB");
-        assert_eq!(hint, "raise --memory to 122 MiB at least");
+        assert_eq!(hint, "raise --memory to 123 MiB at least"); // 122.1, rounded up
+        assert!(batches(122 * MIB).is_err() && batches(123 * MIB).is_ok());
     }
 
     #[test]

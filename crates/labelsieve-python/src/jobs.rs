@@ -14,7 +14,7 @@ use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, Shard, TableColumns};
 use labelsieve_pipeline::byte_size::ByteSize;
 use labelsieve_pipeline::clean::{Clean, Share};
-use labelsieve_pipeline::embed::{Embed, Reduction};
+use labelsieve_pipeline::embed::{Embed, JoinFeatures, OnEmpty, Reduction};
 use labelsieve_pipeline::embed_text::EmbedText;
 use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_pipeline::finetune::{FineTune, Softmax};
@@ -44,6 +44,7 @@ use crate::relevance::parse_method;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(match_files, module)?)?;
     module.add_function(wrap_pyfunction!(embed_files, module)?)?;
+    module.add_function(wrap_pyfunction!(join_features, module)?)?;
     module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
     module.add_function(wrap_pyfunction!(clean_files, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
@@ -266,8 +267,21 @@ fn embed_files<'py>(
         reduction,
         precision: options.choice("dtype", precision)?,
         batch: options.get("batch")?,
+        on_empty: if options.get("may_be_empty")? { OnEmpty::Write } else { OnEmpty::Refuse },
         ..Embed::new(&model, images, options.device()?, &output)
     };
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+/// Files of features as one, for `labelsieve.ray`.
+#[pyfunction]
+fn join_features<'py>(
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    progress: Callback<'py>,
+) -> PyResult<String> {
+    let options = Options(options);
+    let job = JoinFeatures { parts: options.get("parts")?, output: options.get("output")? };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 

@@ -58,6 +58,7 @@ fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(graph::affinity, module)?)?;
     module.add_function(wrap_pyfunction!(matching::find_names, module)?)?;
     module.add_function(wrap_pyfunction!(matching::read_class_file, module)?)?;
+    module.add_function(wrap_pyfunction!(matching::candidate_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(synthetic::synthetic, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
     jobs::register(module)?;

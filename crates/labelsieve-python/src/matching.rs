@@ -1,9 +1,10 @@
 //! Candidates by text: names of classes in captions, titles and tags.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use labelsieve::matching::{
-    ClassEntry, ClassList, FoundClass, MatchRule, Matcher, NameWarning, TextEncoding,
+    CandidateStatistics, ClassEntry, ClassList, FoundClass, MatchRule, Matcher, NameWarning, TextEncoding,
 };
 use labelsieve_data::text::read_class_file as read_classes;
 use numpy::PyArray1;
@@ -94,4 +95,13 @@ pub fn read_class_file(path: PathBuf) -> PyResult<Vec<ClassTuple>> {
         (class.id.clone(), class.display_name.clone(), class.names.clone(), class.exclude.clone())
     };
     Ok(classes.classes().iter().map(tuple).collect())
+}
+
+/// What `match` says of the number of candidates per class, given by the classes' ids, as JSON.
+#[pyfunction]
+pub fn candidate_statistics(classes: PathBuf, counts: HashMap<String, u64>) -> PyResult<String> {
+    let classes = read_classes(classes).map_err(data_error)?;
+    let of_class = |class: &ClassEntry| counts.get(&class.id).copied().unwrap_or(0);
+    let counts: Vec<u64> = classes.classes().iter().map(of_class).collect();
+    serde_json::to_string(&CandidateStatistics::new(&classes, &counts)).map_err(value_error)
 }

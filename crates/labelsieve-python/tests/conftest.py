@@ -1,4 +1,4 @@
-"""What several tests need: golden files, and a sample small enough to be quick."""
+"""What several tests need: golden files, a sample small enough to be quick, and a Ray cluster."""
 
 import json
 from pathlib import Path
@@ -33,3 +33,21 @@ def one_class(sample):
 def unit(rows):
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def nodes():
+    """A Ray cluster of two nodes on this machine; tests are skipped where Ray is missing."""
+    from ray_cluster import Nodes
+
+    started = Nodes()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory):
+    """Examples in files that no test writes to, and what a single run makes of them."""
+    from ray_cluster import make_examples
+
+    return make_examples(tmp_path_factory.mktemp("examples"))

@@ -327,7 +327,7 @@ impl Trials<'_> {
         match kept.len() == candidates.photos.len() {
             true => TrialPool::Shared(&self.pools[class], &candidates.relevant),
             false => TrialPool::Own(
-                NoisyPool::new(self.pools[class].features().select(&kept)),
+                Box::new(NoisyPool::new(self.pools[class].features().select(&kept))),
                 kept.iter().map(|&place| candidates.relevant[place]).collect(),
             ),
         }
@@ -369,7 +369,7 @@ impl Trials<'_> {
 /// The candidates of a class in a trial, and which of them are relevant.
 enum TrialPool<'a> {
     Shared(&'a NoisyPool, &'a [bool]),
-    Own(NoisyPool, Vec<bool>),
+    Own(Box<NoisyPool>, Vec<bool>),
 }
 
 impl TrialPool<'_> {

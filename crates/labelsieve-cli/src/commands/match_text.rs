@@ -9,6 +9,7 @@ use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Shard, counted};
 use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match as Job};
+use labelsieve_pipeline::shell_word::shell_word;
 
 use crate::arguments::{JsonArguments, MixedArguments};
 use crate::options::Given;
@@ -109,6 +110,16 @@ struct LeakArguments {
     mixed: MixedArguments,
 }
 
+/// The command that downloads a list; ids survive it in a column of their own.
+fn how_to_download(list: &Path) -> String {
+    let ending = list.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    format!(
+        "img2dataset --url_list {} --input_format {ending} --url_col url --caption_col caption \
+         --save_additional_columns '[\"id\"]' --output_format webdataset --output_folder photos",
+        shell_word(list)
+    )
+}
+
 fn cosine(text: &str) -> Result<f32, String> {
     match text.parse() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
@@ -165,6 +176,9 @@ impl Match {
             output: self.output.clone(),
         };
         let matched = job.run(printer)?;
+        if let (Some(list), None) = (&self.download_list, &matched.part) {
+            printer.hint(&how_to_download(list));
+        }
         if self.json.json {
             return printer.json("match", &matched);
         }

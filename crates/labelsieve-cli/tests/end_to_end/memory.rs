@@ -10,7 +10,7 @@ use crate::resume::{JOURNAL, stopped_midway};
 
 const CLEAN: &str = "clean --clean C.npz --noisy N.npz --threads 2 -o R.parquet";
 /// Too little for the largest two classes of [`folder`], enough for the others.
-const LIMIT: &str = "--memory 60MiB";
+const LIMIT: &str = "--memory 64MiB";
 
 /// Classes of up to some thousand rows.
 fn folder() -> tempfile::TempDir {
@@ -46,7 +46,7 @@ fn out_of_core_a_table_has_the_same_bytes() {
             assert!(!said.contains("out of core"), "{said}");
             let before = listing(folder);
             let (found, said) = written(folder, &format!("{line} {LIMIT}"));
-            assert!(said.contains("do not fit in 60 MiB; working out of core with about"), "{said}");
+            assert!(said.contains("do not fit in 64 MiB; working out of core with about"), "{said}");
             assert!(found == expected, "{line}");
             let (found, said) = written(folder, &format!("{line} --memory 4GiB"));
             assert!(!said.contains("out of core") && found == expected, "{said}");
@@ -62,7 +62,7 @@ fn a_dry_run_says_what_is_done_out_of_core() {
     let out = run(folder.path(), &format!("{line} {LIMIT}")).ok().out;
     assert!(out.contains("out of core   "), "{out}");
     let json = run(folder.path(), &format!("{line} {LIMIT} --json")).ok().json();
-    assert!(json["memory_bytes"].as_u64() <= Some(60 << 20), "{json}");
+    assert!(json["memory_bytes"].as_u64() <= Some(64 << 20), "{json}");
     assert!(json["out_of_core"]["n_classes"].as_u64() >= Some(1), "{json}");
     assert!(json["out_of_core"]["scratch_bytes"].as_u64() > Some(1 << 20), "{json}");
     let json = run(folder.path(), &format!("{line} --memory 4GiB --json")).ok().json();
@@ -78,10 +78,10 @@ fn sizes_and_folders_that_cannot_work_are_refused() {
     refuses("--memory lots", &["expected a size such as 8GiB, 512MiB or 2GB, found `lots`"]);
     refuses("--memory 0GiB", &["expected a size above zero"]);
     refuses("--memory 1MiB", &["1 MiB of memory are too little for", "it needs", "hint: raise --memory to"]);
-    refuses("--memory 60MiB --scratch missing", &["`missing`", "hint:"]);
-    refuses("--memory 60MiB --scratch C.npz", &["`C.npz`"]);
+    refuses("--memory 64MiB --scratch missing", &["`missing`", "hint:"]);
+    refuses("--memory 64MiB --scratch C.npz", &["`C.npz`"]);
     refuses("--scratch .", &["--memory <SIZE>"]);
-    refuses("--memory 60MiB --device cuda", &["needs the CPU", "hint: use --device cpu"]);
+    refuses("--memory 64MiB --device cuda", &["needs the CPU", "hint: use --device cpu"]);
 }
 
 #[test]

@@ -99,6 +99,8 @@ fn each_photo_is_listed_once_as_img2dataset_reads_it() {
     let error = folder.error(&format!("{texts} --download-list urls.parquet"));
     assert!(error.contains("expected a URL under url, URL, image_url, downloadurl"), "{error}");
     assert!(error.contains("hint: choose one of these columns with --url-column"), "{error}");
+    let error = folder.error(&format!("{texts} --download-list urls.parquet --url-column links"));
+    assert!(error.contains("hint: did you mean `--url-column link`?"), "{error}");
     let list = format!("{texts} --url-column link --download-list");
     let rows = ["1 http://a/1 church and crane 1", "4 http://a/4 crane 4"];
     for name in ["urls.parquet", "urls.csv"] {
@@ -109,6 +111,8 @@ fn each_photo_is_listed_once_as_img2dataset_reads_it() {
     let message = error_of(&output);
     assert!(message.contains("1 row with candidates but without a URL, not listed: `3`"), "{message}");
     assert!(message.contains("2 photos to download written to `urls.csv`"), "{message}");
+    let output = folder.run(&format!("match --classes classes.toml {list} urls.parquet -o again.parquet"));
+    assert!(error_of(&output).contains("hint: img2dataset --url_list urls.parquet --input_format parquet"));
     let output = folder.run(&format!("match --classes classes.toml {list} a.csv -o again.parquet"));
     let message = error_of(&output);
     assert!(message.contains("the output `a.csv` would replace the input `a.csv`"), "{message}");

@@ -245,6 +245,29 @@ fn only_downloads_that_succeeded_count_and_missing_ones_are_noticed() {
 }
 
 #[test]
+fn ids_that_img2dataset_carried_along_take_the_place_of_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("00000.tar");
+    let json = |id: &str| format!(r#"{{"id": {id}, "caption": "x", "key": "0", "status": "success"}}"#);
+    let [text, number, null] = ["\"photo 7\"", "8", "null"].map(json);
+    let other = r#"{"id": "mine"}"#;
+    let files = [
+        ("000.jpg", "A"),
+        ("000.json", text.as_str()),
+        ("001.json", number.as_str()),
+        ("001.jpg", "B"),
+        ("002.jpg", "C"),
+        ("002.json", null.as_str()),
+        ("003.jpg", "D"),
+        ("003.json", other),
+    ];
+    std::fs::write(&path, tar_bytes(&files)).unwrap();
+    assert_eq!(all(&path, &plain()), ["photo 7 - A", "8 - B", "002 - C", "003 - D"]);
+    let chosen = ImageColumns { id: Some("key".into()), ..plain() };
+    assert_eq!(all(&path, &chosen), ["0 - A", "0 - B", "0 - C", "003 - D"]);
+}
+
+#[test]
 fn a_tar_cut_anywhere_gives_what_came_before_and_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tar");

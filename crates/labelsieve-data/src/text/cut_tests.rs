@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -238,9 +239,10 @@ fn a_row_group_that_cannot_be_read_is_left_out_of_the_whole_and_of_its_shard() {
     let path = folder.path().join("a.parquet");
     let titles: Vec<String> = (0..4000).map(|row| format!("title {}", row * 7919 % 4001)).collect();
     write_parquet(&path, &titles, 1000);
+    let footer = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let (second, _) = footer.metadata().row_group(1).column(0).byte_range();
     let mut bytes = std::fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle - 2000..middle - 1900].fill(0xa5);
+    bytes[second as usize..][..40].fill(0xff); // the header of its first page
     std::fs::write(&path, &bytes).unwrap();
     let files = Files { paths: vec![path], texts: HashMap::new() };
     let whole = files.read(None).unwrap();

@@ -9,8 +9,8 @@ use crate::ColumnRole;
 pub enum KeepColumn {
     /// By its name.
     Named(String),
-    /// The address of a photo, under a usual name.
-    Url,
+    /// The address of a photo, under this name or a usual one.
+    Url(Option<String>),
     /// The first of the columns that are searched.
     FirstText,
 }
@@ -30,8 +30,8 @@ impl KeepColumn {
     pub(super) fn find<'a>(&self, names: &'a [String], texts: &'a [String]) -> Option<&'a String> {
         let named = |wanted: &str| names.iter().find(|name| *name == wanted);
         match self {
-            KeepColumn::Named(name) => named(name),
-            KeepColumn::Url => URL_NAMES.into_iter().find_map(named),
+            KeepColumn::Named(name) | KeepColumn::Url(Some(name)) => named(name),
+            KeepColumn::Url(None) => URL_NAMES.into_iter().find_map(named),
             KeepColumn::FirstText => texts.first(),
         }
     }
@@ -40,7 +40,8 @@ impl KeepColumn {
     pub(super) fn missing(&self) -> (ColumnRole, Option<String>, String) {
         match self {
             KeepColumn::Named(name) => (ColumnRole::Kept, Some(name.clone()), format!("`{name}`")),
-            KeepColumn::Url => (ColumnRole::Url, None, format!("a URL under {}", URL_NAMES.join(", "))),
+            KeepColumn::Url(Some(name)) => (ColumnRole::Url, Some(name.clone()), format!("`{name}`")),
+            KeepColumn::Url(None) => (ColumnRole::Url, None, format!("a URL under {}", URL_NAMES.join(", "))),
             KeepColumn::FirstText => (ColumnRole::Text, None, "a text".to_owned()),
         }
     }

@@ -341,8 +341,8 @@ fn in_file(position: Position, payload: &Payload) -> Position {
     match (position, payload) {
         (Position::Row(row), Payload::Rows(_, first)) => Position::Row(first + row),
         (Position::Line(line), Payload::Lines(bytes, Passage::At(first))) => {
-            let breaks = memchr::memchr_iter(b'\n', bytes);
-            let start = line.checked_sub(2).and_then(|n| breaks.skip(n as usize).next());
+            let mut breaks = memchr::memchr_iter(b'\n', bytes);
+            let start = line.checked_sub(2).and_then(|n| breaks.nth(n as usize));
             Position::Byte(first + start.map_or(0, |at| at as u64 + 1))
         }
         _ => position,

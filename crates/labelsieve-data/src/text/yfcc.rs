@@ -61,8 +61,8 @@ pub(super) fn field(name: &str) -> Option<usize> {
 /// The names of all fields, as `keep` spells them.
 pub(super) fn names_like(keep: &[KeepColumn]) -> Vec<String> {
     let spelled = |column: &KeepColumn| match column {
-        KeepColumn::Named(name) => Some((field(name)?, name.clone())),
-        KeepColumn::Url | KeepColumn::FirstText => None,
+        KeepColumn::Named(name) | KeepColumn::Url(Some(name)) => Some((field(name)?, name.clone())),
+        KeepColumn::Url(None) | KeepColumn::FirstText => None,
     };
     let mut names: Vec<String> = FIELDS.iter().map(|(name, _)| name.to_string()).collect();
     keep.iter().filter_map(spelled).for_each(|(field, name)| names[field] = name);

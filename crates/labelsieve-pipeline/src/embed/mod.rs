@@ -1,6 +1,7 @@
 //! From images to features.
 
 mod embedded;
+mod join;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Covariance, Pca, Preparation, centre_features, prepare, unit_features};
 use serde::Serialize;
 use serde_json::json;
+
+pub use self::join::{JoinFeatures, JoinedFeatures};
 
 use self::embedded::{Embedded, Record};
 use crate::error::{Context, Error, Result};
@@ -52,9 +55,22 @@ pub struct Embed {
     /// Where the network runs.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
+    /// What becomes of images of which none can be read.
+    #[serde(skip)]
+    pub on_empty: OnEmpty,
     /// The file to write: `.parquet` with ids and classes, `.npz` or `.npy`.
     #[serde(serialize_with = "resume::debug")]
     pub output: PathBuf,
+}
+
+/// What becomes of images of which none can be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEmpty {
+    /// An error.
+    #[default]
+    Refuse,
+    /// A file without rows: others may have some.
+    Write,
 }
 
 /// How features are made narrower.
@@ -111,6 +127,7 @@ impl Embed {
             precision: Precision::F32,
             batch: NonZeroUsize::new(64).unwrap_or(NonZeroUsize::MIN),
             device,
+            on_empty: OnEmpty::default(),
             output: output.to_path_buf(),
         }
     }
@@ -145,8 +162,9 @@ impl Embed {
         check_damage(self.images.on_damage, &embedded.skipped)?;
         let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
         write_skipped(&skipped, &embedded)?;
-        if embedded.n_rows == 0 {
-            return Err(nothing_embedded(&embedded, &skipped));
+        if embedded.n_rows == 0 && self.on_empty == OnEmpty::Refuse {
+            let list = (!embedded.skipped.is_empty()).then_some(skipped.as_path());
+            return Err(nothing_embedded(embedded.n_read, list));
         }
         let (pca, variance_kept) = match self.fit(&opened, &journal, &embedded)? {
             Some(fitted) => {
@@ -356,12 +374,13 @@ fn write_skipped(path: &Path, embedded: &Embedded) -> Result<()> {
     Ok(labelsieve_data::write_csv(path, ["id", "reason"], rows)?)
 }
 
-fn nothing_embedded(embedded: &Embedded, skipped: &Path) -> Error {
+/// `skipped` is the list of those that could not be read.
+fn nothing_embedded(n_read: usize, skipped: Option<&Path>) -> Error {
     Error::input(
-        format!("no readable images ({} tried)", embedded.n_read),
-        match embedded.skipped.is_empty() {
-            true => "check the sources and the --where conditions".to_owned(),
-            false => format!("`{}` says why", skipped.display()),
+        format!("no readable images ({n_read} tried)"),
+        match skipped {
+            None => "check the sources and the --where conditions".to_owned(),
+            Some(list) => format!("`{}` says why", list.display()),
         },
     )
 }

@@ -24,8 +24,7 @@ pub struct DownloadList {
 impl DownloadList {
     /// Address and caption.
     pub(super) fn columns(&self) -> [KeepColumn; 2] {
-        let url = self.url_column.clone().map_or(KeepColumn::Url, KeepColumn::Named);
-        [url, KeepColumn::FirstText]
+        [KeepColumn::Url(self.url_column.clone()), KeepColumn::FirstText]
     }
 }
 

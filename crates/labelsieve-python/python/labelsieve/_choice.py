@@ -17,6 +17,8 @@ TextFormat = Literal["yfcc", "csv", "tsv", "jsonl", "parquet"]
 ClassifierName = Literal["prototype", "attention", "cosine"]
 #: Which classes compete while a network is fine-tuned.
 SoftmaxMode = Literal["joint", "separate"]
+#: What becomes of images of which none can be read.
+OnEmpty = Literal["refuse", "write"]
 #: How numbers are stored.
 StoredAs = Literal["f32", "f16"]
 

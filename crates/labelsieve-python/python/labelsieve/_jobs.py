@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from . import _labelsieve
 from ._arrays import as_seed
-from ._choice import ClassifierName, Method, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
+from ._choice import ClassifierName, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
 from ._files import Path
 from ._progress import Progress, Stretches
 from ._relevance import _count, _number, as_device, check_base, method_json
@@ -148,6 +148,7 @@ def embed_files(
     pca_output: Optional[Path] = None,
     dtype: StoredAs = "f32",
     batch: int = 64,
+    on_empty: OnEmpty = "refuse",
     device: str = "auto",
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -184,6 +185,8 @@ def embed_files(
         How numbers are stored.
     batch : int, default 64
         Images that go through the network together.
+    on_empty : {"refuse", "write"}
+        What becomes of images of which none can be read: an error, or a file without rows, where it is one of many.
     device, progress
         As in :func:`labelsieve.relevance`; progress is in images.
 
@@ -212,6 +215,7 @@ def embed_files(
         "pca_output": None if pca_output is None else _output("pca_output", pca_output),
         "dtype": as_choice("dtype", dtype, StoredAs),
         "batch": _at_most("batch", _count("batch", batch), 1 << 16),
+        "may_be_empty": as_choice("on_empty", on_empty, OnEmpty) == "write",
         "device": as_device(device),
     }
     summary = _run(_labelsieve.embed_files, options, progress)

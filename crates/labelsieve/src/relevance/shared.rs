@@ -112,7 +112,7 @@ impl Shared {
         let end = start + n;
         let stretches = (start..end).step_by(STRETCH).map(move |from| from..end.min(from + STRETCH));
         let mut before = start..start;
-        stretches.chain([end..end]).flat_map(move |stretch| {
+        stretches.chain(std::iter::once(end..end)).flat_map(move |stretch| {
             self.release(std::mem::replace(&mut before, stretch.clone()));
             if stretch.start >= self.n_resident {
                 self.x.fetch(stretch.end * self.dim..end.min(stretch.end + STRETCH) * self.dim);

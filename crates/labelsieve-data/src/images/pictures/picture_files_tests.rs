@@ -68,6 +68,11 @@ fn an_id_in_the_json_of_a_tar_counts_where_its_column_is_named() {
     assert_eq!(files.read(0).unwrap(), Some(b"A".to_vec()));
     assert_eq!(files.read(1).unwrap(), Some(b"B".to_vec()), "a key without the value keeps its name");
     assert!(!files.has(2));
+    let json = br#"{"id": "photo 7", "key": "a", "status": "success"}"#;
+    write_tar(&tar, &[("a.jpg", b"A"), ("a.json", json), ("b.jpg", b"B")]);
+    let files = locate(&of(&[&tar]), &["photo 7", "b", "a"]);
+    assert_eq!(files.read(0).unwrap(), Some(b"A".to_vec()), "img2dataset carried it along");
+    assert!(files.has(1) && !files.has(2));
 }
 
 #[test]

@@ -98,10 +98,13 @@ pub(super) fn read_block(
             continue;
         }
         let end = reader.position();
-        let raw = || Raw::new(&block[start.byte() as usize..end.byte() as usize], start.line());
+        let bytes = &block[start.byte() as usize..end.byte() as usize];
+        let raw = || Raw::new(bytes, start.line());
+        // The usual line break ends the row, or comes before it where the last one ended in `\r`; any other may be quoted.
         let quoting = match end.line() - start.line() {
-            0 | 1 => Ok(()),
-            _ => check_quotes(&raw(), fields.dialect), // or the line break before the row, after a `\r`
+            0 => Ok(()),
+            1 if bytes.ends_with(b"\n") || bytes.starts_with(b"\n") => Ok(()),
+            _ => check_quotes(&raw(), fields.dialect),
         };
         match quoting.and_then(|()| push_row(&record, fields, sink)) {
             Ok(()) => tally.n_rows += 1,
@@ -232,6 +235,15 @@ mod tests {
         assert_eq!(tally.first_bad[0].position, Position::Line(3));
         let found = "a quote in the middle of a later field; a quoted field makes the row span 3 lines";
         assert_eq!(tally.first_bad[0].found, found);
+    }
+
+    #[test]
+    fn a_last_row_without_a_line_end_is_checked_like_any_other() {
+        for end in ["", "\r", "\n", "\r\n"] {
+            let (_, tally) = read(Dialect::Csv, format!("id,a,b\n1,\"x\"2,\"y\nz\"{end}").as_bytes());
+            let found = "a quote in the middle of a later field; a quoted field makes the row span 2 lines";
+            assert_eq!(tally.first_bad[0].found, found, "{end:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 /// assert_eq!(counted(0, "table"), "0 tables");
 /// assert_eq!(counted(3, "entry"), "3 entries");
 /// assert_eq!(counted(4, "batch"), "4 batches");
+/// assert_eq!(counted(4, "epoch"), "4 epochs");
 /// ```
 pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {}", noun_for(n, noun))
@@ -20,7 +21,7 @@ pub fn noun_for(n: usize, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if n == 1 => noun.to_owned(),
         Some(stem) => format!("{stem}ies"),
-        None if noun.ends_with('s') || noun.ends_with("ch") => format!("{noun}es"),
+        None if noun.ends_with('s') || noun.ends_with("tch") => format!("{noun}es"),
         None => format!("{noun}s"),
     }
 }

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use labelsieve::Method;
+use labelsieve::classifier::{Diffusion, TextRule};
 use labelsieve::matching::{MatchRule, TextEncoding};
 use labelsieve_cuda::Device;
 use labelsieve_data::images::{ImageColumns, RowFilter};
@@ -391,6 +392,20 @@ fn train_files<'py>(
         "cosine" => {
             Classifier::Cosine { batch_size: options.get("batch_size")?, epochs: options.get("epochs")? }
         }
+        "diffusion" => Classifier::Diffusion {
+            settings: Diffusion {
+                iterations: options.get("iterations")?,
+                text: options.choice("labels", text_rule)?,
+                ..Diffusion::default()
+            },
+            background: match options.get::<Option<PathBuf>>("background")? {
+                Some(path) => Some(options.table(path, None)?),
+                None => None,
+            },
+            logistic: options.get("logistic")?,
+        },
+        "hallucination" => Classifier::Hallucination(options.get("episodes")?),
+        "pmn" => Classifier::Matching(options.get("episodes")?),
         other => return Err(value_error(format!("classifier: there is no `{other}`"))),
     };
     let job = Train {
@@ -406,6 +421,14 @@ fn train_files<'py>(
         output: options.get("output")?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+}
+
+fn text_rule(labels: &str) -> Option<TextRule> {
+    match labels {
+        "any" => Some(TextRule::Ignored),
+        "own" => Some(TextRule::Kept),
+        _ => None,
+    }
 }
 
 #[pyfunction]

@@ -38,4 +38,4 @@ pub use learner::{
 };
 pub use network::{Activation, Layer, Network, Node, Padding, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};
-pub use prototypical::{COSINE_SCALE, Distance, Prototypical};
+pub use prototypical::{Distance, Prototypical};

@@ -28,14 +28,17 @@ pub struct Prototypical {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// −‖g(x) − p‖², as in the paper of prototypical networks.
+    /// −10/d ‖g(x) − p‖², for features of d numbers.
+    ///
+    /// Decision: the paper of prototypical networks has no factor. With a few hundred features that start at unit variance, SGD
+    /// then begins at scores in the hundreds and shrinks all features to a point; the factor is a change of their unit.
     Euclidean,
-    /// [`COSINE_SCALE`] times the cosine of g(x) and p.
+    /// 10 times the cosine of g(x) and p.
     Cosine,
 }
 
-/// The factor of cosines before the softmax: where the scale of the cosine classifier starts. It does not learn.
-pub const COSINE_SCALE: f32 = 10.0;
+/// The factor before the softmax: where the scale of the cosine classifier starts. It does not learn.
+const SCALE: f32 = 10.0;
 
 impl Default for Prototypical {
     /// Five examples of twenty classes, fifteen queries each: what the paper trains with for five shots.
@@ -81,9 +84,10 @@ impl Prototypical {
             Distance::Euclidean => (features.to_vec(), prototypes.to_vec()),
             Distance::Cosine => (unit_rows(features, dim, length).0, unit_rows(prototypes, dim, length).0),
         };
+        let nearness = SCALE / dim as f32;
         let score = |x: &[f32], p: &[f32]| match self.distance {
-            Distance::Euclidean => -x.iter().zip(p).map(|(x, p)| (x - p) * (x - p)).sum::<f32>(),
-            Distance::Cosine => COSINE_SCALE * x.iter().zip(p).map(|(x, p)| x * p).sum::<f32>(),
+            Distance::Euclidean => -nearness * x.iter().zip(p).map(|(x, p)| (x - p) * (x - p)).sum::<f32>(),
+            Distance::Cosine => SCALE * x.iter().zip(p).map(|(x, p)| x * p).sum::<f32>(),
         };
         let rows = features.chunks_exact(dim);
         rows.flat_map(|x| prototypes.chunks_exact(dim).map(move |p| score(x, p))).collect()
@@ -149,8 +153,8 @@ impl Prototypical {
 
     /// The gradients by prototypes and by queries, from those by scores (N×K).
     ///
-    /// Euclidean: by x it is −2 Σ_c e_c (x − p_c), by p_c it is 2 Σ_x e_xc (x − p_c). Cosine: s Σ_c e_c p̂_c and s Σ_x e_xc x̂, both back
-    /// through unit length.
+    /// Euclidean: by x it is −2s/d Σ_c e_c (x − p_c), by p_c it is 2s/d Σ_x e_xc (x − p_c). Cosine: s Σ_c e_c p̂_c and s Σ_x e_xc x̂, both
+    /// back through unit length.
     fn by_parts(
         &self,
         errors: &[f32],
@@ -162,6 +166,7 @@ impl Prototypical {
         let unit = |rows: &[f32]| unit_rows(rows, dim, length);
         let ((unit_prototypes, prototype_lengths), (unit_queries, query_lengths)) =
             (unit(prototypes), unit(queries));
+        let twice = 2.0 * SCALE / dim as f32;
         for (q, errors) in errors.chunks_exact(self.ways).enumerate() {
             let of_query = q * dim..(q + 1) * dim;
             for (c, &error) in errors.iter().enumerate() {
@@ -171,8 +176,8 @@ impl Prototypical {
                     Distance::Euclidean => {
                         let pairs = queries[of_query.clone()].iter().zip(&prototypes[of_class]);
                         for ((by_p, by_x), (x, p)) in by_p.iter_mut().zip(by_x).zip(pairs) {
-                            *by_p += 2.0 * error * (x - p);
-                            *by_x -= 2.0 * error * (x - p);
+                            *by_p += twice * error * (x - p);
+                            *by_x -= twice * error * (x - p);
                         }
                     }
                     Distance::Cosine => {
@@ -186,8 +191,8 @@ impl Prototypical {
             }
         }
         if self.distance == Distance::Cosine {
-            through_unit_length(&mut by_prototype, &unit_prototypes, &prototype_lengths, COSINE_SCALE);
-            through_unit_length(&mut by_query, &unit_queries, &query_lengths, COSINE_SCALE);
+            through_unit_length(&mut by_prototype, &unit_prototypes, &prototype_lengths, SCALE);
+            through_unit_length(&mut by_query, &unit_queries, &query_lengths, SCALE);
         }
         (by_prototype, by_query)
     }
@@ -211,9 +216,9 @@ mod tests {
     #[test]
     fn the_loss_of_two_classes_in_one_dimension_by_hand() {
         let rule = Prototypical { ways: 2, shots: 2, queries: 1, distance: Distance::Euclidean };
-        // Class 0 is the mean of 0 and 2, class 1 that of 3 and 3; queries at 1 and 2: distances 0 and 4, 1 and 1.
+        // Class 0 is the mean of 0 and 2, class 1 that of 3 and 3; queries at 1 and 2: squared distances 0 and 4, 1 and 1.
         let found = rule.loss(&[0.0, 2.0, 1.0, 3.0, 3.0, 2.0], 1).unwrap();
-        let expected = ((1.0 + (-4f64).exp()).ln() + 2f64.ln()) / 2.0;
+        let expected = ((1.0 + (-40f64).exp()).ln() + 2f64.ln()) / 2.0;
         assert!((found.loss - expected).abs() < 1e-6, "{}", found.loss);
         assert_eq!((found.correct, found.counted), (1, 2)); // the tie goes to class 0
     }

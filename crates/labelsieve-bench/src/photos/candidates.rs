@@ -56,7 +56,10 @@ impl CandidateSet {
         let share = |(wrong, n): &(usize, usize)| *wrong as f64 / *n as f64;
         let (wrong, n) = shares.iter().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let filled: Vec<f64> = shares.iter().filter(|(_, n)| *n > 0).map(share).collect();
-        (share(&(wrong, n.max(1))), filled.iter().sum::<f64>() / filled.len().max(1) as f64)
+        (
+            share(&(wrong, n.max(1))),
+            filled.iter().fold(0.0, |sum, share| sum + share) / filled.len().max(1) as f64,
+        )
     }
 
     /// Leaves out the photos that `keeps` says no to.

@@ -5,12 +5,13 @@ use std::cell::OnceCell;
 use labelsieve::classifier::{
     Collection, DECAYS, Diffusion, FUSION_WEIGHTS, LinearClassifier, Logistic, TextRule, WeightedClass, fuse,
 };
-use labelsieve::evaluation::{accuracy, accuracy_of};
-use labelsieve::{Features, Scores};
+use labelsieve::evaluation::accuracy_of;
+use labelsieve::{Classifier, Features, Scores};
 use labelsieve_pipeline::{Monitor, Result};
 use serde_json::json;
 
-use super::{SystemRow, best, kept, novel_cell};
+use super::exam::Exam;
+use super::{LOGISTIC_EXAMPLES, SystemRow, best, kept};
 use crate::protocol::{CellResult, Clock, Run, Score, Task};
 
 /// Steps that are tried.
@@ -115,6 +116,7 @@ struct Ground<'a> {
     task: &'a dyn Task,
     test: Features,
     labels: Vec<usize>,
+    exam: Exam,
     /// All candidates and the background, with their neighbours; made when first needed.
     collection: OnceCell<Collection>,
     monitor: &'a dyn Monitor,
@@ -123,7 +125,8 @@ struct Ground<'a> {
 impl<'a> Ground<'a> {
     fn new(task: &'a dyn Task, monitor: &'a dyn Monitor) -> Result<Ground<'a>> {
         let (test, labels) = task.novel_test()?;
-        Ok(Ground { task, test, labels, collection: OnceCell::new(), monitor })
+        let exam = Exam::new(task, LOGISTIC_EXAMPLES)?;
+        Ok(Ground { task, test, labels, exam, collection: OnceCell::new(), monitor })
     }
 
     fn key(&self, run: &Run, shot: usize, episode: usize, what: &serde_json::Value) -> String {
@@ -158,8 +161,11 @@ impl<'a> Ground<'a> {
         let key = self.key(run, shot, episode, &json!({ "logistic": settings }));
         let k = run.grid.shots[shot];
         kept(run, key, |clock| {
-            let learned = self.learn_logistic(clock, &settings, k, episode)?;
-            Ok(novel_cell(&accuracy(&learned, &self.test, &self.labels)?))
+            let clean = self.task.clean(episode, k)?;
+            let learn = |classes: &[WeightedClass]| -> labelsieve::Result<Box<dyn Classifier>> {
+                Ok(Box::new(settings.train(classes, self.task.dim())?))
+            };
+            clock.time("logistic regression", || self.exam.cell(&clean, learn))
         })
     }
 
@@ -184,8 +190,9 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// A diffusion is tested on the novel classes alone: base classes are its background.
     fn cell(&self, scores: &Scores) -> Result<CellResult> {
-        Ok(novel_cell(&accuracy_of(scores, &self.labels)?))
+        Ok(CellResult::from_accuracy(&accuracy_of(scores, &self.labels)?, None))
     }
 
     fn learn_logistic(

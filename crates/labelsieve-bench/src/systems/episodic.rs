@@ -4,12 +4,12 @@
 use labelsieve::classifier::{
     DECAYS, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Logistic, Tensor, WeightedClass,
 };
-use labelsieve::evaluation::accuracy;
 use labelsieve::{Classifier, Features};
 use labelsieve_pipeline::{Monitor, Result};
 use serde_json::{Value, json};
 
-use super::{SystemRow, best, kept, novel_cell};
+use super::exam::Exam;
+use super::{LOGISTIC_EXAMPLES, SystemRow, best, kept};
 use crate::protocol::{CellResult, Run, Score, Task, bytes, floats};
 
 /// Fewer base classes teach nothing about new ones.
@@ -33,8 +33,9 @@ pub(super) fn rows(
         return Ok(rows);
     }
     let learn = |run: &mut Run, kind| model(run, kind, &sets, report.dim(), monitor);
+    let tested = Tested::new(report, usize::MAX)?;
     let prototypical = System::Matching(learn(run, EpisodicKind::Prototypical)?);
-    rows.push(row(run, "prototypical", "clean only", &prototypical, report)?);
+    rows.push(row(run, "prototypical", "clean only", &prototypical, &tested)?);
     let hallucinator = learn(run, EpisodicKind::Hallucination)?;
     rows.push(logistic_row(run, hallucinator, tuning, report, score)?);
     if report.dim() > WIDEST_CONTEXT {
@@ -45,7 +46,7 @@ pub(super) fn rows(
         return Ok(rows);
     }
     let matching = System::Matching(learn(run, EpisodicKind::PrototypeMatching)?);
-    rows.push(row(run, "pmn with hallucination", "logistic with hallucination", &matching, report)?);
+    rows.push(row(run, "pmn with hallucination", "logistic with hallucination", &matching, &tested)?);
     Ok(rows)
 }
 
@@ -80,10 +81,10 @@ fn row(
     name: &'static str,
     after: &'static str,
     system: &System,
-    report: &dyn Task,
+    report: &Tested,
 ) -> Result<SystemRow> {
     let n_shots = run.grid.shots.len();
-    let cells = (0..n_shots).map(|shot| cells(run, system, report, shot)).collect::<Result<_>>()?;
+    let cells = (0..n_shots).map(|shot| report.cells(run, system, shot)).collect::<Result<_>>()?;
     Ok(SystemRow { name, after, cells, settings: vec![system.settings(); n_shots] })
 }
 
@@ -96,49 +97,57 @@ fn logistic_row(
     score: Score,
 ) -> Result<SystemRow> {
     let with = |decay: f32| System::Logistic(model.clone(), Logistic { decay, ..Logistic::default() });
+    let tested = |task| Tested::new(task, LOGISTIC_EXAMPLES);
+    let (tuning, report) = (tuning.map(tested).transpose()?, tested(report)?);
     let (name, after) = ("logistic with hallucination", "prototypical");
     let mut row = SystemRow { name, after, cells: Vec::new(), settings: Vec::new() };
     for shot in 0..run.grid.shots.len() {
-        let system = match tuning {
+        let system = match &tuning {
             None => with(Logistic::default().decay),
             Some(tuning) => {
                 let mut tried = Vec::new();
                 for decay in DECAYS {
-                    tried.push((decay, cells(run, &with(decay), tuning, shot)?));
+                    tried.push((decay, tuning.cells(run, &with(decay), shot)?));
                 }
                 with(best(tried, score)?)
             }
         };
-        row.cells.push(cells(run, &system, report, shot)?);
+        row.cells.push(report.cells(run, &system, shot)?);
         row.settings.push(system.settings());
     }
     Ok(row)
 }
 
-/// What a system reaches in each episode of a shot, from clean examples alone.
-fn cells(run: &mut Run, system: &System, task: &dyn Task, shot: usize) -> Result<Vec<CellResult>> {
-    let k = run.grid.shots[shot];
-    let none = Features::empty(task.dim());
-    (0..run.grid.episodes)
-        .map(|episode| {
-            let key = format!(
-                "{} system k={k} episode={episode} {}",
-                task.journal_name(),
-                json!({ "settings": system.settings(), "training": EpisodicTraining::default() })
-            );
-            let seed = run.grid.learning_seed(k, episode);
-            kept(run, key, |clock| {
-                let clean = task.clean(episode, k)?;
-                let classes = clean.iter().map(|clean| WeightedClass::new(clean, &none, &[]));
-                let classes = classes.collect::<labelsieve::Result<Vec<_>>>()?;
-                let (test, labels) = task.novel_test()?;
-                clock.time("systems from episodes", || {
-                    let learned = system.learn(&classes, seed)?;
-                    Ok(novel_cell(&accuracy(learned.as_ref(), &test, &labels)?))
+/// A task with its test photos.
+struct Tested<'a> {
+    task: &'a dyn Task,
+    exam: Exam,
+}
+
+impl<'a> Tested<'a> {
+    fn new(task: &'a dyn Task, most_base_examples: usize) -> Result<Tested<'a>> {
+        Ok(Tested { task, exam: Exam::new(task, most_base_examples)? })
+    }
+
+    /// What a system reaches in each episode of a shot, from clean examples alone.
+    fn cells(&self, run: &mut Run, system: &System, shot: usize) -> Result<Vec<CellResult>> {
+        let k = run.grid.shots[shot];
+        (0..run.grid.episodes)
+            .map(|episode| {
+                let key = format!(
+                    "{} system k={k} episode={episode} {}",
+                    self.task.journal_name(),
+                    json!({ "settings": system.settings(), "training": EpisodicTraining::default() })
+                );
+                let seed = run.grid.learning_seed(k, episode);
+                kept(run, key, |clock| {
+                    let clean = self.task.clean(episode, k)?;
+                    let learn = |classes: &[WeightedClass]| system.learn(classes, seed);
+                    clock.time("systems from episodes", || self.exam.cell(&clean, learn))
                 })
             })
-        })
-        .collect()
+            .collect()
+    }
 }
 
 /// A system that has learned from the base classes: as the journal has kept it, else learned now.

@@ -3,8 +3,9 @@
 
 mod diffusion;
 mod episodic;
+mod exam;
 
-use labelsieve::evaluation::{Accuracy, Trial};
+use labelsieve::evaluation::Trial;
 use labelsieve_pipeline::{Monitor, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,10 +51,9 @@ fn kept<T: Serialize + DeserializeOwned>(
     Ok(made)
 }
 
-/// A cell without a test on all classes: none of these systems has weights that could stand beside W_B.
-fn novel_cell(accuracy: &Accuracy) -> CellResult {
-    CellResult::from_accuracy(accuracy, None)
-}
+/// Examples of a base class that a logistic regression of all classes learns from: enough beside the twenty that a novel class has
+/// at most, and a regression on all of them would take longer than everything else.
+const LOGISTIC_EXAMPLES: usize = 100;
 
 /// The setting whose cells score best on average; earlier ones win ties.
 fn best<T>(tried: impl IntoIterator<Item = (T, Vec<CellResult>)>, score: Score) -> Result<T> {

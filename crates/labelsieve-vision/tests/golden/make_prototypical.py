@@ -18,7 +18,7 @@ def case(ways, shots, queries, distance, dim, seed):
     x = torch.tensor(features, dtype=torch.float64, requires_grad=True)
     prototypes, asked = x[:, :shots].mean(1), x[:, shots:].reshape(-1, dim)
     if distance == "euclidean":
-        scores = -(torch.cdist(asked, prototypes) ** 2)
+        scores = -SCALE / dim * torch.cdist(asked, prototypes) ** 2
     else:
         normalise = torch.nn.functional.normalize
         scores = SCALE * normalise(asked, dim=1) @ normalise(prototypes, dim=1).T

@@ -22,6 +22,8 @@ _INPUTS = (
     "class_text",
     "decisions",
     "attention",
+    "episodes",
+    "background",
     "base",
     "clean_labels",
     "noisy_labels",

@@ -27,9 +27,9 @@ pub(super) fn rows(
     score: Score,
     monitor: &dyn Monitor,
 ) -> Result<Vec<SystemRow>> {
-    const NAMES: [(TextRule, &str, &str); 2] = [
-        (TextRule::Ignored, "diffusion", "diffusion, logistic"),
-        (TextRule::Kept, "diffusion by text", "diffusion by text, logistic"),
+    const NAMES: [(TextRule, [&str; 3]); 2] = [
+        (TextRule::Ignored, ["label propagation", "diffusion", "diffusion, logistic"]),
+        (TextRule::Kept, ["diffusion, logistic", "diffusion by text", "diffusion by text, logistic"]),
     ];
     let tuning = tuning.map(|task| Ground::new(task, monitor)).transpose()?;
     let report = Ground::new(report, monitor)?;
@@ -47,9 +47,9 @@ pub(super) fn rows(
         cells: (0..decays.len()).map(|s| logistic(&report, run, s)).collect::<Result<_>>()?,
         settings: decays.iter().map(|decay| json!({ "decay": decay })).collect(),
     }];
-    for (text, name, fused_name) in NAMES {
+    for (text, [after, name, fused_name]) in NAMES {
         let row = |name, after| SystemRow { name, after, cells: Vec::new(), settings: Vec::new() };
-        let (mut alone, mut fused) = (row(name, "label propagation"), row(fused_name, name));
+        let (mut alone, mut fused) = (row(name, after), row(fused_name, name));
         for (shot, &decay) in decays.iter().enumerate() {
             let settings = steps(run, tuning.as_ref(), shot, text, score)?;
             let weight = weight(run, tuning.as_ref(), shot, &settings, decay, score)?;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::classifier::cosine::{length, log_softmax, softmax, through_normalisation};
 use crate::features::unit_rows;
 use crate::kernels::matrix::{Layout, Sum, multiply};
-use crate::kernels::{add, add_scaled};
+use crate::kernels::{add, add_scaled, dot};
 use crate::level::Level;
 
 /// A matrix on the tape.
@@ -94,12 +94,18 @@ impl<'a> Tape<'a> {
         (self.nodes[var.0].rows, self.nodes[var.0].columns)
     }
 
-    /// a · bᵀ
+    /// a · bᵀ. A single row, as an LSTM has at each step, goes by dot products, here and on the way back: a product of blocks would copy
+    /// all of `b` first.
     pub(super) fn product_transposed(&mut self, a: Var, b: Var) -> Var {
         let ((n, d), (m, _)) = (self.shape(a), self.shape(b));
         let mut out = vec![0f32; n * m];
-        let (left, right) = (Layout::by_rows(n, d), Layout::by_rows(m, d).transposed());
-        replace((self.values(a), left), (self.values(b), right), (&mut out, Layout::by_rows(n, m)));
+        if n == 1 {
+            let rows = self.values(b).chunks_exact(d);
+            out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(self.values(a), row));
+        } else {
+            let (left, right) = (Layout::by_rows(n, d), Layout::by_rows(m, d).transposed());
+            replace((self.values(a), left), (self.values(b), right), (&mut out, Layout::by_rows(n, m)));
+        }
         self.push(m, out, Made::ProductTransposed(a, b), &[a, b])
     }
 
@@ -282,6 +288,17 @@ impl Gradients<'_, '_> {
         let own = Layout::by_rows(tape.nodes[node].rows, columns);
         match &tape.nodes[node].made_by {
             Made::Given => (),
+            &Made::ProductTransposed(a, b) if tape.shape(a).0 == 1 => {
+                let dim = tape.shape(a).1;
+                if let Some(sum) = self.of(a) {
+                    let rows = tape.values(b).chunks_exact(dim).zip(by);
+                    rows.for_each(|(row, &by)| add_scaled(sum, by, row));
+                }
+                if let Some(sum) = self.of(b) {
+                    let rows = sum.chunks_exact_mut(dim).zip(by);
+                    rows.for_each(|(sum, &by)| add_scaled(sum, by, tape.values(a)));
+                }
+            }
             &Made::ProductTransposed(a, b) => {
                 self.add_product(a, (by, own), (tape.values(b), shape(b)), shape(a));
                 self.add_product(b, (by, own.transposed()), (tape.values(a), shape(a)), shape(b));
@@ -408,7 +425,9 @@ mod tests {
         let read = tape.product(shares, b); // 4×3
         let unit = tape.unit(read);
         let cosines = tape.product_transposed(unit, all); // 4×9
-        let logits = tape.scaled(cosines, s);
+        let of_one = tape.product_transposed(row, all); // 1×9
+        let moved = tape.row_added(cosines, of_one);
+        let logits = tape.scaled(moved, s);
         tape.cross_entropy(logits, vec![0, 8, 3, 5])
     }
 

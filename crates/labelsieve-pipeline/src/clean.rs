@@ -60,6 +60,9 @@ pub struct Clean {
     pub output: PathBuf,
     /// How much memory it may take; none: what it needs. It changes nothing of the result.
     pub memory: Option<MemoryLimit>,
+    /// The share of neighbours that a search among very many candidates should find, below 1; none: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<f64>,
 }
 
 /// What was scored.
@@ -87,6 +90,9 @@ pub struct Cleaned {
     /// What the method chose for how many classes and why, where it chooses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// Classes whose neighbours were searched approximately.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approximate: Vec<ClassRecall>,
     /// Candidates that people decided about, where decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
@@ -96,6 +102,15 @@ pub struct Cleaned {
     /// Which part of a run it is, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<PartDone>,
+}
+
+/// A class whose neighbours were searched approximately.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassRecall {
+    /// Its name.
+    pub class: String,
+    /// The share of neighbours that were found, measured on some candidates.
+    pub recall: f64,
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
@@ -161,6 +176,7 @@ impl Clean {
                 "use --device cpu, or leave out --memory",
             ));
         }
+        self.check_recall()?;
         if let Some(output) = target.file() {
             let decisions = self.decisions.as_deref().map(Decisions::files);
             let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
@@ -168,6 +184,32 @@ impl Clean {
             files.writes_beside(output, &[".partial"]).check()?;
         }
         Ok(target)
+    }
+
+    fn check_recall(&self) -> Result<()> {
+        let Some(recall) = self.recall else { return Ok(()) };
+        let wrong = |what: &str, hint: &str| Err(Error::input(what, hint));
+        match self {
+            _ if !(recall > 0.0 && recall < 1.0) => wrong(
+                &format!(
+                    "recall of approximate neighbours: expected a number between 0 and 1, found {recall}"
+                ),
+                "0.95 is usual; leave out --neighbours-approximate for all neighbours",
+            ),
+            Clean { device: Device::Cuda(_), .. } => wrong(
+                "approximate neighbours need the CPU: a GPU searches exactly, and fast",
+                "use --device cpu, or leave out --neighbours-approximate",
+            ),
+            Clean { memory: Some(_), .. } => wrong(
+                "approximate neighbours need all candidates of a class in memory",
+                "leave out --memory or --neighbours-approximate",
+            ),
+            _ if self.share.is_part() => wrong(
+                "approximate neighbours are not for parts of a run",
+                "leave out --neighbours-approximate",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Scores all classes, or those that an earlier run of the same job left undone, and writes the table.
@@ -193,7 +235,8 @@ impl Clean {
                 Some(Decided { classes, n_unmatched: counts.n_unmatched })
             }
         };
-        let device = if self.memory.is_some() { Device::Cpu } else { self.device };
+        let needs_cpu = self.memory.is_some() || self.recall.is_some();
+        let device = if needs_cpu { Device::Cpu } else { self.device };
         let device = device::open(device, monitor)?;
         let mut settings = json!({
             "command": "clean", "method": self.method, "seed": self.seed, "device": device.kind(),
@@ -202,6 +245,9 @@ impl Clean {
             // Not where it lies: parts are made on many machines.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             settings["base"] = json!({ "file": file, "n_classes": base.names.len() });
+        }
+        if let Some(recall) = self.recall {
+            settings["neighbours_approximate"] = json!(recall);
         }
         let class_texts = self.files.class_text.as_ref().map(|_| TextCounts::of(&pools));
         if let Some(counts) = &class_texts {
@@ -293,6 +339,7 @@ impl Clean {
             base: pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &pool_sizes,
             decisions,
+            recall: self.recall,
         };
         let load_pool = |class: usize, scratch: Option<&ScratchFolder>| {
             let rows = &pools.classes[class].noisy;

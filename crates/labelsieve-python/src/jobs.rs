@@ -343,6 +343,7 @@ fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
         share: options.share()?,
         output,
         memory: options.memory()?,
+        recall: options.get("neighbours_approximate")?,
     })
 }
 

@@ -163,6 +163,7 @@ pub fn clean<'py>(
             base: base.as_ref(),
             pool_sizes,
             decisions: &decisions,
+            recall: None,
         };
         let load = |class: usize| Ok(all.select(&classes[class].noisy));
         let every: Vec<usize> = (0..classes.len()).collect();

@@ -337,6 +337,7 @@ def test_errors_are_those_of_python(folder):
         (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2/2"), "shard: expected a shard from 0 to below 2, found 2"),
         (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2"), 'shard: expected "I/N" or'),
         (lambda: labelsieve.clean_files(*POOLS, "r.csv", shard="0/2"), "cannot write `r.csv`: the extension must be .parquet"),
+        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", neighbours_approximate=1.5), "expected a number between 0 and 1, found 1.5"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 0), "bins: expected"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 2, memory="8"), "memory: expected a unit, e.g. `8GiB`, found `8`"),
         (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "attention: expected a file"),

@@ -218,6 +218,15 @@ pub struct NoisyPool {
     features: Features,
     graph: Option<NoisyGraph>,
     out_of_core: Option<OutOfCore>,
+    approximate: Option<Approximate>,
+}
+
+/// What a pool has whose neighbours are searched approximately.
+#[derive(Clone)]
+struct Approximate {
+    wanted: f64,
+    /// The lowest recall of all searches.
+    reached: Arc<Mutex<Option<f64>>>,
 }
 
 /// What a pool has that is scored out of core.
@@ -230,20 +239,33 @@ struct OutOfCore {
 impl NoisyPool {
     /// Candidates whose graph is made when a model asks for it, each time.
     pub fn new(features: Features) -> NoisyPool {
-        NoisyPool { features, graph: None, out_of_core: None }
+        NoisyPool { features, graph: None, out_of_core: None, approximate: None }
+    }
+
+    /// Candidates whose neighbours are searched with about the `wanted` recall, below 1, where they are very many
+    /// ([`Neighbours::approximate`]).
+    pub fn approximate(features: Features, wanted: f64) -> NoisyPool {
+        let approximate = Approximate { wanted, reached: Arc::default() };
+        NoisyPool { approximate: Some(approximate), ..NoisyPool::new(features) }
+    }
+
+    /// The lowest recall that the searches so far have reached, as measured on some rows; none where all were exact.
+    pub fn recall(&self) -> Option<f64> {
+        let reached = self.approximate.as_ref()?.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.filter(|&recall| recall < 1.0)
     }
 
     /// Candidates that are scored within the memory of `scratch`, where everything goes that grows with them and is large. The
     /// relevance is the same, bit for bit.
     pub fn out_of_core(features: Features, scratch: Arc<dyn Scratch>) -> NoisyPool {
         let out_of_core = OutOfCore { scratch, sorted: Mutex::default() };
-        NoisyPool { features, graph: None, out_of_core: Some(out_of_core) }
+        NoisyPool { out_of_core: Some(out_of_core), ..NoisyPool::new(features) }
     }
 
     /// Candidates with their graph, to be reused for every shot, episode and setting.
     pub fn with_graph(features: Features) -> NoisyPool {
         let graph = NoisyGraph::new(&features, NEIGHBOURS);
-        NoisyPool { features, graph: Some(graph), out_of_core: None }
+        NoisyPool { graph: Some(graph), ..NoisyPool::new(features) }
     }
 
     /// Candidates with a graph made by another engine.
@@ -252,7 +274,7 @@ impl NoisyPool {
         if expected != found {
             return Err(Error::Length { what: "the graph of a pool", expected, found });
         }
-        Ok(NoisyPool { features, graph: Some(graph), out_of_core: None })
+        Ok(NoisyPool { graph: Some(graph), ..NoisyPool::new(features) })
     }
 
     /// The examples.
@@ -282,12 +304,18 @@ impl NoisyPool {
     pub(crate) fn with_features(&self, features: Features) -> NoisyPool {
         match &self.out_of_core {
             Some(OutOfCore { scratch, .. }) => NoisyPool::out_of_core(features, Arc::clone(scratch)),
-            None => NoisyPool::new(features),
+            None => NoisyPool { approximate: self.approximate.clone(), ..NoisyPool::new(features) },
         }
     }
 
     /// The `count` nearest noisy neighbours of each noisy example.
     fn search(&self, count: usize, watch: &Watch) -> Result<Neighbours> {
+        if let Some(Approximate { wanted, reached }) = &self.approximate {
+            let (found, recall) = Neighbours::approximate(&self.features, count, *wanted, watch)?;
+            let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
+            *reached = Some(reached.unwrap_or(1.0).min(recall));
+            return Ok(found);
+        }
         let Some(OutOfCore { scratch, sorted }) = &self.out_of_core else {
             return Neighbours::exact_watched(&self.features, count, watch);
         };

@@ -9,6 +9,7 @@ use labelsieve_pipeline::Monitor;
 use labelsieve_pipeline::clean::{Clean as Job, Cleaned, Share, advice};
 use labelsieve_pipeline::inputs::decisions;
 use labelsieve_pipeline::inputs::left_out::listed;
+use labelsieve_pipeline::table::percent;
 
 use crate::arguments::{
     DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, ScoredArguments, SeedArguments,
@@ -57,6 +58,10 @@ pub struct Clean {
     #[command(flatten)]
     method: MethodArguments,
 
+    /// Search the neighbours among more than 65,536 candidates approximately, to find about this share of them, on the CPU
+    #[arg(long, value_name = "RECALL", num_args = 0..=1, require_equals = true, default_missing_value = "0.95")]
+    neighbours_approximate: Option<f64>,
+
     #[command(flatten)]
     memory: MemoryArguments,
 
@@ -74,6 +79,10 @@ impl Clean {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         self.method.check_options(given)?;
         self.scored.check_options(given)?;
+        if self.dry_run {
+            let why = "the estimate is that of an exact search";
+            given.refuse(&["neighbours_approximate"], "--dry-run", why)?;
+        }
         if self.dry_run && !self.share().is_part() {
             given.refuse(&["decisions"], "--dry-run", "decisions change neither memory nor time")?;
         }
@@ -99,6 +108,7 @@ impl Clean {
             share: self.share(),
             output: self.output.clone().unwrap_or_default(),
             memory: self.memory.limit(),
+            recall: self.neighbours_approximate,
         };
         if self.dry_run {
             let estimate = job.estimate(printer)?;
@@ -144,6 +154,11 @@ fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
             n => format!(", the only one of {n}"),
         };
         printer.note(&format!("the text of the name is a clean example of {classes}{only}"));
+    }
+    for class in &cleaned.approximate {
+        let found = percent(class.recall);
+        printer
+            .note(&format!("`{}`: neighbours searched approximately, {found} % of them found", class.class));
     }
     cleaned.copies.say("features", printer);
     let none = &cleaned.without_candidates;

@@ -6,6 +6,7 @@
 mod common;
 mod examples;
 
+mod approximate;
 mod bad_files;
 mod bad_hub_folder;
 mod bad_output;

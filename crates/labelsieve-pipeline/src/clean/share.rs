@@ -150,6 +150,7 @@ impl Cleaned {
             small_pools: Vec::new(),
             advice: None,
             choices: choices::count(detail.classes.iter().filter_map(|class| class.choice.as_deref())),
+            approximate: Vec::new(),
             decisions: detail.decisions.map(|counts| DecisionCounts {
                 n_accept: counts.n_accept,
                 n_reject: counts.n_reject,

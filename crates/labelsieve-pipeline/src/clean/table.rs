@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::advice::ClassAdvice;
 use super::choices;
-use super::{Cleaned, Doubts, PartDone};
+use super::{ClassRecall, Cleaned, Doubts, PartDone};
 use crate::inputs::decisions::DecisionCounts;
 use crate::inputs::pools::{ClassRows, Pools};
 use crate::inputs::same_network::network_metadata;
@@ -101,10 +101,15 @@ pub(super) fn write(
         small_pools: names(&doubts.small),
         advice,
         choices,
+        approximate: pools.in_scope().filter_map(|(c, class)| recall(class, &scored[&c])).collect(),
         decisions: counts,
         class_texts: None,
         part: part.map(|part| PartDone::new(&part, false)),
     })
+}
+
+fn recall(class: &ClassRows, scored: &Scored) -> Option<ClassRecall> {
+    Some(ClassRecall { class: class.name.clone(), recall: scored.recall? })
 }
 
 /// What a part says beyond its rows.

@@ -147,6 +147,7 @@ impl Scorer {
             base: self.pools.base.as_ref().map(|base| &base.directions),
             pool_sizes: &self.pool_sizes,
             decisions: &[],
+            recall: None,
         };
         let decisions = ready.decisions(decisions);
         scoring.score_ready(self.numbers[class], &ready.pool, &decisions, ready.copies.clone(), watch)

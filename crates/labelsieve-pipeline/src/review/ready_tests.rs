@@ -41,6 +41,7 @@ fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a
         share: Share::All,
         output: folder.path().join("relevance.parquet"),
         memory: None,
+        recall: None,
     };
     clean.run(&Silent::default()).unwrap();
     let silent = Silent::default();

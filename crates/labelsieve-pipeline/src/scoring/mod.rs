@@ -39,6 +39,8 @@ pub struct Scoring<'a> {
     pub pool_sizes: &'a [usize],
     /// What people decided about the candidates of each class, one entry per candidate; empty for no decisions at all.
     pub decisions: &'a [Vec<Option<Decision>>],
+    /// The share of neighbours that a search among very many candidates should find, if not all.
+    pub recall: Option<f64>,
 }
 
 /// A class on its way to the engine.
@@ -168,7 +170,10 @@ impl Scoring<'_> {
             None if self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) => {
                 self.engine.pool(self.method, without(noisy, &copies))? // one search for all parts
             }
-            None => NoisyPool::new(without(noisy, &copies)),
+            None => match self.recall {
+                Some(recall) => NoisyPool::approximate(without(noisy, &copies), recall),
+                None => NoisyPool::new(without(noisy, &copies)),
+            },
         };
         Ok(Input { class, pool, drawn, copies, decisions })
     }
@@ -218,6 +223,7 @@ mod tests {
             base: None,
             pool_sizes: &sizes,
             decisions: &[],
+            recall: None,
         };
         let score = |asked: &[usize], pools: &[Features]| {
             let found: Mutex<Vec<(usize, Scored)>> = Mutex::default();
@@ -256,6 +262,7 @@ mod tests {
                 base: None,
                 pool_sizes: &[noisy.len()],
                 decisions,
+                recall: None,
             };
             let found: Mutex<Vec<f32>> = Mutex::default();
             let done = |_, scored: Scored| {
@@ -295,6 +302,7 @@ mod tests {
             base: None,
             pool_sizes: &[class.noisy.len()],
             decisions: &[],
+            recall: None,
         };
         let full = |_, _| Err(Error::input("disk full", ""));
         let error = scoring.run(&[0], &|_| Ok(class.noisy.clone()), &Watch::new(), &full).unwrap_err();

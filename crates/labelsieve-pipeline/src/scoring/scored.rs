@@ -19,12 +19,16 @@ pub struct Scored {
     pub copies: Vec<usize>,
     /// What the method chose for this class and why, where it chooses.
     pub choice: Option<String>,
+    /// The share of neighbours that were found, where the search was approximate.
+    pub recall: Option<f64>,
 }
 
 /// Counts the forms that records of journals ever had: part of the key of a run, so that older ones are not read.
-pub const RECORDS: u32 = 2;
+pub const RECORDS: u32 = 3;
 /// Bytes per candidate: relevance, probability, closest clean example, its similarity, reciprocal neighbours.
 const RECORD: usize = 20;
+/// Stands for "all neighbours were found".
+const EXACT: f64 = 1.0;
 /// Stands for "no choice" in place of the length of its words.
 const NO_CHOICE: u32 = u32::MAX;
 /// Stands for "no probability".
@@ -44,6 +48,7 @@ impl Scored {
             reciprocal: relevance.reciprocal_neighbours().map(<[u32]>::to_vec),
             copies,
             choice: relevance.choice().map(str::to_owned),
+            recall: problem.noisy.recall(),
         }
     }
 
@@ -53,12 +58,13 @@ impl Scored {
         (0..n_noisy).filter(|place| self.copies.binary_search(place).is_err())
     }
 
-    /// The choice, then one record per candidate.
+    /// The recall, the choice, then one record per candidate.
     pub fn encode(&self) -> Vec<u8> {
         let n_noisy = self.relevance.len() + self.copies.len();
         let choice = self.choice.as_deref();
         let n_choice = choice.map_or(NO_CHOICE, |choice| choice.len() as u32);
-        let mut bytes = Vec::with_capacity(4 + choice.map_or(0, str::len) + RECORD * n_noisy);
+        let mut bytes = Vec::with_capacity(12 + choice.map_or(0, str::len) + RECORD * n_noisy);
+        bytes.extend(self.recall.unwrap_or(EXACT).to_le_bytes());
         bytes.extend(n_choice.to_le_bytes());
         bytes.extend(choice.unwrap_or_default().as_bytes());
         let mut scored = 0..self.relevance.len();
@@ -81,6 +87,8 @@ impl Scored {
 
     /// Reads the records of a class with so many examples; nothing when they cannot be of this class.
     pub fn decode(bytes: &[u8], n_clean: usize, n_noisy: usize) -> Option<Scored> {
+        let (recall, bytes) = bytes.split_first_chunk::<8>()?;
+        let recall = Some(f64::from_le_bytes(*recall)).filter(|recall| *recall != EXACT);
         let (choice, bytes) = decode_choice(bytes)?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         if records.len() != n_noisy || !rest.is_empty() {
@@ -106,9 +114,10 @@ impl Scored {
         let probability = (!probability.contains(&NO_PROBABILITY)).then_some(probability);
         let sound = in_range(&relevance)
             && probability.as_deref().is_none_or(in_range)
-            && closest.iter().all(|(position, _)| *position < n_clean);
+            && closest.iter().all(|(position, _)| *position < n_clean)
+            && recall.is_none_or(|recall| (0.0..1.0).contains(&recall));
         let reciprocal = (!reciprocal.contains(&NO_GRAPH)).then_some(reciprocal);
-        sound.then_some(Scored { relevance, probability, closest, reciprocal, copies, choice })
+        sound.then_some(Scored { relevance, probability, closest, reciprocal, copies, choice, recall })
     }
 }
 
@@ -138,6 +147,7 @@ mod tests {
             reciprocal: Some(vec![0, 50]),
             copies: Vec::new(),
             choice: Some("gcn: β is small".to_owned()),
+            recall: Some(0.75),
         }
     }
 
@@ -151,7 +161,8 @@ mod tests {
             assert_eq!(Scored::decode(&scored.encode(), 3, n), Some(scored));
         }
         let (relevance, closest, copies) = (vec![], vec![], vec![0, 1]);
-        let all = Scored { relevance, probability: None, closest, reciprocal: None, copies, choice: None };
+        let (probability, reciprocal, choice, recall) = (None, None, None, None);
+        let all = Scored { relevance, probability, closest, reciprocal, copies, choice, recall };
         let read = Scored::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
         assert_eq!(read, Some((0, vec![0, 1])));
     }
@@ -166,7 +177,9 @@ mod tests {
             let scored = Scored { probability: None, choice, ..two_candidates() };
             assert_eq!(Scored::decode(&scored.encode(), 3, 2), Some(scored));
         }
-        let nobody = NO_CHOICE.to_le_bytes();
+        let exact = Scored { recall: None, ..two_candidates() };
+        assert_eq!(Scored::decode(&exact.encode(), 3, 2), Some(exact));
+        let nobody = [&EXACT.to_le_bytes()[..], &NO_CHOICE.to_le_bytes()].concat();
         assert_eq!(Scored::decode(&nobody, 1, 0).map(|scored| scored.relevance), Some(vec![]));
     }
 
@@ -176,8 +189,9 @@ mod tests {
         assert_eq!(Scored::decode(&bytes, 3, 1), None, "more candidates than the class has");
         assert_eq!(Scored::decode(&bytes, 3, 3), None, "fewer");
         assert_eq!(Scored::decode(&bytes[..bytes.len() - 1], 3, 2), None, "half a record");
-        assert_eq!(Scored::decode(&bytes[..10], 3, 2), None, "half a sentence");
-        assert_eq!(Scored::decode(&bytes[..3], 3, 2), None, "not even its length");
+        assert_eq!(Scored::decode(&bytes[..18], 3, 2), None, "half a sentence");
+        assert_eq!(Scored::decode(&bytes[..11], 3, 2), None, "not even its length");
+        assert_eq!(Scored::decode(&bytes[..3], 3, 2), None, "not even the recall");
         assert_eq!(Scored::decode(&bytes, 2, 2), None, "a clean example that is not there");
         for score in [f32::NAN, -0.5, 1.5] {
             let wrong = Scored { relevance: vec![0.0, score], ..two_candidates() };

@@ -292,6 +292,7 @@ def clean_files(
     plan: Optional[Path] = None,
     bin: Optional[int] = None,
     shard: Optional[Shard] = None,
+    neighbours_approximate: Optional[float] = None,
     memory: Union[str, int, None] = None,
     scratch: Optional[Path] = None,
     dry_run: bool = False,
@@ -336,6 +337,9 @@ def clean_files(
         :func:`merge_files`; ``noisy`` and ``candidates`` may hold the rows of the bin alone, in the same order.
     shard : str or (int, int), optional
         Score only shard I of N, as ``"I/N"`` or ``(I, N)``, from 0: the same without a plan.
+    neighbours_approximate : float, optional
+        Search the neighbours among more than 65,536 candidates approximately, on the CPU, to find about this share of them (0.95,
+        say). What was found is in the result.
     memory : str or int, optional
         Memory that the run may take, in bytes or with a unit (``"4GiB"``), pages of scratch files included: a class that
         needs more is scored out of core, on the CPU, with the same result.
@@ -390,6 +394,9 @@ def clean_files(
         "plan": plan,
         "bin": None if bin is None else _count("bin", bin, least=0),
         "shard": None if shard is None else _shard("shard", shard),
+        "neighbours_approximate": None
+        if neighbours_approximate is None
+        else _number("neighbours_approximate", neighbours_approximate),
         "memory": f"{memory}B" if isinstance(memory, int) else memory,
         "scratch": scratch,
     }

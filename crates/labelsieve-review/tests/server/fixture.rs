@@ -78,6 +78,7 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         share: Share::All,
         output: folder.join(output),
         memory: None,
+        recall: None,
     };
     clean.run(&Silent::default()).unwrap();
 }

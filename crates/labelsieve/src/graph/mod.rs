@@ -1,11 +1,13 @@
 //! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
 
 mod affinity;
+mod approximate;
 mod candidates;
 mod columns;
 mod leading;
 mod neighbours;
 mod noisy_graph;
+mod outside;
 mod reduced;
 mod search;
 mod sorted;
@@ -15,6 +17,7 @@ pub use affinity::{Affinity, Propagation};
 pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
+pub(crate) use outside::nearest_to;
 pub(crate) use sorted::Sorted;
 
 /// The paper's number of neighbours.

@@ -32,6 +32,19 @@ impl Neighbours {
         Ok(neighbours)
     }
 
+    /// The neighbours of very many rows with about the `wanted` recall, and the recall that was measured on some rows: 1 where the search
+    /// was exact, because rows are too few or too much alike for leaving out anything to pay.
+    pub fn approximate(
+        features: &Features,
+        count: usize,
+        wanted: f64,
+        watch: &Watch,
+    ) -> Result<(Neighbours, f64)> {
+        let found = super::approximate::approximate(Level::current(), features, count, wanted, watch);
+        watch.check()?;
+        Ok(found)
+    }
+
     /// Lists found elsewhere: for each of `n` rows, its `width` nearest in the order that [`Neighbours`] promises.
     pub fn from_lists(
         n: usize,

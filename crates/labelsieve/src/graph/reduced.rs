@@ -29,6 +29,16 @@ impl Reduced {
         let mut values = vec![0f32; rows.len() * width];
         reduce(leading, rows, 0..rows.len(), &mut values, watch);
         let order = order(&values, width, watch);
+        Reduced::in_order(leading, &values, order)
+    }
+
+    /// The rows of these clusters.
+    pub fn in_clusters(leading: &Leading, clusters: Clusters) -> Reduced {
+        Reduced::in_order(leading, &clusters.values, clusters.order)
+    }
+
+    fn in_order(leading: &Leading, values: &[f32], order: Vec<u32>) -> Reduced {
+        let width = leading.len() + 1;
         let values =
             order.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect();
         Reduced { values, width, order, error: leading.error_bound() }
@@ -91,7 +101,8 @@ fn length_of_rest(leading: &Leading, row: &[f32], numbers: &[f32]) -> f32 {
 /// Rows by the pivot they are most similar to.
 fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
     let n = rows.len() / width;
-    let pivots = pivot_rows(n).flat_map(|row| &rows[row * width..][..width]).copied().collect();
+    let pivots =
+        evenly_spaced(n, n_pivots(n)).flat_map(|row| &rows[row * width..][..width]).copied().collect();
     let mut clusters = vec![0u32; n];
     Pivots::of(pivots, width).assign(rows, &mut clusters, watch);
     in_order(&clusters)
@@ -115,8 +126,9 @@ impl Pivots {
     /// Some of these rows, reduced.
     pub fn new(leading: &Leading, rows: &Features) -> Pivots {
         let width = leading.len() + 1;
-        let mut pivots = vec![0f32; pivot_rows(rows.len()).len() * width];
-        for (row, out) in pivot_rows(rows.len()).zip(pivots.chunks_exact_mut(width)) {
+        let n_pivots = n_pivots(rows.len());
+        let mut pivots = vec![0f32; n_pivots * width];
+        for (row, out) in evenly_spaced(rows.len(), n_pivots).zip(pivots.chunks_exact_mut(width)) {
             reduce(leading, rows, row..row + 1, out, Watch::nobody());
         }
         Pivots::of(pivots, width)
@@ -125,6 +137,39 @@ impl Pivots {
     fn of(rows: Vec<f32>, width: usize) -> Pivots {
         let places = chain(&rows, width);
         Pivots { rows, width, places }
+    }
+
+    /// In the order in which they come.
+    fn unordered(rows: Vec<f32>, width: usize) -> Pivots {
+        let places = (0..(rows.len() / width) as u32).collect();
+        Pivots { rows, width, places }
+    }
+
+    /// The places of the `count` pivots that each of these reduced rows is most similar to, best first.
+    fn nearest(&self, rows: &[f32], count: usize, nearest: &mut [u32], watch: &Watch) {
+        let (width, n_pivots) = (self.width, self.places.len());
+        let blocks = nearest.par_chunks_mut(BLOCK * count).enumerate();
+        blocks.for_each_init(Vec::new, |products, (block, nearest)| {
+            if watch.is_stopped() {
+                return;
+            }
+            let n = nearest.len() / count;
+            products.resize(n * n_pivots, 0.0);
+            product_with_transposed(&rows[block * BLOCK * width..][..n * width], &self.rows, products, width);
+            let mut best: Vec<(f32, usize)> = Vec::with_capacity(count + 1);
+            for (nearest, products) in nearest.chunks_exact_mut(count).zip(products.chunks_exact(n_pivots)) {
+                best.clear();
+                for (pivot, &product) in products.iter().enumerate() {
+                    if best.len() == count && product <= best[count - 1].0 {
+                        continue;
+                    }
+                    let place = best.partition_point(|&(other, _)| other >= product);
+                    best.insert(place, (product, pivot));
+                    best.truncate(count);
+                }
+                nearest.iter_mut().zip(&best).for_each(|(slot, &(_, pivot))| *slot = self.places[pivot]);
+            }
+        });
     }
 
     /// The place of the pivot that each of these reduced rows is most similar to.
@@ -145,10 +190,99 @@ impl Pivots {
     }
 }
 
-/// Evenly spaced.
-fn pivot_rows(n: usize) -> impl ExactSizeIterator<Item = usize> {
-    let n_pivots = n.isqrt().clamp(1, 256);
-    (0..n_pivots).map(move |i| i * n / n_pivots)
+fn n_pivots(n: usize) -> usize {
+    n.isqrt().clamp(1, 256)
+}
+
+/// Some of n rows.
+fn evenly_spaced(n: usize, some: usize) -> impl ExactSizeIterator<Item = usize> {
+    (0..some).map(move |i| i * n / some)
+}
+
+/// Rows in clusters of similar ones, similar clusters side by side.
+pub(super) struct Clusters {
+    /// The reduced rows as they are.
+    values: Vec<f32>,
+    order: Vec<u32>,
+    /// For each row the places of the clusters that it is most similar to, the best one, which is its own, first.
+    nearest: Vec<u32>,
+    per_row: usize,
+    n_clusters: usize,
+}
+
+/// The most clusters: all pairs of them are looked at.
+const MOST_CLUSTERS: usize = 4096;
+/// Rows per cluster that its centre is made from.
+const ROWS_PER_CENTRE: usize = 64;
+
+impl Clusters {
+    /// About `n_clusters` clusters, of which each row knows the `per_row` nearest. Of no use once `watch` is stopped.
+    pub fn new(
+        leading: &Leading,
+        rows: &Features,
+        n_clusters: usize,
+        per_row: usize,
+        watch: &Watch,
+    ) -> Clusters {
+        let (n, width) = (rows.len(), leading.len() + 1);
+        let n_clusters = n_clusters.clamp(1, MOST_CLUSTERS.min(n));
+        let per_row = per_row.min(n_clusters);
+        let mut values = vec![0f32; n * width];
+        reduce(leading, rows, 0..n, &mut values, watch);
+        let row = |row: usize| &values[row * width..(row + 1) * width];
+        let mut centres: Vec<f32> = evenly_spaced(n, n_clusters).flat_map(row).copied().collect();
+        centres.chunks_exact_mut(width).for_each(direction);
+        let sample: Vec<f32> =
+            evenly_spaced(n, n.min(ROWS_PER_CENTRE * n_clusters)).flat_map(row).copied().collect();
+        let mut own = vec![0u32; sample.len() / width];
+        Pivots::unordered(centres.clone(), width).assign(&sample, &mut own, watch);
+        for (row, &own) in sample.chunks_exact(width).zip(&own) {
+            let centre = &mut centres[own as usize * width..][..width];
+            centre.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        centres.chunks_exact_mut(width).for_each(direction);
+        let centres = Pivots::of(centres, width);
+        let mut nearest = vec![0u32; n * per_row];
+        centres.nearest(&values, per_row, &mut nearest, watch);
+        let own: Vec<u32> = nearest.iter().step_by(per_row).copied().collect();
+        Clusters { order: in_order(&own), values, nearest, per_row, n_clusters }
+    }
+
+    /// Rows by cluster.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Where each row is in that order.
+    pub fn places(&self) -> Vec<u32> {
+        let mut places = vec![0u32; self.order.len()];
+        (0..).zip(&self.order).for_each(|(place, &row)| places[row as usize] = place);
+        places
+    }
+
+    /// The clusters that a row is most similar to.
+    pub fn of(&self, row: usize) -> &[u32] {
+        &self.nearest[row * self.per_row..(row + 1) * self.per_row]
+    }
+
+    /// Where in that order each cluster is.
+    pub fn stretches(&self) -> Vec<Range<usize>> {
+        let mut stretches = vec![0..0; self.n_clusters];
+        for (place, &row) in self.order.iter().enumerate() {
+            let stretch = &mut stretches[self.of(row as usize)[0] as usize];
+            let start = if stretch.end == 0 { place } else { stretch.start };
+            *stretch = start..place + 1;
+        }
+        stretches
+    }
+}
+
+/// A reduced row, or a sum of some, as the direction of its leading numbers: its products are those of the leading numbers alone.
+fn direction(row: &mut [f32]) {
+    let (rest, leading) = row.split_last_mut().expect("the length of the rest");
+    *rest = 0.0;
+    let length = leading.iter().map(|x| x * x).sum::<f32>().sqrt();
+    leading.iter_mut().for_each(|x| *x /= length.max(f32::MIN_POSITIVE));
 }
 
 /// The place of each row in a chain that begins with the first and goes on to the most similar row left.

@@ -41,29 +41,42 @@ pub(super) fn exact_by(
     leading: Option<&Leading>,
     watch: &Watch,
 ) -> Neighbours {
+    let needed = features.len() > 1 && count > 0;
+    let reduced = leading.filter(|_| needed).map(|leading| Reduced::new(leading, features, watch));
+    search(level, features, count, reduced.as_ref(), None, watch)
+}
+
+/// Searches the given pairs of panels of [`PANEL`] reduced rows, or all pairs.
+pub(super) fn search(
+    level: Level,
+    features: &Features,
+    count: usize,
+    reduced: Option<&Reduced>,
+    tiles: Option<Tiles>,
+    watch: &Watch,
+) -> Neighbours {
     let n = features.len();
     let width = count.min(n.saturating_sub(1));
     let mut neighbours = Neighbours::blank(None, n, width).expect("lists in memory");
     if width == 0 {
         return neighbours;
     }
-    let reduced = leading.map(|leading| Reduced::new(leading, features, watch));
     let as_they_are: Vec<u32>;
-    let order = match &reduced {
+    let order = match reduced {
         Some(reduced) => reduced.order(),
         None => {
             as_they_are = (0..n as u32).collect();
             &as_they_are
         }
     };
-    let pass = match &reduced {
+    let pass = match reduced {
         Some(reduced) => {
             Pass::bounded((level, features, width), order, reduced.as_slice(), reduced.error_bound())
         }
         None => Pass::full(level, features, width),
     };
     let mut panels = pass.panels(order);
-    let tiles = Tiles::Triangle(panels.len());
+    let tiles = tiles.unwrap_or(Tiles::Triangle(panels.len()));
     pass.offer(&panels, tiles, &|t| watch.advance(t, tiles.len(), n), watch);
     if watch.is_stopped() {
         return neighbours;
@@ -82,6 +95,9 @@ pub(super) fn exact_by(
     drop(lists);
     neighbours
 }
+
+/// Reduced rows of a panel, where there are many.
+pub(super) const PANEL: usize = 4 * ROW_STEP;
 
 /// One pass over pairs.
 pub(super) struct Pass<'a> {
@@ -208,7 +224,7 @@ impl<'a> Pass<'a> {
         const PANEL_BYTES: usize = 384 << 10;
         let by_cache = match self.search.error {
             Some(_) => (PANEL_BYTES / (2 * self.search.features.dim())).max(1), // wide rows come a few at a time
-            None => 4 * ROW_STEP,
+            None => PANEL,
         };
         by_cache.min(n.div_ceil(16)).next_multiple_of(ROW_STEP)
     }
@@ -238,18 +254,21 @@ pub(super) fn inner<'p, 'a>(panel: &'p mut Mutex<Candidates<'a>>) -> &'p mut Can
 
 /// Which pairs of panels, and in which order: so that floors rise early and tiles near in time share no panel.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Tiles {
+pub(super) enum Tiles<'a> {
     /// All pairs of so many panels, each with itself first, then ever farther apart.
     Triangle(usize),
     /// The first so many panels with each of so many behind them.
     Rectangle(usize, usize),
+    /// These.
+    Listed(&'a [(u32, u32)]),
 }
 
-impl Tiles {
+impl Tiles<'_> {
     pub fn len(self) -> usize {
         match self {
             Tiles::Triangle(n_panels) => n_panels * (n_panels + 1) / 2,
             Tiles::Rectangle(n_rows, n_columns) => n_rows * n_columns,
+            Tiles::Listed(pairs) => pairs.len(),
         }
     }
 
@@ -261,6 +280,7 @@ impl Tiles {
                 let (step, i) = (t / n_rows, t % n_rows);
                 (i, n_rows + (i + step) % n_columns)
             }
+            Tiles::Listed(pairs) => (pairs[t].0 as usize, pairs[t].1 as usize),
         }
     }
 }

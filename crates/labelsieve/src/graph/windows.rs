@@ -13,18 +13,16 @@ use rayon::prelude::*;
 use super::candidates::Candidates;
 use super::neighbours::{Entry, Neighbours};
 use super::reduced::reduce;
-use super::search::{Pass, Tiles, inner};
+use super::search::{PANEL, Pass, Tiles, inner};
 use super::sorted::{Sorted, restore, stretches_of};
 use crate::error::Result;
-use crate::kernels::{ROW_STEP, RowSlice};
+use crate::kernels::RowSlice;
 use crate::level::Level;
 use crate::scratch::{Access, Array, Scratch, streamed};
 use crate::watch::Watch;
 
 /// In place of the index of a neighbour that was not yet found.
 const NOBODY: u32 = u32::MAX;
-/// Rows of a window come in whole panels.
-const PANEL: usize = 4 * ROW_STEP;
 
 /// The `count` nearest other rows of each row.
 pub(super) fn exact(
@@ -206,7 +204,7 @@ impl Windows<'_> {
     }
 }
 
-fn tiles(windows: &[Range<usize>]) -> Tiles {
+fn tiles(windows: &[Range<usize>]) -> Tiles<'static> {
     let n_panels = |window: &Range<usize>| window.len().div_ceil(PANEL);
     match windows {
         [alone] => Tiles::Triangle(n_panels(alone)),

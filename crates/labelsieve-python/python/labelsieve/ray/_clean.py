@@ -94,7 +94,7 @@ class _Run:
         packing: dict[str, Any],
         options: dict[str, Any],
     ) -> "_Run":
-        check_names("clean", clean_files, options, without=("plan", "bin", "shard", "memory", "scratch", "dry_run"))
+        check_names("clean", clean_files, options, without=("plan", "bin", "shard", "neighbours_approximate", "memory", "scratch", "dry_run"))
         options["device"] = settings.device(options.get("device", "auto"))
         options = normalized_paths({**options, "clean": clean, "noisy": noisy}, _ALL)
         storage, target = settings.storage(), as_path("output", output)

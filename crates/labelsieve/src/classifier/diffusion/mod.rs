@@ -6,20 +6,18 @@
 
 mod collection;
 mod fusion;
-mod reach;
 mod walk;
 
 use serde::{Deserialize, Serialize};
 
 pub use collection::Collection;
 pub use fusion::{FUSION_WEIGHTS, Fusion, fuse};
-pub use reach::Reach;
-use reach::nearest;
 use walk::{Labels, Walk};
 
 use super::WeightedClass;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
+use crate::graph::nearest_to;
 use crate::model::{Classifier, Scores};
 
 /// How labels spread.
@@ -140,7 +138,7 @@ impl Spread<'_> {
 
     /// Where in the graph examples from outside are; it serves every step.
     pub fn reach(&self, examples: &Features) -> Reach {
-        nearest(&self.rows, examples, self.settings.neighbours)
+        Reach::new(&self.rows, examples, self.settings.neighbours)
     }
 
     /// The scores of examples after the steps so far.
@@ -151,6 +149,18 @@ impl Spread<'_> {
     /// What the steps so far have come to.
     pub fn into_classifier(self) -> DiffusionClassifier {
         DiffusionClassifier { rows: self.rows, labels: self.labels, neighbours: self.settings.neighbours }
+    }
+}
+
+/// The nearest graph rows of some examples, as many for each.
+pub struct Reach {
+    width: usize,
+    rows: Vec<u32>,
+}
+
+impl Reach {
+    fn new(graph: &Features, examples: &Features, count: usize) -> Reach {
+        Reach { width: count.min(graph.len()), rows: nearest_to(graph, examples, count) }
     }
 }
 
@@ -231,7 +241,7 @@ impl Classifier for DiffusionClassifier {
     }
 
     fn scores(&self, features: &Features) -> Scores {
-        scores(&self.labels, &nearest(&self.rows, features, self.neighbours))
+        scores(&self.labels, &Reach::new(&self.rows, features, self.neighbours))
     }
 }
 

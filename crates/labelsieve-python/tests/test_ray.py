@@ -209,7 +209,7 @@ def test_tars_are_embedded_side_by_side_into_one_file(nodes, tmp_path):
         on_ray.embed(None, tmp_path / "a.png", tmp_path / "g.parquet")
     with pytest.raises(TypeError, match="fit_pca"):
         on_ray.embed(None, tmp_path / "photos", tmp_path / "g.parquet", fit_pca=3)
-    with pytest.raises(ValueError, match="00001.tar`: .*PNG"):
+    with pytest.raises(ValueError, match=r"0000\d.tar`: .*PNG"):
         on_ray.embed("tiny-resnet10", tmp_path / "photos", tmp_path / "g.parquet", strict=True)
 
 
@@ -265,7 +265,7 @@ def options_of(text):
 
 #: Options of the command line that say nothing about the result, or that the cluster has in another form.
 LEFT_OUT = {"--help", "--quiet", "--verbose", "--threads", "--json", "--color", "--version", "--dry-run", "--plan", "--bin", "--shard",
-            "--fit-pca", "--pca-output", "--memory", "--scratch"}  # fmt: skip
+            "--fit-pca", "--pca-output", "--neighbours-approximate", "--memory", "--scratch"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -54,7 +54,15 @@ const BLOCK: usize = 600;
 impl MiniImageNet {
     pub(crate) fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
         Files::default().writes([&self.output]).check()?;
+        let lists = MiniPart::ALL.iter().any(|(part, _)| part.has_list(&self.splits));
+        if lists && self.images.is_none() {
+            return Err(Error::input(
+                format!("`{}` has lists of photos, and the photos are not given", self.splits.display()),
+                "give the folder of the photos, or ImageNet's class folders, with --images",
+            ));
+        }
         let source = Source::open(&self.splits, self.images.as_deref());
+        let progress = monitor.progress(MiniPart::ALL.iter().map(|(_, n)| *n as u64).sum(), "classes");
         let mut writer = PhotoWriter::create(&self.output)?;
         let mut part_of: HashMap<String, MiniPart> = HashMap::new();
         let (mut counts, mut n_photos) = ([0; 3], 0);
@@ -72,15 +80,23 @@ impl MiniImageNet {
                 counts[place] += 1;
                 let rows = rows(part, class, photos);
                 n_photos += rows.len();
+                progress.inc(1);
                 rows.chunks(BLOCK).try_for_each(|rows| writer.write(rows))
             });
-            photos?;
+            let list = photos?;
+            if counts[place] == 0 {
+                return Err(Error::input(
+                    format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
+                    "is it the list or pickle of this part, and whole?",
+                ));
+            }
             if counts[place] != expected {
                 let (found, role) = (counted(counts[place], "class"), role(part));
                 monitor.warning(&format!("{role}: {found}, but mini-ImageNet has {expected}"));
             }
         }
         writer.finish()?;
+        progress.finish();
         let [base_classes, validation_classes, novel_classes] = counts;
         let written = Written { n_photos, base_classes, validation_classes, novel_classes };
         match self.json {
@@ -97,14 +113,14 @@ impl MiniImageNet {
     }
 }
 
-/// Hands out the photos of a part, a class at a time.
+/// Hands out the photos of a part, a class at a time; returns the file that listed them.
 fn class_by_class(
     source: &Source,
     part: MiniPart,
     each: &mut dyn FnMut(&str, Vec<MiniPhoto>) -> labelsieve_data::Result<()>,
-) -> Result<()> {
+) -> Result<PathBuf> {
     let mut class: Vec<MiniPhoto> = Vec::new();
-    source.photos(part, &mut |photo| {
+    let list = source.photos(part, &mut |photo| {
         if class.first().is_some_and(|first| first.class != photo.class) {
             let done = std::mem::take(&mut class);
             each(&done[0].class.clone(), done)?;
@@ -112,10 +128,10 @@ fn class_by_class(
         class.push(photo);
         Ok(())
     })?;
-    match class.first().map(|photo| photo.class.clone()) {
-        Some(name) => each(&name, class).map_err(Error::from),
-        None => Ok(()),
+    if let Some(name) = class.first().map(|photo| photo.class.clone()) {
+        each(&name, class)?;
     }
+    Ok(list)
 }
 
 fn role(part: MiniPart) -> &'static str {

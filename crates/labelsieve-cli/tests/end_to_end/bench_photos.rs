@@ -246,6 +246,12 @@ fn mini_imagenet_becomes_a_photo_set_with_its_own_classes_to_tune_on() {
         "bench mini-imagenet --splits . --images . -o again.parquet",
         &["class `n00000005`: expected one part for each class, found validation and novel"],
     );
+    let line = "bench mini-imagenet --splits . -o again.parquet";
+    refuses(folder, line, &["has lists of photos, and the photos are not given", "hint: ", "--images"]);
+    std::fs::write(folder.join("val.csv"), "filename,label\n").expect("disk space");
+    let parts = ["val.csv`: expected photos of validation classes, found none", "hint: "];
+    refuses(folder, &format!("{line} --images ."), &parts);
+    assert!(!folder.join("again.parquet").exists());
 }
 
 #[test]

@@ -33,6 +33,11 @@ impl MiniPart {
             MiniPart::Test => &["test"],
         }
     }
+
+    /// Whether a folder has a list of this part, whose photos are elsewhere.
+    pub fn has_list(self, folder: &Path) -> bool {
+        self.names().iter().any(|name| folder.join(format!("{name}.csv")).is_file())
+    }
 }
 
 /// A photo of a class.

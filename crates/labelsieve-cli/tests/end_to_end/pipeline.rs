@@ -118,7 +118,10 @@ fn systems_learn_from_episodes_of_base_classes_and_then_new_ones() {
         assert_eq!(bytes(folder, "E.safetensors"), bytes(folder, "F.safetensors"), "{system}");
         let train = TRAIN.replace("prototype", classifier);
         run(folder, &train).fails_with(&["--episodes <FILE>"]);
-        run(folder, &format!("{train} --episodes E.safetensors")).ok();
+        let trained = run(folder, &format!("{train} --episodes E.safetensors")).ok();
+        let is_told =
+            trained.err.contains("is of the kind `prototypical`, which sees classes without their context");
+        assert_eq!(is_told, system == "prototypical", "{trained:?}");
         assert!(accuracy(folder).0 > 0.4, "{system}");
         run(folder, "predict --model M.safetensors --features T.npz -o P.csv").ok();
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use labelsieve::classifier::{
-    Attention, Cosine, Diffusion, EpisodicModel, Fusion, Logistic, WeightMatrix, WeightedClass,
+    Attention, Cosine, Diffusion, EpisodicKind, EpisodicModel, Fusion, Logistic, WeightMatrix, WeightedClass,
 };
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{CheckedClass, LeaveOneOut, leave_one_out};
@@ -225,6 +225,17 @@ impl Train {
                     return Err(Error::input(
                         format!("the system in `{}` has no hallucinator", path.display()),
                         "make one with `labelsieve train-episodes --system hallucination`",
+                    ));
+                }
+                let kind = episodes.kind();
+                if matches!(self.classifier, Classifier::Matching(_))
+                    && kind != EpisodicKind::PrototypeMatching
+                {
+                    let kind = json!(kind);
+                    let kind = kind.as_str().unwrap_or_default();
+                    monitor.note(&format!(
+                        "the system in `{}` is of the kind `{kind}`, which sees classes without their context",
+                        path.display()
                     ));
                 }
                 helpers.episodes = Some(episodes);

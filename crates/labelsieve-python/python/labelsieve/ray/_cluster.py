@@ -113,7 +113,8 @@ class Cluster:
         """Runs all tasks and returns what they returned, in their order.
 
         ``before`` is the weight of what was done already. The first failure ends the run: tasks that wait are dropped, those
-        that run are ended.
+        that run are ended, by closing the connection where it is ours. Ray may abort a process that cancels a task which ends
+        at that moment ("Tried to complete task that was not pending"), so only a user's own connection cancels.
         """
         self._check_room(tasks)
         told, total = _Told(progress, unit), before + sum(task.weight for task in tasks)
@@ -133,8 +134,10 @@ class Cluster:
                     weight += tasks[position].weight
                     told(weight, total)
         finally:
-            for reference in waiting:  # a failure or Ctrl-C
-                self.ray.cancel(reference, force=True)
+            if waiting and not self.is_ours:  # a failure or Ctrl-C
+                _, running = self.ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
+                for reference in running:
+                    self.ray.cancel(reference, force=True)
         _tell_warnings([done[position] for position in sorted(done)])
         return [done[position].value for position in range(len(tasks))]
 

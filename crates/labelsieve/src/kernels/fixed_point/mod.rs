@@ -12,6 +12,7 @@ mod avx512;
 
 use rayon::prelude::*;
 
+use super::for_this_machine;
 use super::screen::{Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
 use crate::level::Level;
 
@@ -61,7 +62,7 @@ impl FixedPointScreen {
         let largest_move = words
             .par_chunks_mut(depth * GROUP)
             .enumerate()
-            .map(|(group, words)| pack_group(rows, group * GROUP, words))
+            .map(|(group, words)| pack_group(level, rows, group * GROUP, words))
             .reduce(|| 0.0, f32::max);
         // Lengths stay below 1.01 after rounding; turning the sum into a float rounds once more.
         let error = 2.0 * 1.01 * largest_move + rounding_bound(rows.dim);
@@ -139,22 +140,44 @@ fn whole_floors<const N: usize>(floors: &[f32]) -> Vec<[i32; N]> {
 }
 
 /// Packs up to 16 rows and returns how far rounding moved the one it moved most.
-fn pack_group(rows: RowSlice, first_row: usize, words: &mut [u32]) -> f32 {
+fn pack_group(level: Level, rows: RowSlice, first_row: usize, words: &mut [u32]) -> f32 {
     let mut largest_move = 0f64;
+    let mut packed = vec![0u32; rows.dim.next_multiple_of(GROUP) / 2];
     for lane in 0..GROUP.min(rows.len().saturating_sub(first_row)) {
-        let mut square = 0f64;
-        for (p, pair) in rows.row(first_row + lane).chunks(2).enumerate() {
-            let mut word = 0;
-            for (half, &value) in pair.iter().enumerate() {
-                let rounded = (value * ONE).round_ties_even().clamp(-ONE, ONE);
-                square += f64::from(value - rounded / ONE).powi(2);
-                word |= u32::from(rounded as i16 as u16) << (16 * half);
-            }
-            words[p * GROUP + lane] = word;
-        }
+        let mut square = 0.0;
+        pack_row(level, rows.row(first_row + lane), &mut packed, &mut square);
+        words.iter_mut().skip(lane).step_by(GROUP).zip(&packed).for_each(|(word, &pair)| *word = pair);
         largest_move = largest_move.max(square);
     }
-    (largest_move.sqrt() * 1.000_001) as f32
+    (largest_move.sqrt() / f64::from(ONE) * 1.000_001) as f32
+}
+
+for_this_machine! {
+/// Rounds a row, two numbers a word, and adds to `square` the squared distance that this moved it, in units of 1/32767.
+fn pack_row(row: &[f32], words: &mut [u32], square: &mut f64) {
+    let mut squares = [0f64; GROUP];
+    let mut pack = |values: &[f32; GROUP], words: &mut [u32; GROUP / 2]| {
+        let mut whole = [0i32; GROUP];
+        for i in 0..GROUP {
+            let exact = values[i] * ONE;
+            let rounded = exact.round_ties_even().clamp(-ONE, ONE);
+            squares[i] += f64::from(exact - rounded) * f64::from(exact - rounded);
+            whole[i] = rounded as i32;
+        }
+        for (word, pair) in words.iter_mut().zip(whole.as_chunks::<2>().0) {
+            *word = (pair[0] as u32 & 0xffff) | (pair[1] as u32) << 16;
+        }
+    };
+    let (blocks, rest) = row.as_chunks::<GROUP>();
+    let (words, _) = words.as_chunks_mut::<{ GROUP / 2 }>();
+    blocks.iter().zip(&mut *words).for_each(|(values, words)| pack(values, words));
+    if let Some(words) = words.get_mut(blocks.len()) {
+        let mut values = [0f32; GROUP];
+        values[..rest.len()].copy_from_slice(rest);
+        pack(&values, words);
+    }
+    *square += squares.iter().sum::<f64>();
+}
 }
 
 /// Turns the masks of one register tile, at row `i` and column `j` with `n` × `m` real pairs, into hits.
@@ -185,6 +208,26 @@ mod tests {
     use super::*;
     use crate::features::Features;
     use crate::random::Stream;
+
+    #[test]
+    fn rows_are_rounded_to_the_nearest_and_how_far_that_moves_them_is_known() {
+        let stream = Stream::new(8);
+        for dim in [1, 2, 15, 16, 17, 37, 512] {
+            let row: Vec<f32> = (0..dim).map(|i| 2.0 * stream.uniform(i) - 1.0).collect();
+            for level in Level::available() {
+                let (mut words, mut square) = (vec![0; row.len().next_multiple_of(GROUP) / 2], 0.0);
+                pack_row(level, &row, &mut words, &mut square);
+                let whole = words.iter().flat_map(|&word| [word as u16 as i16, (word >> 16) as u16 as i16]);
+                let moved: Vec<f64> = (whole.clone().zip(&row))
+                    .map(|(whole, &value)| f64::from(value) * f64::from(ONE) - f64::from(whole))
+                    .collect();
+                assert!(moved.len() == row.len() && moved.iter().all(|by| by.abs() < 0.502), "{level}");
+                assert!(whole.skip(row.len()).all(|padding| padding == 0));
+                let exact: f64 = moved.iter().map(|by| by * by).sum();
+                assert!((square - exact).abs() < 1e-2 * exact, "{dim} numbers, {level}: {square}, {exact}");
+            }
+        }
+    }
 
     /// A machine with VNNI would never run the kernel for those without it.
     #[test]

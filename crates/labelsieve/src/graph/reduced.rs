@@ -174,19 +174,7 @@ impl Pivots {
 
     /// The place of the pivot that each of these reduced rows is most similar to.
     pub fn assign(&self, rows: &[f32], clusters: &mut [u32], watch: &Watch) {
-        let (width, n_pivots) = (self.width, self.places.len());
-        clusters.par_chunks_mut(BLOCK).enumerate().for_each_init(Vec::new, |products, (block, clusters)| {
-            if watch.is_stopped() {
-                return;
-            }
-            products.resize(clusters.len() * n_pivots, 0.0);
-            let rows = &rows[block * BLOCK * width..][..clusters.len() * width];
-            product_with_transposed(rows, &self.rows, products, width);
-            for (cluster, products) in clusters.iter_mut().zip(products.chunks_exact(n_pivots)) {
-                let most = (0..n_pivots).max_by(|&a, &b| products[a].total_cmp(&products[b]));
-                *cluster = self.places[most.unwrap_or(0)];
-            }
-        });
+        self.nearest(rows, 1, clusters, watch);
     }
 }
 

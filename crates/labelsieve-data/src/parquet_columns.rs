@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -133,15 +134,16 @@ impl ParquetFile {
         names: &[&str],
         mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
     ) -> Result<()> {
-        let mut batches = self.batches(names, BATCH_ROWS)?;
+        let batches = self.batches(names, BATCH_ROWS)?;
+        let path = batches.path.clone();
         let mut first_row = 0;
-        while let Some(batch) = batches.next()? {
+        batches.for_each(|batch| {
             let columns: Result<Vec<_>> =
-                names.iter().map(|name| Column::of(&batches.path, name, first_row, &batch)).collect();
+                names.iter().map(|name| Column::of(&path, name, first_row, &batch)).collect();
             visit(&columns?)?;
             first_row += batch.num_rows();
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Decodes only `names`, at most `batch_rows` rows at a time.
@@ -231,6 +233,22 @@ pub(crate) struct Batches {
 impl Batches {
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
         guarded(&self.path, || self.reader.next().transpose())
+    }
+
+    /// Hands the batches to `visit` in order. The next one is decoded on another thread meanwhile.
+    fn for_each(mut self, mut visit: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(1);
+            scope.spawn(move || {
+                while let Some(batch) = self.next().transpose() {
+                    let is_last = batch.is_err();
+                    if sender.send(batch).is_err() || is_last {
+                        break; // refused by the visitor, or damaged
+                    }
+                }
+            });
+            receiver.into_iter().try_for_each(|batch| visit(batch?))
+        })
     }
 }
 

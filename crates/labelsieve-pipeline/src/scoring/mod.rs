@@ -13,6 +13,7 @@ use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::{Decision, Features, Method, NoisyPool, Scratch, Watch};
 use labelsieve_data::ScratchFolder;
+use rayon::prelude::*;
 
 pub use drawn::{Directions, Drawn};
 pub use scored::{RECORDS, Scored};
@@ -59,7 +60,7 @@ impl Scoring<'_> {
     pub fn run(
         &self,
         classes: &[usize],
-        load: &dyn Fn(usize) -> Result<Features>,
+        load: &(dyn Fn(usize) -> Result<Features> + Sync),
         watch: &Watch,
         done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
     ) -> Result<()> {
@@ -82,7 +83,7 @@ impl Scoring<'_> {
     pub fn run_batches(
         &self,
         batches: &[Batch],
-        load: &dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features>,
+        load: &(dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features> + Sync),
         watch: &Watch,
         done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
     ) -> Result<()> {
@@ -90,7 +91,16 @@ impl Scoring<'_> {
         for batch in batches {
             watch.check()?;
             let scratch = batch.scratch.as_ref();
-            let inputs = batch.classes.iter().map(|&class| self.input(class, &directions, scratch, load));
+            let read = |&class: &usize| -> Result<(Features, Vec<usize>)> {
+                let noisy = load(class, scratch.map(Arc::as_ref))?;
+                let copies = identical_rows(&self.clean[class], &noisy);
+                Ok((noisy, copies))
+            };
+            let rows: Vec<Result<_>> = batch.classes.par_iter().map(read).collect();
+            let inputs = batch.classes.iter().zip(rows).map(|(&class, rows)| {
+                let (noisy, copies) = rows?;
+                self.input(class, &directions, scratch, noisy, copies)
+            });
             let inputs = inputs.collect::<Result<Vec<_>>>()?;
             let jobs = inputs
                 .iter()
@@ -145,16 +155,16 @@ impl Scoring<'_> {
         })
     }
 
+    /// `copies`: candidates that are clean examples of the class.
     fn input(
         &self,
         class: usize,
         directions: &Directions,
         scratch: Option<&Arc<ScratchFolder>>,
-        load: &dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features>,
+        noisy: Features,
+        copies: Vec<usize>,
     ) -> Result<Input> {
         let drawn = self.drawn(class, directions)?;
-        let noisy = load(class, scratch.map(Arc::as_ref))?;
-        let copies = identical_rows(&self.clean[class], &noisy);
         let takes_part = |place: &usize| copies.binary_search(place).is_err();
         let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
         let decisions = (0..decisions.len()).filter(takes_part).map(|place| decisions[place]).collect();

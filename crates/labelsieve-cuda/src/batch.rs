@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
 use crate::plan::{JobCost, Plan, PoolCost, TooLarge};
-use crate::rows::{Rows, Staging, stride_of};
+use crate::rows::{Rows, Staging, Uploads, stride_of};
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
@@ -68,7 +68,6 @@ const MOST_TRIES: usize = 5;
 /// Everything a run over many jobs needs.
 pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub gpu: &'a Gpu,
-    pub staging: &'a mut Staging,
     pub phases: &'a mut Phases,
     pub model: &'a M,
     /// The most memory a plan may use, whatever is free.
@@ -82,7 +81,7 @@ pub(crate) struct Run<'a, 'j, M: BatchModel> {
 
 impl<M: BatchModel> Run<'_, '_, M> {
     /// The relevance of every job. When memory runs out in spite of the plan, what is left is planned again with half of it.
-    pub fn all(mut self) -> Result<Vec<Relevance>> {
+    pub fn all(mut self, staging: &mut Staging) -> Result<Vec<Relevance>> {
         let mut results: Vec<Option<Relevance>> = vec![None; self.jobs.len()];
         for (job, result) in results.iter_mut().enumerate() {
             if self.jobs[job].problem.noisy.features().is_empty() {
@@ -93,7 +92,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
         }
         let mut budget = ((self.gpu.available()? as f64 * SHARE) as usize).min(self.memory_limit);
         let mut tries = 1;
-        while let Err(error) = self.rest(budget, &mut results) {
+        while let Err(error) = self.rest(staging, budget, &mut results) {
             if error != Error::OutOfMemory || tries == MOST_TRIES {
                 return Err(error);
             }
@@ -103,7 +102,12 @@ impl<M: BatchModel> Run<'_, '_, M> {
         Ok(results.into_iter().map(|result| result.expect("every job was planned")).collect())
     }
 
-    fn rest(&mut self, budget: usize, results: &mut [Option<Relevance>]) -> Result<()> {
+    fn rest(
+        &mut self,
+        staging: &mut Staging,
+        budget: usize,
+        results: &mut [Option<Relevance>],
+    ) -> Result<()> {
         let pending: Vec<usize> = (0..self.jobs.len()).filter(|&job| results[job].is_none()).collect();
         let mut loaded: Option<(*const NoisyPool, LoadedPool)> = None;
         let plan = self.plan(&pending, budget);
@@ -111,31 +115,13 @@ impl<M: BatchModel> Run<'_, '_, M> {
         if let (Some(error), Choice::AskedFor) = (&too_large, self.choice) {
             return Err(error.clone());
         }
-        for batch in plan.batches {
+        for (batch, spare) in plan.batches.into_iter().zip(plan.spare) {
             let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
-            let mut prepared = Vec::new();
-            let jobs = self.jobs;
-            let same_pool =
-                |&a: &usize, &b: &usize| std::ptr::eq(jobs[a].problem.noisy, jobs[b].problem.noisy);
-            for of_pool in batch.chunk_by(same_pool) {
-                let of_pool: Vec<&Job> = of_pool.iter().map(|&job| &jobs[job]).collect();
-                of_pool.iter().try_for_each(|job| job.problem.watch().check())?;
-                let pool = of_pool[0].problem.noisy;
-                if loaded.as_ref().is_none_or(|(which, _)| !std::ptr::eq(*which, pool)) {
-                    drop(loaded.take()); // its memory first
-                    self.wait_for_insertion()?;
-                    loaded = Some((pool, self.load(pool)?));
-                }
-                let (_, pool) = loaded.as_ref().expect("just loaded");
-                let start = Instant::now();
-                prepared.push(self.model.prepare(self.gpu, pool, &of_pool)?);
-                self.phases.insertion += start.elapsed();
-            }
-            self.wait_for_insertion()?;
+            let prepared = self.prepare(staging, &batch, spare, &mut loaded)?;
             let (gpu, model, finished, jobs) = (self.gpu, self.model, self.finished, self.jobs);
             self.time(
                 |phases| &mut phases.training,
-                |_| {
+                || {
                     model.solve(gpu, &prepared, &mut |position, relevance| {
                         let relevance = jobs[batch[position]].problem.settle(relevance);
                         finished(batch[position], &relevance);
@@ -147,12 +133,51 @@ impl<M: BatchModel> Run<'_, '_, M> {
         too_large.map_or(Ok(()), Err)
     }
 
-    fn load(&mut self, pool: &NoisyPool) -> Result<LoadedPool> {
+    /// Brings in the pools of a batch, one after the other, and prepares their jobs. The rows of pools to come are sent meanwhile, as
+    /// many as fit `spare` bytes. `loaded` is the pool that is there.
+    fn prepare(
+        &mut self,
+        staging: &mut Staging,
+        batch: &[usize],
+        spare: usize,
+        loaded: &mut Option<(*const NoisyPool, LoadedPool)>,
+    ) -> Result<Vec<M::Prepared>> {
+        let (jobs, gpu) = (self.jobs, self.gpu);
+        let pool_of = |job: &usize| jobs[*job].problem.noisy;
+        let is_there = |loaded: &Option<(*const NoisyPool, LoadedPool)>, pool: &NoisyPool| {
+            loaded.as_ref().is_some_and(|(which, _)| std::ptr::eq(*which, pool))
+        };
+        let by_pool = || batch.chunk_by(|a, b| std::ptr::eq(pool_of(a), pool_of(b)));
+        let pools = by_pool().map(|jobs| pool_of(&jobs[0]));
+        let to_come = pools.filter(|pool| !is_there(loaded, pool)).map(NoisyPool::features).collect();
+        std::thread::scope(|scope| {
+            let mut uploads = Uploads::start(scope, gpu, staging, to_come, spare);
+            let mut prepared = Vec::new();
+            for of_pool in by_pool() {
+                let of_pool: Vec<&Job> = of_pool.iter().map(|&job| &jobs[job]).collect();
+                of_pool.iter().try_for_each(|job| job.problem.watch().check())?;
+                let pool = of_pool[0].problem.noisy;
+                if !is_there(loaded, pool) {
+                    drop(loaded.take()); // its memory first
+                    self.wait_for_insertion()?;
+                    let rows = self.time(|phases| &mut phases.upload, || uploads.next())?;
+                    *loaded = Some((pool, self.load(pool, rows)?));
+                }
+                let (_, pool) = loaded.as_ref().expect("just loaded");
+                let start = Instant::now();
+                prepared.push(self.model.prepare(gpu, pool, &of_pool)?);
+                self.phases.insertion += start.elapsed();
+            }
+            self.wait_for_insertion()?;
+            Ok(prepared)
+        })
+    }
+
+    fn load(&mut self, pool: &NoisyPool, rows: Rows) -> Result<LoadedPool> {
         let (gpu, neighbours) = (self.gpu, self.model.neighbours());
-        let rows = self.time(|phases| &mut phases.upload, |staging| staging.upload(gpu, pool.features()))?;
         let edges = self.time(
             |phases| &mut phases.search,
-            |_| neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
+            || neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
         )?;
         Ok(LoadedPool { rows, edges })
     }
@@ -185,17 +210,17 @@ impl<M: BatchModel> Run<'_, '_, M> {
 
     /// Insertion is queued without waiting, job by job; this books the time of what is still under way.
     fn wait_for_insertion(&mut self) -> Result<()> {
-        self.time(|phases| &mut phases.insertion, |_| Ok(()))
+        self.time(|phases| &mut phases.insertion, || Ok(()))
     }
 
     /// Does `work`, waits for the device and books the time.
     fn time<R>(
         &mut self,
         phase: impl FnOnce(&mut Phases) -> &mut Duration,
-        work: impl FnOnce(&mut Staging) -> Result<R>,
+        work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let start = Instant::now();
-        let result = work(self.staging)?;
+        let result = work()?;
         self.gpu.finish()?;
         *phase(self.phases) += start.elapsed();
         Ok(result)
@@ -282,7 +307,6 @@ mod tests {
         let job = Job { problem: ClassProblem::new(&clean, &pool).unwrap(), seed: 0 };
         let run = Run {
             gpu: &gpu,
-            staging: &mut Staging::new(&gpu).unwrap(),
             phases: &mut Phases::default(),
             model: &OneAtATime,
             memory_limit: 20 << 20,
@@ -290,6 +314,9 @@ mod tests {
             jobs: &[job; 16],
             finished: &|_, _| (),
         };
-        assert_eq!(run.all().unwrap(), vec![Relevance::new(vec![0.5]).unwrap(); 16]);
+        assert_eq!(
+            run.all(&mut Staging::new(&gpu).unwrap()).unwrap(),
+            vec![Relevance::new(vec![0.5]).unwrap(); 16]
+        );
     }
 }

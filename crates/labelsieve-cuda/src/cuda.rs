@@ -122,7 +122,7 @@ impl Cuda {
         let state = &mut *self.lock();
         let (staging, phases) = (&mut state.staging, &mut state.phases);
         let (memory_limit, choice) = (self.memory_limit, self.choice);
-        Run { gpu: &self.gpu, staging, phases, model, memory_limit, choice, jobs, finished }.all()
+        Run { gpu: &self.gpu, phases, model, memory_limit, choice, jobs, finished }.all(staging)
     }
 }
 

@@ -1,7 +1,8 @@
 //! One GPU: its streams, its compiled kernels and its memory.
 //!
 //! Work goes to one stream, in order, so a buffer may be dropped as soon as its last use is queued: its memory returns to
-//! the pool in the order of the stream. Only the neighbour search uses two more streams and joins them before it ends.
+//! the pool in the order of the stream. The neighbour search uses two more streams and joins them before it ends; rows of pools
+//! come on one of their own ([`Uploads`](crate::rows::Uploads)).
 #![expect(unsafe_code, reason = "the CUDA driver is a C library; each block says what makes it sound")]
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) use launch;
 pub(crate) struct Gpu {
     pub context: Arc<CudaContext>,
     pub stream: Arc<CudaStream>,
+    /// For rows that are brought in while the other streams work.
+    pub uploads: Arc<CudaStream>,
     pub blas: CudaBlas,
     /// Two streams with their own cuBLAS handles: products on one overlap with selection on the other.
     pub search: [(Arc<CudaStream>, CudaBlas); 2],
@@ -70,6 +73,7 @@ impl Gpu {
             search: [with_blas()?, with_blas()?],
             kernels: Kernels::compile(&context, &format!("sm_{major}{minor}"))?,
             pool: keep_freed_memory(&context)?,
+            uploads: context.new_stream()?,
             name,
             stream,
             context,

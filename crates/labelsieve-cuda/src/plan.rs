@@ -29,6 +29,8 @@ pub(crate) struct TooLarge {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub batches: Vec<Vec<usize>>,
+    /// Bytes of the budget that each batch leaves.
+    pub spare: Vec<usize>,
     pub too_large: Vec<TooLarge>,
 }
 
@@ -41,7 +43,7 @@ impl Plan {
         let mut order: Vec<usize> = (0..jobs.len()).collect();
         order
             .sort_by_key(|&job| (std::cmp::Reverse(pools[jobs[job].pool].while_loaded), jobs[job].pool, job));
-        let Plan { mut batches, mut too_large } = Plan::default();
+        let Plan { mut batches, mut spare, mut too_large } = Plan::default();
         let (mut filled, mut largest_pool, mut last_pool) = (0, 0, None);
         for job in order {
             let JobCost { pool, bytes } = jobs[job];
@@ -64,8 +66,10 @@ impl Plan {
                 }
             }
             last_pool = Some(pool);
+            spare.truncate(batches.len() - 1);
+            spare.push(budget - filled - largest_pool);
         }
-        Plan { batches, too_large }
+        Plan { batches, spare, too_large }
     }
 }
 
@@ -107,7 +111,7 @@ mod tests {
         assert_eq!(Plan::new(&costs, &both, 104).batches, [vec![0], vec![1]]);
         // Alone it counts too.
         let too_large = vec![TooLarge { job: 0, needed: 60 }];
-        assert_eq!(Plan::new(&costs, &both[..1], 59), Plan { batches: vec![], too_large });
+        assert_eq!(Plan::new(&costs, &both[..1], 59), Plan { too_large, ..Plan::default() });
     }
 
     #[test]
@@ -128,18 +132,19 @@ mod tests {
                 })
                 .collect();
             let budget = 800 + draws.below(2, 2000);
-            let Plan { batches, too_large } = Plan::new(&pools, &jobs, budget);
+            let Plan { batches, spare, too_large } = Plan::new(&pools, &jobs, budget);
             assert_eq!(too_large, []);
             let mut seen: Vec<usize> = batches.concat();
             seen.sort_unstable();
             assert_eq!(seen, (0..jobs.len()).collect::<Vec<_>>());
-            for batch in batches {
+            assert_eq!(batches.len(), spare.len());
+            for (batch, spare) in batches.into_iter().zip(spare) {
                 let bytes: usize = batch.iter().map(|&j| jobs[j].bytes).sum();
                 let mut there: Vec<usize> = batch.iter().map(|&j| jobs[j].pool).collect();
                 there.dedup();
                 let shared: usize = there.iter().map(|&pool| pools[pool].shared).sum();
                 let loaded = there.iter().map(|&pool| pools[pool].while_loaded).max().unwrap();
-                assert!(bytes + shared + loaded <= budget);
+                assert_eq!(bytes + shared + loaded + spare, budget);
             }
         }
     }
@@ -148,6 +153,9 @@ mod tests {
     fn a_job_that_never_fits_is_named_and_the_others_are_planned() {
         let jobs = jobs(&[(0, 10), (0, 60), (1, 20)]);
         let too_large = vec![TooLarge { job: 1, needed: 110 }];
-        assert_eq!(Plan::new(&pools(&[50, 30]), &jobs, 100), Plan { batches: vec![vec![0, 2]], too_large });
+        assert_eq!(
+            Plan::new(&pools(&[50, 30]), &jobs, 100),
+            Plan { batches: vec![vec![0, 2]], spare: vec![20], too_large }
+        );
     }
 }

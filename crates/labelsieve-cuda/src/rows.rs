@@ -1,12 +1,16 @@
 //! Rows of features on the device, each padded to a whole number of 16-byte words.
 #![expect(unsafe_code, reason = "page-locked memory comes uninitialised")]
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
 
-use cudarc::driver::{CudaEvent, CudaSlice, PinnedHostSlice};
+use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, PinnedHostSlice};
 use labelsieve::Features;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{Gpu, at, blocks, launch};
 
 /// N rows of d numbers, `stride` apart; the padding is zero.
@@ -18,6 +22,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Memory for `n` rows of `dim` numbers, which are any.
+    fn new(gpu: &Gpu, n: usize, dim: usize) -> Result<Rows> {
+        let stride = stride_of(dim);
+        Ok(Rows { values: gpu.buffer(n * stride)?, n, dim, stride })
+    }
+
     pub fn address(&self) -> u64 {
         at(&self.values)
     }
@@ -46,16 +56,7 @@ impl Staging {
 
     /// Copies features to the device.
     pub fn upload(&mut self, gpu: &Gpu, features: &Features) -> Result<Rows> {
-        let dim = features.dim();
-        self.upload_with(gpu, features.len(), dim, |rows, out| {
-            if dim == stride_of(dim) {
-                return out.copy_from_slice(features.block(rows)); // one long copy, which is faster than many
-            }
-            for (i, out) in rows.zip(out.chunks_exact_mut(stride_of(dim))) {
-                out[..dim].copy_from_slice(features.row(i));
-                out[dim..].fill(0.0);
-            }
-        })
+        self.upload_with(gpu, features.len(), features.dim(), copied(features))
     }
 
     /// Copies `n` rows of `dim` numbers to the device; `fill` writes a range of them, padded.
@@ -66,8 +67,19 @@ impl Staging {
         dim: usize,
         fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
     ) -> Result<Rows> {
-        let stride = stride_of(dim);
-        let mut values = gpu.buffer(n * stride)?;
+        let mut rows = Rows::new(gpu, n, dim)?;
+        self.send(&gpu.stream, &mut rows, fill)?;
+        Ok(rows)
+    }
+
+    /// The same into rows that are there. They may be read once what is on the stream is done.
+    fn send(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        rows: &mut Rows,
+        fill: impl Fn(Range<usize>, &mut [f32]) + Sync,
+    ) -> Result<()> {
+        let Rows { ref mut values, n, stride, .. } = *rows;
         let rows_at_once = (STAGING_LEN / stride).max(1);
         for (step, first) in (0..n).step_by(rows_at_once).enumerate() {
             let end = n.min(first + rows_at_once);
@@ -78,10 +90,93 @@ impl Staging {
             let slice = &mut buffer.as_mut_slice()?[..(end - first) * stride];
             let fill = |rows: Range<usize>, out: &mut [f32]| fill(first + rows.start..first + rows.end, out);
             fill_side_by_side(slice, stride, stride, fill);
-            gpu.stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
-            *sent = Some(gpu.stream.record_event(None)?);
+            stream.memcpy_htod(&*slice, &mut values.slice_mut(first * stride..end * stride))?;
+            *sent = Some(stream.record_event(None)?);
         }
-        Ok(Rows { values, n, dim, stride })
+        Ok(())
+    }
+}
+
+/// Rows that come to the device while it does other things: a thread of their own sends them, in order.
+pub(crate) struct Uploads<'s> {
+    gpu: &'s Gpu,
+    /// Nobody asked for these so far.
+    to_come: VecDeque<&'s Features>,
+    /// Bytes of those that were asked for before they are needed.
+    ahead: VecDeque<usize>,
+    /// How many these may be.
+    most_ahead: usize,
+    asked: Sender<(&'s Features, Rows)>,
+    arrived: Receiver<Result<Rows>>,
+}
+
+impl<'s> Uploads<'s> {
+    /// The thread ends with `self`.
+    pub fn start(
+        scope: &'s Scope<'s, '_>,
+        gpu: &'s Gpu,
+        staging: &'s mut Staging,
+        to_come: VecDeque<&'s Features>,
+        most_ahead: usize,
+    ) -> Uploads<'s> {
+        let (asked, requests) = channel::<(&Features, Rows)>();
+        let (done, arrived) = channel();
+        scope.spawn(move || {
+            for (features, mut rows) in requests {
+                let sent = staging.send(&gpu.uploads, &mut rows, copied(features));
+                // Whatever happened, nothing must be on its way into memory that is given back.
+                let all = gpu.uploads.synchronize().map_err(Into::into).and(sent);
+                if done.send(all.map(|()| rows)).is_err() {
+                    break;
+                }
+            }
+        });
+        Uploads { gpu, to_come, ahead: VecDeque::new(), most_ahead, asked, arrived }
+    }
+
+    /// The next rows. Those behind them are sent from now on, as many as there is space for. To be called when the device has
+    /// nothing to do, because rows wait for what it does.
+    pub fn next(&mut self) -> Result<Rows> {
+        if self.ahead.pop_front().is_none()
+            && let Some(features) = self.to_come.pop_front()
+        {
+            self.ask(features)?;
+        }
+        while let Some(&features) = self.to_come.front() {
+            let bytes = features.len() * stride_of(features.dim()) * size_of::<f32>();
+            if self.ahead.iter().sum::<usize>() + bytes > self.most_ahead {
+                break;
+            }
+            match self.ask(features) {
+                Err(Error::OutOfMemory) => break, // later, then
+                other => other?,
+            }
+            self.ahead.push_back(bytes);
+            self.to_come.pop_front();
+        }
+        self.arrived.recv().expect("the thread answers every request")
+    }
+
+    /// Takes the memory on the stream that gives it back, too.
+    fn ask(&self, features: &'s Features) -> Result<()> {
+        let rows = Rows::new(self.gpu, features.len(), features.dim())?;
+        self.gpu.uploads.join(&self.gpu.stream)?;
+        self.asked.send((features, rows)).expect("the thread lives as long as requests come");
+        Ok(())
+    }
+}
+
+/// Fills padded rows with features.
+fn copied(features: &Features) -> impl Fn(Range<usize>, &mut [f32]) + Sync {
+    let dim = features.dim();
+    move |rows, out| {
+        if dim == stride_of(dim) {
+            return out.copy_from_slice(features.block(rows)); // one long copy, which is faster than many
+        }
+        for (i, out) in rows.zip(out.chunks_exact_mut(stride_of(dim))) {
+            out[..dim].copy_from_slice(features.row(i));
+            out[dim..].fill(0.0);
+        }
     }
 }
 
@@ -152,6 +247,33 @@ mod tests {
                     .enumerate()
                     .all(|(row, out)| out.iter().all(|x| *x == 1.0 + row as f32))
             );
+        }
+    }
+
+    #[test]
+    fn rows_that_come_by_themselves_are_those_that_were_asked_for_in_order() {
+        let gpu = match Gpu::open(0) {
+            Ok(gpu) => gpu,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let draws = labelsieve::random::Stream::new(6);
+        let features = [(30_000, 512), (3, 5), (20_000, 511)].map(|(n, dim)| {
+            Features::new((0..n * dim).map(|i| draws.normal(i as u64)).collect(), dim).unwrap()
+        });
+        let mut staging = Staging::new(&gpu).unwrap();
+        for most_ahead in [0, 96, usize::MAX] {
+            std::thread::scope(|scope| {
+                let mut uploads =
+                    Uploads::start(scope, &gpu, &mut staging, features.iter().collect(), most_ahead);
+                for features in &features {
+                    let rows = uploads.next().unwrap();
+                    let found = gpu.read(&rows.values, rows.n * rows.stride).unwrap();
+                    let is_same = |(i, found): (usize, &[f32])| {
+                        found[..rows.dim] == *features.row(i) && found[rows.dim..].iter().all(|&x| x == 0.0)
+                    };
+                    assert!(found.chunks_exact(rows.stride).enumerate().all(is_same));
+                }
+            });
         }
     }
 

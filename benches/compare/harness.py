@@ -99,6 +99,8 @@ def our_program(given: str | None) -> str:
     path = Path(given).resolve()
     if not os.access(path, os.X_OK):
         raise Failed(f"`{path}` is not a program")
+    if path.parent.name == "debug":
+        raise Failed(f"`{path}` is a debug build, half as fast: expected one of `cargo build --release`")
     return str(path)
 
 

@@ -37,7 +37,7 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
 fn for_method_error(error: &labelsieve::Error) -> Option<&'static str> {
     match error {
         labelsieve::Error::Width { .. } => Some("extract all features with the same backbone"),
-        labelsieve::Error::Scratch(_) => {
+        labelsieve::Error::Numerics(labelsieve_numerics::Error::Scratch(_)) => {
             Some("choose a folder with more space with --scratch, or raise --memory")
         }
         labelsieve::Error::NoOtherClass => Some("`linear` needs at least two classes; try `--method gcn`"),

@@ -14,12 +14,11 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
-use labelsieve::level::Level;
-use labelsieve_pipeline::Monitor;
-
 use arguments::COMMON;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use commands::Command;
+use labelsieve_numerics::level::Level;
+use labelsieve_pipeline::Monitor;
 use options::Given;
 use printer::{Printer, Verbosity};
 

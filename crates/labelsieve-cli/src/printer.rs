@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use labelsieve::Watch;
+use labelsieve_numerics::Watch;
 use labelsieve_pipeline::{Kept, Meter, Monitor, Progress, json_answer};
 use serde::Serialize;
 

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use labelsieve::random::Stream;
 use labelsieve_cuda::{ActivationPrecision, Cuda};
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::transformer::VisionTransformer;
 use labelsieve_vision::transformer::families::describe;
 use labelsieve_vision::{

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use labelsieve::classifier::{Cosine, WeightedClass};
 use labelsieve::engine::{Engine, Job};
 use labelsieve::graph::Neighbours;
-use labelsieve::random::Stream;
 use labelsieve::relevance::{LabelPropagation, Mlp, Similarity};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_cuda::{Cuda, Phases};
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 const DIM: usize = 512;

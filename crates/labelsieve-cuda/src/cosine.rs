@@ -9,7 +9,7 @@ use cudarc::cublas::sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T}
 use cudarc::driver::CudaSlice;
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use crate::batch::upload_few;
 use crate::cuda::Cuda;

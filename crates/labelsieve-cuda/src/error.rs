@@ -6,9 +6,6 @@ use cudarc::driver::{DriverError, sys};
 /// Why a GPU cannot be used, or stopped being usable.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The text that names a device cannot be read.
-    #[error("device `{0}`: expected auto, cpu, cuda or cuda:0, cuda:1, …")]
-    UnknownDevice(String),
     /// No NVIDIA driver on this machine.
     #[error("no NVIDIA driver found (libcuda cannot be loaded)")]
     NoDriver,
@@ -84,6 +81,12 @@ pub enum Error {
     /// What the method itself refuses.
     #[error(transparent)]
     Method(#[from] labelsieve::Error),
+}
+
+impl From<labelsieve_numerics::Error> for Error {
+    fn from(error: labelsieve_numerics::Error) -> Error {
+        Error::Method(error.into())
+    }
 }
 
 /// The result of everything in this crate.

@@ -1,7 +1,8 @@
 //! Labelsieve on NVIDIA GPUs.
 //!
 //! ```no_run
-//! use labelsieve_cuda::{Device, open};
+//! use labelsieve_cuda::open;
+//! use labelsieve_numerics::Device;
 //!
 //! let opened = open("auto".parse::<Device>()?, |notice| eprintln!("warning: {notice}"))?;
 //! eprintln!("working on {opened}"); // cuda:0 (NVIDIA H200), or cpu (no NVIDIA driver found …)
@@ -45,7 +46,7 @@ mod transformers;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
-pub use device::{Device, OpenDevice, OpenLearners, open};
+pub use device::{OpenDevice, OpenLearners, open};
 pub use error::{Error, Result};
 pub use fallback::{Fallback, FallbackEmbedder};
 pub use networks::{ActivationPrecision, CudaLearners};

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_job_is_done_once_and_no_budget_is_exceeded() {
-        let stream = labelsieve::random::Stream::new(5);
+        let stream = labelsieve_numerics::random::Stream::new(5);
         for case in 0..200u64 {
             let draws = stream.branch(case);
             let pools: Vec<PoolCost> = (0..1 + draws.below(0, 9) as u64)

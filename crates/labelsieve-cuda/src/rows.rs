@@ -180,7 +180,7 @@ fn copied(features: &Features) -> impl Fn(Range<usize>, &mut [f32]) + Sync {
     }
 }
 
-/// What each row is ([`row_key`](labelsieve::random::row_key)), in order.
+/// What each row is ([`row_key`](labelsieve_numerics::random::row_key)), in order.
 pub(crate) fn row_keys(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<u64>> {
     let keys = gpu.buffer(rows.n)?;
     launch!(
@@ -256,7 +256,7 @@ mod tests {
             Ok(gpu) => gpu,
             Err(error) => return eprintln!("skipped: {error}"),
         };
-        let draws = labelsieve::random::Stream::new(6);
+        let draws = labelsieve_numerics::random::Stream::new(6);
         let features = [(30_000, 512), (3, 5), (20_000, 511)].map(|(n, dim)| {
             Features::new((0..n * dim).map(|i| draws.normal(i as u64)).collect(), dim).unwrap()
         });
@@ -283,13 +283,13 @@ mod tests {
             Ok(gpu) => gpu,
             Err(error) => return eprintln!("skipped: {error}"),
         };
-        let draws = labelsieve::random::Stream::new(4);
+        let draws = labelsieve_numerics::random::Stream::new(4);
         for (n, dim) in [(9_000, 90), (1, 1), (65, 512)] {
             let features =
                 Features::new((0..n * dim).map(|i| draws.normal(i)).collect(), dim as usize).unwrap();
             let rows = Staging::new(&gpu).unwrap().upload(&gpu, &features).unwrap();
             let found = gpu.read(&row_keys(&gpu, &rows).unwrap(), n as usize).unwrap();
-            assert!(found == features.rows().map(labelsieve::random::row_key).collect::<Vec<_>>());
+            assert!(found == features.rows().map(labelsieve_numerics::random::row_key).collect::<Vec<_>>());
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, LaunchConfig};
 use labelsieve::Relevance;
 use labelsieve::engine::Job;
-use labelsieve::random::Stream;
 use labelsieve::relevance::{Training, lambda_of, loss_weights};
+use labelsieve_numerics::random::Stream;
 
 use crate::batch::{BatchModel, LoadedPool, upload_rows};
 use crate::cells::{

@@ -1,7 +1,7 @@
 //! Networks on the GPU against those on the CPU. Every test skips with a message without a GPU or cuDNN.
 
-use labelsieve::random::Stream;
 use labelsieve_cuda::{ActivationPrecision, Cuda, CudaLearners};
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::{
     Architecture, Batch, CpuLearners, Distance, Learners, Network, Prototypical, Role, ScaleRule, Sgd,
     Snapshot, Stem, Tally, Targets,

@@ -5,10 +5,10 @@ use std::sync::{LazyLock, Mutex};
 use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::Neighbours;
-use labelsieve::random::Stream;
 use labelsieve::relevance::{Auto, Gcn, LabelPropagation, Mixture, Mlp, Similarity, Training};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool, Relevance};
 use labelsieve_cuda::Cuda;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 static GPU: LazyLock<Option<Cuda>> = LazyLock::new(|| match Cuda::open(0) {

@@ -3,8 +3,8 @@
 //!
 //! `cargo test -p labelsieve-cuda --test transformers -- --nocapture` prints the differences.
 
-use labelsieve::random::Stream;
 use labelsieve_cuda::{ActivationPrecision, Cuda, CudaOperations};
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::transformer::families::describe;
 use labelsieve_vision::transformer::{Attention, Cpu, Mask, Operations, VisionTransformer};
 use labelsieve_vision::{Batch, Embedder};

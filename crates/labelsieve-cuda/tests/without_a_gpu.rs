@@ -1,7 +1,8 @@
 //! What a machine without a GPU sees. On a machine with one, these tests say so and check the opposite.
 
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, engine::Job};
-use labelsieve_cuda::{ActivationPrecision, Cuda, Device, Error, OpenDevice, open};
+use labelsieve_cuda::{ActivationPrecision, Cuda, Error, OpenDevice, open};
+use labelsieve_numerics::Device;
 use labelsieve_vision::{Architecture, Batch, Snapshot, Stem};
 
 #[test]

@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use labelsieve::{Access, Lent, Pages};
+use labelsieve_numerics::{Access, Lent, Pages};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
 /// A range of an open file, as `f32`. Its pages are the system's: read when they are first used, and dropped when memory

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use labelsieve::{Pages, Scratch};
+use labelsieve_numerics::{Pages, Scratch};
 
 use crate::mapped::{MappedPages, Number};
 use crate::{DataError, Result};
@@ -51,12 +51,12 @@ impl ScratchFolder {
         Ok(file)
     }
 
-    fn pages<T: Number>(&self, len: usize) -> labelsieve::Result<Box<dyn Pages<T>>> {
+    fn pages<T: Number>(&self, len: usize) -> labelsieve_numerics::Result<Box<dyn Pages<T>>> {
         let n_bytes = len as u64 * size_of::<T>() as u64;
         let mapped = self.file(n_bytes).and_then(|file| MappedPages::new(&file, len));
         let no_space = |cause| {
             let folder = self.folder.display();
-            labelsieve::Error::Scratch(format!(
+            labelsieve_numerics::Error::Scratch(format!(
                 "cannot reserve {n_bytes} bytes of scratch space in `{folder}`: {cause}"
             ))
         };
@@ -65,11 +65,11 @@ impl ScratchFolder {
 }
 
 impl Scratch for ScratchFolder {
-    fn floats(&self, len: usize) -> labelsieve::Result<Box<dyn Pages<f32>>> {
+    fn floats(&self, len: usize) -> labelsieve_numerics::Result<Box<dyn Pages<f32>>> {
         self.pages(len)
     }
 
-    fn indices(&self, len: usize) -> labelsieve::Result<Box<dyn Pages<u32>>> {
+    fn indices(&self, len: usize) -> labelsieve_numerics::Result<Box<dyn Pages<u32>>> {
         self.pages(len)
     }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use labelsieve::{Decision, Features, Method};
-use labelsieve_cuda::Device;
 use labelsieve_data::{AtomicFile, Journal, ScratchFolder, counted};
+use labelsieve_numerics::Device;
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,6 +1,7 @@
 //! Gets a device ready, and tells the curious which it is.
 
-use labelsieve_cuda::{ActivationPrecision, Device, OpenDevice, OpenLearners};
+use labelsieve_cuda::{ActivationPrecision, OpenDevice, OpenLearners};
+use labelsieve_numerics::Device;
 
 use crate::error::Result;
 use crate::monitor::Monitor;

@@ -46,6 +46,12 @@ pub enum Error {
     Internal(String),
 }
 
+impl From<labelsieve_numerics::Error> for Error {
+    fn from(error: labelsieve_numerics::Error) -> Error {
+        Error::Method(error.into())
+    }
+}
+
 /// Results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -65,7 +71,7 @@ impl Error {
 
     /// Whether the work ended because it was asked to.
     pub fn is_stopped(&self) -> bool {
-        matches!(self.root(), Error::Method(labelsieve::Error::Stopped))
+        matches!(self.root(), Error::Method(error) if error.is_stopped())
     }
 }
 

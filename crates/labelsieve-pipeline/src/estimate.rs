@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Instant;
 
 use labelsieve::graph::NoisyGraph;
-use labelsieve::random::Stream;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_data::counted;
+use labelsieve_numerics::random::Stream;
 use serde::Serialize;
 
 use crate::cost::{ClassSize, CostModel, Machine, Memory};

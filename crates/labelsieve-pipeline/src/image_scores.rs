@@ -5,8 +5,8 @@ use std::path::Path;
 
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
+use labelsieve_numerics::Device;
 use labelsieve_vision::images::{Cause, DecodeLimits, OnDamage};
 use labelsieve_vision::{Preparation, prepare, unit_features};
 

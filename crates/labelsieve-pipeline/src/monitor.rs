@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use labelsieve::Watch;
+use labelsieve_numerics::Watch;
 
 /// What the pipeline tells a front end: a terminal, a Python session, a server.
 pub trait Monitor: Sync {

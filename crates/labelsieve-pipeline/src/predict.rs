@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use labelsieve::Scores;
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{Ids, PredictionRow, PredictionWriter, TableFormat};
+use labelsieve_numerics::Device;
 use serde::Serialize;
 
 use crate::error::{Error, Result};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use labelsieve_cuda::Device;
 use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
+use labelsieve_numerics::Device;
 use labelsieve_vision::images::{Crop, Dataset, View};
 use labelsieve_vision::training::{Examples, LARGEST_BATCH, Objective, Preset, Rates, Recipe, Training};
 use labelsieve_vision::{Architecture, Network, ScaleRule, Snapshot, Stem, weights};

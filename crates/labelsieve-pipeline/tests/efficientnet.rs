@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use labelsieve::level::Level;
 use labelsieve_cuda::{ActivationPrecision, Cuda};
+use labelsieve_numerics::level::Level;
 use labelsieve_pipeline::inputs::network::{Wanted, open_network};
 use labelsieve_vision::{Batch, CpuLearners, Learners, centre_features, unit_features};
 

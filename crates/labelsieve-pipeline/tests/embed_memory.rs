@@ -7,8 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageColumns;
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::embed::{Embed, Reduction};
 use labelsieve_pipeline::inputs::images::ImageFiles;

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use labelsieve::{Features, Lent};
+use labelsieve::Features;
+use labelsieve_numerics::Lent;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

@@ -30,7 +30,6 @@ pub fn method_error(error: labelsieve::Error) -> PyErr {
 pub fn device_error(error: labelsieve_cuda::Error) -> PyErr {
     match error {
         labelsieve_cuda::Error::Method(error) => method_error(error),
-        labelsieve_cuda::Error::UnknownDevice(_) => value_error(error),
         error => PyRuntimeError::new_err(error.to_string()),
     }
 }
@@ -56,13 +55,13 @@ pub fn job_error(error: Error) -> PyErr {
     match error.root() {
         Error::Input { hint, .. } => value_error(format!("{message}\nhint: {}", in_python(hint))),
         Error::Data(error) => of_data(error, message),
-        Error::Method(labelsieve::Error::Stopped) => PyKeyboardInterrupt::new_err(()),
+        Error::Method(error) if error.is_stopped() => PyKeyboardInterrupt::new_err(()),
         Error::Method(labelsieve::Error::Engine(_))
         | Error::Vision(labelsieve_vision::Error::Device(_) | labelsieve_vision::Error::Diverged { .. })
         | Error::Stdout(_)
         | Error::Internal(_)
         | Error::During { .. } => PyRuntimeError::new_err(message),
-        Error::Device(labelsieve_cuda::Error::UnknownDevice(_) | labelsieve_cuda::Error::Method(_))
+        Error::Device(labelsieve_cuda::Error::Method(_))
         | Error::Method(_)
         | Error::Vision(_)
         | Error::Json(_) => value_error(message),

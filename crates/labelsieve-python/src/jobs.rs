@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use labelsieve::Method;
 use labelsieve::classifier::{Diffusion, TextRule};
 use labelsieve::matching::{MatchRule, TextEncoding};
-use labelsieve_cuda::Device;
 use labelsieve_data::images::{ImageColumns, RowFilter};
 use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
 use labelsieve_data::{Precision, Shard, TableColumns};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::byte_size::ByteSize;
 use labelsieve_pipeline::clean::{Clean, Share};
 use labelsieve_pipeline::embed::{Embed, JoinFeatures, OnEmpty, Reduction};
@@ -37,7 +37,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::errors::{device_error, value_error};
+use crate::errors::value_error;
 use crate::monitor;
 use crate::relevance::parse_method;
 
@@ -77,7 +77,7 @@ impl<'py> Options<'py> {
     }
 
     fn device(&self) -> PyResult<Device> {
-        self.get::<String>("device")?.parse().map_err(device_error)
+        self.get::<String>("device")?.parse().map_err(value_error)
     }
 
     fn method(&self) -> PyResult<Method> {

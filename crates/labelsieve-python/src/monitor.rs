@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use labelsieve::Watch;
+use labelsieve_numerics::Watch;
 use labelsieve_pipeline::{Kept, Meter, Monitor, Progress};
 use pyo3::exceptions::{PyRuntimeWarning, PyUserWarning};
 use pyo3::intern;

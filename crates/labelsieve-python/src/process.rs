@@ -3,7 +3,8 @@
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use labelsieve_cuda::{Device, OpenDevice};
+use labelsieve_cuda::OpenDevice;
+use labelsieve_numerics::Device;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
@@ -50,7 +51,7 @@ pub fn pool(py: Python<'_>) -> PyResult<Arc<rayon::ThreadPool>> {
 
 /// The device called `name`, opened once per process because a GPU compiles its kernels then.
 pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
-    let device: Device = name.parse().map_err(device_error)?;
+    let device: Device = name.parse().map_err(value_error)?;
     let known = with_process(py, |process| {
         process.devices.iter().find(|(known, _)| *known == device).map(|(_, opened)| opened.clone())
     });

@@ -253,7 +253,7 @@ pub fn parse_method(json: &str) -> PyResult<Method> {
     Ok(method)
 }
 
-/// How far a class's [`labelsieve::Watch`] counts, beside `n_others` other classes.
+/// How far a class's [`labelsieve_numerics::Watch`] counts, beside `n_others` other classes.
 fn rows_to_do(method: &Method, n_clean: usize, n_noisy: usize, n_others: usize) -> usize {
     match method {
         _ if n_noisy == 0 => 0, // nothing to score

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use labelsieve::Watch;
-use labelsieve::level::Level;
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::level::Level;
 use pyo3::prelude::*;
 
-use crate::errors::{internal_error, method_error};
+use crate::errors::{internal_error, value_error};
 use crate::process;
 
 /// How often the interpreter is asked for signals, and the user's callback called.
@@ -68,7 +68,7 @@ pub fn attended<R: Send>(
     check: &mut dyn FnMut() -> PyResult<()>,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
-    Level::from_environment().map_err(method_error)?; // a level that is not there is refused, not replaced
+    Level::from_environment().map_err(value_error)?; // a level that is not there is refused, not replaced
     let pool = process::pool(py)?;
     let mut exception = None;
     let (sender, mut receiver) = channel();

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::images::{
     Augmentation, Crop, DecodeLimits, Jitter, RandomCrop, RgbImage, Scaler, View, decode,
 };

@@ -1,8 +1,8 @@
 //! The cosine classifier on top of a network, and its loss.
 
-use labelsieve::level::Level;
-use labelsieve::matrix::{Layout, Sum, multiply};
-use labelsieve::unit_rows;
+use labelsieve_numerics::kernels::matrix::{Layout, Sum, multiply};
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::unit_rows;
 
 use crate::learner::Targets;
 
@@ -111,7 +111,7 @@ pub(crate) fn through_unit_length(gradient: &mut [f32], unit: &[f32], lengths: &
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     use super::*;
 

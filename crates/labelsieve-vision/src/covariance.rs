@@ -1,7 +1,7 @@
 //! Mean and covariance of rows that come in portions.
 
-use labelsieve::level::Level;
-use labelsieve::matrix::{Layout, Sum, multiply};
+use labelsieve_numerics::kernels::matrix::{Layout, Sum, multiply};
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn many_rows_and_columns_agree_with_the_plain_sums() {
         let (n, d) = (2100, 150);
-        let stream = labelsieve::random::Stream::new(0);
+        let stream = labelsieve_numerics::random::Stream::new(0);
         let rows: Vec<f32> = (0..n * d).map(|i| 50.0 + stream.normal(i as u64)).collect();
         let mut covariance = Covariance::new(d);
         covariance.add(&rows).unwrap();

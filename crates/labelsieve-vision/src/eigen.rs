@@ -22,7 +22,7 @@
 //! two minutes of compiling in every checkout; it also chooses its instructions itself, so its last bits may differ between
 //! machines. `nalgebra` is cheap to build, but the slowest where the time counts.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 /// Eigenvalues in descending order with their eigenvectors, one after the other.

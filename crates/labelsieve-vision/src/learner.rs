@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use crate::embedder::Embedder;
 use crate::error::{Error, Result};

@@ -1,9 +1,8 @@
 //! Prototypical networks (Snell, Swersky and Zemel, NIPS 2017): a network learns from episodes in which a class is the mean of a
 //! few of its examples.
 
+use labelsieve_numerics::unit_rows;
 use serde::{Deserialize, Serialize};
-
-use labelsieve::unit_rows;
 
 use crate::cosine::{length, through_unit_length};
 use crate::error::{Error, Result, Setting};
@@ -200,7 +199,7 @@ impl Prototypical {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     use super::*;
 

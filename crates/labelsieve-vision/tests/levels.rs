@@ -4,8 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use labelsieve::level::Level;
-use labelsieve::random::Stream;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::{
     Architecture, Batch, Covariance, CpuLearners, Learners, Network, Pca, ScaleRule, Sgd, Snapshot, Stem,
     Targets,

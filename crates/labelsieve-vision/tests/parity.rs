@@ -1,7 +1,7 @@
 //! Networks against PyTorch: `golden/make_golden.py` says how the expected numbers were made.
 
-use labelsieve::level::Level;
-use labelsieve::random::Stream;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::{
     Architecture, Batch, CpuLearners, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
 };

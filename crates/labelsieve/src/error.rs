@@ -61,20 +61,9 @@ pub enum Error {
         /// What this one has.
         found: &'static str,
     },
-    /// Instructions asked for that are unknown, or that this machine does not have.
-    #[error("LABELSIEVE_CPU: expected a level that this machine has ({available}), found `{found}`")]
-    Level {
-        /// The levels there are.
-        available: String,
-        /// The level asked for.
-        found: String,
-    },
-    /// There is no space for an array that memory does not hold.
-    #[error("{0}")]
-    Scratch(String),
-    /// Work that a [`Watch`](crate::Watch) stopped.
-    #[error("stopped")]
-    Stopped,
+    /// Work that was stopped, or an array that found no space.
+    #[error(transparent)]
+    Numerics(#[from] labelsieve_numerics::Error),
     /// An engine that could not do its work.
     #[error("{0}")]
     Engine(String),
@@ -82,6 +71,13 @@ pub enum Error {
 
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Whether a [`Watch`](labelsieve_numerics::Watch) stopped the work.
+    pub fn is_stopped(&self) -> bool {
+        *self == Error::Numerics(labelsieve_numerics::Error::Stopped)
+    }
+}
 
 /// Checks a setting once, where it enters: `check(lambda > 0.0, "lambda", "a positive number", lambda)?`.
 pub(crate) fn check(

@@ -3,9 +3,10 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use labelsieve_numerics::kernels::RowSlice;
+use labelsieve_numerics::scratch::{Access, Lent, Pages, Scratch, streamed};
+
 use crate::error::{Error, Result};
-use crate::kernels::RowSlice;
-use crate::scratch::{Access, Lent, Pages, Scratch, streamed};
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
@@ -254,17 +255,6 @@ impl std::fmt::Debug for Numbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
-}
-
-/// Rows of `dim` numbers scaled to unit length, and the lengths, as `length` measures them. A row of zeros stays zero.
-#[doc(hidden)] // for our own crates
-pub fn unit_rows(rows: &[f32], dim: usize, length: impl Fn(&[f32]) -> f32) -> (Vec<f32>, Vec<f32>) {
-    let lengths: Vec<f32> = rows.chunks_exact(dim).map(length).collect();
-    let scaled = |(row, &length): (&[f32], &f32)| -> Vec<f32> {
-        row.iter().map(|x| if length > 0.0 { x / length } else { 0.0 }).collect()
-    };
-    let unit = rows.chunks_exact(dim).zip(&lengths).flat_map(scaled).collect();
-    (unit, lengths)
 }
 
 /// Normalises rows, of which the first is row `first`; returns how many are zero.

@@ -25,32 +25,20 @@ pub mod engine;
 mod error;
 pub mod evaluation;
 mod features;
-mod fnv;
 #[cfg(test)]
 mod golden;
 pub mod graph;
-mod kernels;
-pub mod level;
+#[cfg(test)]
+mod in_memory;
 pub mod matching;
 mod model;
 pub mod ordering;
-pub mod random;
 pub mod relevance;
 pub mod schedule;
-mod scratch;
 pub mod synthetic;
-mod watch;
 
 pub use decision::Decision;
 pub use error::{Error, Result};
-#[doc(hidden)] // for our own crates
-pub use features::unit_rows;
 pub use features::{Features, SharedNumbers};
-#[doc(hidden)] // for our own crates
-pub use fnv::Fnv1a;
-#[doc(hidden)] // for our own crates
-pub use kernels::matrix;
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;
-pub use scratch::{Access, Lent, Pages, Scratch};
-pub use watch::Watch;

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::Aligned;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::scratch::{Place, Scratch};
+
 use crate::decision::Decision;
 use crate::engine::Job;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph, Propagation, Sorted};
-use crate::kernels::Aligned;
-use crate::level::Level;
-use crate::scratch::{Place, Scratch};
-use crate::watch::Watch;
 
 /// Scores how much each noisy example of one class belongs to it.
 pub trait RelevanceModel: Send + Sync {
@@ -96,7 +97,7 @@ impl<'a> ClassProblem<'a> {
             is_centred: false,
             affinity: None,
             decisions: &[],
-            watch: Watch::nobody(),
+            watch: Watch::unwatched(),
         })
     }
 

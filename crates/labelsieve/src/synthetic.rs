@@ -4,8 +4,9 @@
 //! class come from one sense. A pool also holds noise: examples of other senses, as an ambiguous word brings them, of
 //! other classes, or from everywhere, each its own sense.
 
+use labelsieve_numerics::random::Stream;
+
 use crate::features::Features;
-use crate::random::Stream;
 
 /// Where the irrelevant examples of a pool come from.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use labelsieve::classifier::{AttentionTraining, Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::graph::{Affinity, Neighbours, NoisyGraph, Propagation, closest_clean};
-use labelsieve::level::Level;
 use labelsieve::matching::LeakGuard;
-use labelsieve::random::Stream;
 use labelsieve::relevance::{Gcn, Mlp, Training, others};
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
 use labelsieve::{ClassProblem, Classifier, Features, Method, NoisyPool};
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::random::Stream;
 
 /// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
 fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {

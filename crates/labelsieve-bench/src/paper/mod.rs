@@ -16,7 +16,7 @@ use clap::Args;
 use labelsieve::Method;
 use labelsieve::classifier::Cosine;
 use labelsieve::evaluation::{GroupGain, Interval, Trial};
-use labelsieve_cuda::Device;
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::estimate::Work;
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result, device, resume};

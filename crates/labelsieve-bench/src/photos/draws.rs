@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use labelsieve::evaluation::draw_clean;
-use labelsieve::random::Stream;
 use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::{Error, Result};
 use serde_json::json;
 

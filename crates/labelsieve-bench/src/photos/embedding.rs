@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageColumns;
 use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::embed::Embed;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::{Monitor, Result};

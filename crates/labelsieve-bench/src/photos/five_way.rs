@@ -2,10 +2,10 @@
 
 use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy};
-use labelsieve::random::Stream;
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_data::{ResultTable, TableColumn, TableRow};
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::table::layout;
 use labelsieve_pipeline::{Monitor, Result};

@@ -27,8 +27,9 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use config::{Backbone, Config};
-use labelsieve_cuda::{Device, OpenDevice};
+use labelsieve_cuda::OpenDevice;
 use labelsieve_data::{Figure, ResultTable, RunDirectory, RunInfo};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::inputs::embedder::model_files;
 use labelsieve_pipeline::outputs::Files;
 use labelsieve_pipeline::resume::lock::OutputLock;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{BaseTest, TestSets};
-use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
 use labelsieve_data::{Journal, JournalRecord};
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::scoring::Drawn;
 use labelsieve_pipeline::{Context, Monitor, Result};
 

@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use labelsieve::evaluation::alternate_halves;
-use labelsieve_cuda::{Device, OpenDevice};
+use labelsieve_cuda::OpenDevice;
 use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::resume::lock::OutputLock;
 use labelsieve_pipeline::table::percent;
 use labelsieve_pipeline::{Monitor, Result, device, json_answer};

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use labelsieve::engine::Engine;
 use labelsieve::graph::NEIGHBOURS;
-use labelsieve::random::Stream;
 use labelsieve::schedule::map_classes;
 use labelsieve::{Features, NoisyPool};
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::Result;
 
 use crate::sets::KnownSet;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use labelsieve::Features;
-use labelsieve::random::Stream;
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::Result;
 
 use super::{KnownClass, KnownSet};

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use labelsieve::Features;
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageColumns;
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{AtomicFile, DataError, ExampleTable, TableColumns, ThumbnailRow, ThumbnailWriter};
 use labelsieve_icons::{CLASSES, Icon, IconError, NETWORK, Part, draw, icons};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::inputs::built_in::BuiltIn;
 use labelsieve_pipeline::inputs::images::ImageFiles;
 use labelsieve_pipeline::inputs::tables::{load, rows_by_id};

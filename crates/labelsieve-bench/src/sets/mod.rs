@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use labelsieve::Features;
 use labelsieve::evaluation::draw_clean;
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use labelsieve_pipeline::{Error, Result};
 
 /// A set of classes and the features of all their examples.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use labelsieve_cuda::Device;
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::{Context, Error, Monitor, Result};
 
 use super::{KnownClass, KnownSet};

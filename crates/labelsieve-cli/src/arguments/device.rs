@@ -1,6 +1,6 @@
 //! `--device`, as every command spells it.
 
-use labelsieve_cuda::Device;
+use labelsieve_numerics::Device;
 
 use super::COMMON;
 

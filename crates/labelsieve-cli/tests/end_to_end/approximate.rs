@@ -1,7 +1,7 @@
 //! Neighbours that are searched approximately.
 
-use labelsieve::random::Stream;
 use labelsieve_data::read_relevance;
+use labelsieve_numerics::random::Stream;
 
 use crate::common::{bytes, refuses, run};
 use crate::examples::task_folder;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
-use labelsieve::random::Stream;
 use labelsieve_data::{RunDirectory, read_relevance};
+use labelsieve_numerics::random::Stream;
 
 use crate::bench_photos::{BENCH, CONFIG, photo_folder};
 use crate::common::{bytes, listing, refuses, run, shell};

@@ -67,7 +67,7 @@ impl Engine for Breaks {
 }
 
 fn features(n: usize, seed: u64) -> Features {
-    let draws = labelsieve::random::Stream::new(seed);
+    let draws = labelsieve_numerics::random::Stream::new(seed);
     Features::new((0..n as u64 * 6).map(|i| draws.normal(i)).collect(), 6).unwrap()
 }
 
@@ -115,9 +115,12 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
 fn what_the_method_refuses_stays_refused() {
     let (clean, pools) = pools();
     let heard = Heard::default();
-    let engine = Fallback::new(Breaks { after: 1, with: Error::Stopped }, heard.notices());
+    let engine = Fallback::new(
+        Breaks { after: 1, with: Error::Numerics(labelsieve_numerics::Error::Stopped) },
+        heard.notices(),
+    );
     let stopped = engine.relevance(&Method::gcn(), &jobs(&clean, &pools), &|_, _| ());
-    assert_eq!(stopped, Err(Error::Stopped));
+    assert_eq!(stopped, Err(Error::Numerics(labelsieve_numerics::Error::Stopped)));
     assert!(heard.all().is_empty());
 }
 

@@ -2,7 +2,7 @@
 
 use labelsieve::Features;
 use labelsieve::graph::Neighbours;
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::rows::Staging;

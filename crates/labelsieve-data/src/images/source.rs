@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use labelsieve::Fnv1a;
+use labelsieve_numerics::Fnv1a;
 
 use super::folder::Folder;
 use super::parquet_images::ParquetImages;

@@ -7,12 +7,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Journal, NetworkFile,
     NetworkMetadata, Precision,
 };
+use labelsieve_numerics::Device;
 use labelsieve_vision::images::{Cause, DecodeLimits};
 use labelsieve_vision::{Covariance, Pca, Preparation, centre_features, prepare, unit_features};
 use serde::Serialize;

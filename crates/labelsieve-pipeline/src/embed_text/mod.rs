@@ -9,12 +9,12 @@ mod tokenizer;
 use std::path::{Path, PathBuf};
 
 use labelsieve::matching::ClassEntry;
-use labelsieve_cuda::Device;
 use labelsieve_data::text::read_class_file;
 use labelsieve_data::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted,
     text_id,
 };
+use labelsieve_numerics::Device;
 use labelsieve_vision::to_unit_length;
 use labelsieve_vision::transformer::families::describe_text;
 use labelsieve_vision::transformer::{Cpu, TextTower};

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use labelsieve::evaluation::{Accuracy, ClassCounts};
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
+use labelsieve_numerics::Device;
 use labelsieve_vision::images::OnDamage;
 
 use crate::error::{Error, Result};

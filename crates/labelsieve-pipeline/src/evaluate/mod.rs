@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use labelsieve::Features;
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{ExampleTable, SavedClassifier, read_relevance};
+use labelsieve_numerics::Device;
 
 pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
 pub use relevance::Truth;

@@ -5,9 +5,9 @@ mod novel_classes;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
+use labelsieve_numerics::Device;
 use labelsieve_vision::training::{Examples, LEAST_RELEVANCE, Objective, Rates, Recipe, Training};
 use labelsieve_vision::{ScaleRule, weights};
 use serde::Serialize;

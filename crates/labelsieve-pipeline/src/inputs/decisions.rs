@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
-use labelsieve::{Decision, Fnv1a};
+use labelsieve::Decision;
 use labelsieve_data::{DecisionJoin, DecisionTable, RelevanceTable, counted, read_decisions};
+use labelsieve_numerics::Fnv1a;
 
 use super::left_out::{counts, listed, named};
 use super::pools::Pools;

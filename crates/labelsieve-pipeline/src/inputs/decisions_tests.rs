@@ -1,8 +1,8 @@
 use std::io::Write;
 use std::sync::Mutex;
 
-use labelsieve::Watch;
 use labelsieve_data::DecisionRow;
+use labelsieve_numerics::Watch;
 
 use super::*;
 use crate::monitor::{Kept, Progress, Silent};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::DataError;
+use labelsieve_numerics::Device;
 use labelsieve_vision::images::View;
 use labelsieve_vision::{Embedder, Pca};
 use serde_json::{Value, json};

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::{ActivationPrecision, Device, FallbackEmbedder, OpenDevice};
+use labelsieve_cuda::{ActivationPrecision, FallbackEmbedder, OpenDevice};
 use labelsieve_data::{DataError, FileKind, TensorShards};
+use labelsieve_numerics::Device;
 use labelsieve_vision::Embedder;
 use labelsieve_vision::images::View;
 use labelsieve_vision::transformer::families::{Described, check_architecture, describe};

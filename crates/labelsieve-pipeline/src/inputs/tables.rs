@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve::{Features, Scratch};
+use labelsieve::Features;
 use labelsieve_data::{ExampleTable, Ids, Labels, TableColumns};
+use labelsieve_numerics::Scratch;
 
 use crate::error::{Context, Error, Result};
 use crate::monitor::Monitor;

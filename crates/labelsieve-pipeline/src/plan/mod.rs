@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use labelsieve::Method;
-use labelsieve_cuda::Device;
 use labelsieve_data::{AtomicFile, counted};
+use labelsieve_numerics::Device;
 use serde::Serialize;
 
 pub use identity::{Identity, PlannedClass};

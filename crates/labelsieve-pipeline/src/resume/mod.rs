@@ -6,9 +6,9 @@ pub mod lock;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use labelsieve::level::Level;
 use labelsieve_data::images::ImageSource;
 use labelsieve_data::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
+use labelsieve_numerics::level::Level;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 

@@ -22,9 +22,9 @@ mod session;
 
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
 use labelsieve_data::{DecisionLog, DecisionRow, TableFormat, counted};
+use labelsieve_numerics::Device;
 
 pub use answers::{
     BestClean, Changed, Chosen, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView,

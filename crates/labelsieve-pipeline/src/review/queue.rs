@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use labelsieve::Watch;
+use labelsieve_numerics::Watch;
 
 /// Classes that wait, and the one that is worked on.
 #[derive(Default)]

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use labelsieve::graph::{Affinity, NEIGHBOURS, Neighbours, NoisyGraph};
 use labelsieve::ordering::{NEAR_DUPLICATES, near_duplicates, what_next};
-use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool, Watch};
+use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
 use labelsieve_cuda::OpenDevice;
+use labelsieve_numerics::Watch;
 
 use super::contents::{Class, Contents};
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
 use labelsieve_data::{write_csv, write_npy_f32};
+use labelsieve_numerics::Device;
 
 use super::*;
 use crate::clean::{Clean, Share};

@@ -1,9 +1,9 @@
 //! What a class needs besides its own examples before it is scored.
 
 use labelsieve::engine::Job;
-use labelsieve::random::{Stream, row_key};
 use labelsieve::relevance::{class_direction, others};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool, Result};
+use labelsieve_numerics::random::{Stream, row_key};
 
 /// The seed of a class's model and, for methods that learn from other classes, clean examples or the directions of those.
 pub struct Drawn {

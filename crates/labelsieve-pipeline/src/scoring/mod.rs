@@ -9,10 +9,11 @@ mod scored;
 use std::sync::{Arc, Mutex};
 
 use labelsieve::engine::{Engine, Job};
-use labelsieve::random::Stream;
 use labelsieve::relevance::MOST_OTHERS;
-use labelsieve::{Decision, Features, Method, NoisyPool, Scratch, Watch};
+use labelsieve::{Decision, Features, Method, NoisyPool};
 use labelsieve_data::ScratchFolder;
+use labelsieve_numerics::random::Stream;
+use labelsieve_numerics::{Scratch, Watch};
 use rayon::prelude::*;
 
 pub use drawn::{Directions, Drawn};

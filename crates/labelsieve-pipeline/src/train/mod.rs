@@ -11,8 +11,8 @@ use labelsieve::classifier::{
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{CheckedClass, LeaveOneOut, leave_one_out};
 use labelsieve::{Classifier as _, Features};
-use labelsieve_cuda::Device;
 use labelsieve_data::{AtomicFile, SavedClassifier, SavedModel};
+use labelsieve_numerics::Device;
 use serde::Serialize;
 use serde_json::{Value, json};
 

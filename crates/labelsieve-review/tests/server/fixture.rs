@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 
 use labelsieve::Method;
 use labelsieve::synthetic::Recipe;
-use labelsieve_cuda::Device;
 use labelsieve_data::images::PictureSources;
 use labelsieve_data::{read_relevance, write_csv, write_npy_f32};
+use labelsieve_numerics::Device;
 use labelsieve_pipeline::Silent;
 use labelsieve_pipeline::clean::{Clean, Share};
 use labelsieve_pipeline::inputs::pools::PoolFiles;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use labelsieve_vision::Result;
 use labelsieve_vision::transformer::families::describe;
 use labelsieve_vision::transformer::{Cpu, Normalisation, Tensors, VisionTransformer};

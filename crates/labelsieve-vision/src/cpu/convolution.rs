@@ -13,7 +13,7 @@
 //! one sweep for each position of a pixel relative to the stride. The gradient by the weights sums over pixels instead.
 #![expect(unsafe_code, reason = "tasks write to parts of one output that do not overlap")]
 
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::filter::{Accumulate, Filter, Finish};

@@ -1,4 +1,4 @@
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::network::Activation;

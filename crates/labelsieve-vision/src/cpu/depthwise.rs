@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use labelsieve::for_this_machine;
-use labelsieve::level::Level;
+use labelsieve_numerics::for_this_machine;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::depthwise_row::{Row, depthwise_row};

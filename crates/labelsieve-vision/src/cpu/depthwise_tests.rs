@@ -1,6 +1,6 @@
 //! Depthwise convolutions against their definition in double precision, at every level.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::cpu::tensor::for_each_row;

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "vector instructions; a kernel is entered only where the machine has them")]
 
 /// A vector of `f32` in one register. All functions need the machine to have the instructions: a kernel is entered only
-/// with a [`Level`](labelsieve::level::Level) that says so.
+/// with a [`Level`](labelsieve_numerics::level::Level) that says so.
 pub(crate) trait Lanes {
     /// The register.
     type V: Copy;

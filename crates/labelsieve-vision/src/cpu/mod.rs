@@ -15,7 +15,7 @@ mod walk;
 use std::ops::Range;
 
 use filter::Filter;
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 use walk::Walker;
 
 use crate::cosine::cosine_loss_at;

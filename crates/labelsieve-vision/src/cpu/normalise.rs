@@ -1,13 +1,13 @@
 //! Batch normalisation, with the addition and the ReLU that follow it: one sweep forwards, two backwards.
 
+use labelsieve_numerics::for_this_machine;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::filter::Accumulate;
 use super::tensor::{CHANNELS, Tensor, for_each_row};
 use super::tile::NARROWEST;
 use crate::network::Activation;
-use labelsieve::for_this_machine;
-use labelsieve::level::Level;
 
 /// Share of a new batch in the running statistics, as in PyTorch.
 const RUNNING_SHARE: f32 = 0.1;

@@ -1,6 +1,6 @@
 //! Normalisation against its definition in double precision, at every level.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::network::Shape;

@@ -1,7 +1,7 @@
 //! Max-pool, mean-pool and the change to one long row.
 
-use labelsieve::for_this_machine;
-use labelsieve::level::Level;
+use labelsieve_numerics::for_this_machine;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::tensor::{CHANNELS, Tensor, for_each_row};

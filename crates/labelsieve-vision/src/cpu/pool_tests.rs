@@ -1,6 +1,6 @@
 //! Pooling against its definition, at every level.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::network::Shape;

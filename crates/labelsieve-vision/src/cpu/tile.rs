@@ -9,8 +9,8 @@
 )]
 
 #[cfg(target_arch = "x86_64")]
-use labelsieve::level::Instructions;
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Instructions;
+use labelsieve_numerics::level::Level;
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use labelsieve::for_this_machine;
-use labelsieve::level::Level;
+use labelsieve_numerics::for_this_machine;
+use labelsieve_numerics::level::Level;
 
 use super::convolution::Convolution;
 use super::depthwise::Depthwise;

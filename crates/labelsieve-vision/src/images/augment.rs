@@ -1,6 +1,6 @@
 //! Random views of an image for training: a piece of it, perhaps mirrored, in slightly other colours.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::jitter::Jitter;

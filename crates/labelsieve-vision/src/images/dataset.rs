@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

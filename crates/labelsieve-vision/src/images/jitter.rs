@@ -1,6 +1,6 @@
 //! Random brightness, contrast and saturation.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
 
 /// How far colours may stray: each factor is drawn from 1 - strength to 1 + strength, and applied in this order.

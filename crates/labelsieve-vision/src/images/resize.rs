@@ -4,7 +4,7 @@ use fast_image_resize::CpuExtensions;
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{ResizeOptions, Resizer};
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 use serde::{Deserialize, Serialize};
 
 use super::processing::{Filter, Processing};

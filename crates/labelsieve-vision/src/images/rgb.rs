@@ -77,7 +77,7 @@ mod tests {
     proptest! {
         #[test]
         fn two_flips_are_none(height in 1usize..9, width in 1usize..9, seed: u64) {
-            let stream = labelsieve::random::Stream::new(seed);
+            let stream = labelsieve_numerics::random::Stream::new(seed);
             let before: Vec<u8> = (0..3 * height * width).map(|i| stream.bits(i as u64) as u8).collect();
             let mut pixels = before.clone();
             flip_rows(&mut pixels, width);

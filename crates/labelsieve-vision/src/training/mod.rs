@@ -16,8 +16,8 @@ use crate::images::{Dataset, Prefetch, View};
 use crate::learner::{Batch, Learner, Learners, ScaleRule, Sgd, Snapshot, Targets};
 use crate::network::{Network, Role};
 use crate::prototypical::Prototypical;
-use labelsieve::random::Stream;
-use labelsieve::unit_rows;
+use labelsieve_numerics::random::Stream;
+use labelsieve_numerics::unit_rows;
 
 /// Batches that are prepared ahead of the network.
 const AHEAD: usize = 3;

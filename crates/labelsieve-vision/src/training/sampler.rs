@@ -1,6 +1,6 @@
 //! Which examples an epoch shows, and in what order.
 
-use labelsieve::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 use crate::error::{Error, Result, Setting};
 use crate::prototypical::Prototypical;

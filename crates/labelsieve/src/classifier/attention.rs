@@ -1,13 +1,14 @@
 //! Class weights from a mean of examples and from what base classes they resemble: "class prototypes with attention".
 
+use labelsieve_numerics::kernels::{add_scaled, product_with_transposed};
+use labelsieve_numerics::random::Stream;
+use labelsieve_numerics::unit_rows;
 use rayon::prelude::*;
 
 use super::cosine::length;
 use super::{WeightMatrix, WeightedClass, prototype};
 use crate::error::{Error, Result, check};
-use crate::features::{Features, unit_rows};
-use crate::kernels::{add_scaled, product_with_transposed};
-use crate::random::Stream;
+use crate::features::Features;
 
 /// Makes the weights of a new class from its examples and the weights of base classes (the weight generator of
 /// Gidaris and Komodakis, CVPR 2018, which the paper's rows "class proto. w/ att." use).

@@ -1,12 +1,13 @@
 //! The loss of an episode and its gradient, by hand: forwards from examples to class weights to logits, and back.
 
+use labelsieve_numerics::kernels::{add, add_transposed_product, dot, product, product_with_transposed};
+use labelsieve_numerics::unit_rows;
 use rayon::prelude::*;
 
 use super::attention::{AttentionParameters, Lookup, Shares};
 use super::attention_training::{Episode, Posing};
 use super::cosine::{length, log_softmax, softmax, through_normalisation};
-use crate::features::{Features, unit_rows};
-use crate::kernels::{add, add_transposed_product, dot, product, product_with_transposed};
+use crate::features::Features;
 
 /// The loss of an episode and the gradient of `share` times it.
 ///

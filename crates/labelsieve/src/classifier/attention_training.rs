@@ -1,5 +1,6 @@
 //! The second training stage: base classes pose as novel ones, and the generator learns to give their weights back.
 
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,6 @@ use super::attention::{Attention, AttentionParameters, Lookup};
 use super::attention_gradient::{episode_gradient, sum_gradients};
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::random::Stream;
 
 /// How the attention generator is learned: SGD with momentum over episodes, features and base weights frozen, the
 /// learning rate annealed by half a cosine.

@@ -1,10 +1,11 @@
 //! What every classifier promises, checked on all of them.
 
+use labelsieve_numerics::Watch;
+
 use super::*;
 use crate::evaluation::accuracy;
 use crate::model::Classifier;
 use crate::synthetic::{Recipe, SyntheticTask};
-use crate::watch::Watch;
 
 type Learn = Box<dyn Fn(&[WeightedClass], u64) -> Box<dyn Classifier> + Send + Sync>;
 

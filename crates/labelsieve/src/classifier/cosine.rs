@@ -1,14 +1,15 @@
 //! A cosine classifier learned from weighted examples.
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::{add, add_transposed_product, dot, product_with_transposed};
+use labelsieve_numerics::random::Stream;
+use labelsieve_numerics::unit_rows;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Result, check};
-use crate::features::{Features, unit_rows};
-use crate::kernels::{add, add_transposed_product, dot, product_with_transposed};
-use crate::random::Stream;
-use crate::watch::Watch;
+use crate::features::Features;
 
 /// Batch sizes the paper chooses from on validation classes.
 pub const BATCH_SIZES: [usize; 5] = [512, 1024, 2048, 4096, 8192];
@@ -67,7 +68,7 @@ impl Cosine {
     /// A batch estimates eq. (6) divided by K, so that one learning rate serves any number of classes: an example of
     /// class c weighs r(x)/r(X^c) · n/K, which is 1 on average over the n examples.
     pub fn train(&self, classes: &[WeightedClass], dim: usize, seed: u64) -> Result<WeightMatrix> {
-        self.train_watched(classes, dim, seed, Watch::nobody())
+        self.train_watched(classes, dim, seed, Watch::unwatched())
     }
 
     /// As [`Cosine::train`], counted and stopped by `watch`; an example counts once, when all epochs are done.

@@ -1,5 +1,6 @@
 //! Multinomial logistic regression on weighted examples, for the rows of other papers that end in one.
 
+use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_transposed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,6 @@ use super::WeightedClass;
 use super::cosine::softmax;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::kernels::{add, add_transposed_product, product_with_transposed};
 use crate::model::{Classifier, Scores};
 
 /// How logistic regression is learned: the minimiser of

@@ -13,9 +13,10 @@ mod logistic;
 mod prototype;
 mod weight_matrix;
 
+use labelsieve_numerics::kernels::add_scaled;
+
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::kernels::add_scaled;
 
 pub use attention::{Attention, AttentionParameters};
 pub use attention_training::AttentionTraining;

@@ -1,10 +1,10 @@
 //! W: one unit-length vector per class.
 
+use labelsieve_numerics::kernels::product_with_transposed;
 use rayon::prelude::*;
 
 use crate::error::{Result, check};
 use crate::features::Features;
-use crate::kernels::product_with_transposed;
 use crate::model::{Classifier, Scores};
 
 /// A classifier by cosine: **eq. (4)**, π(x) = argmax_c ŵ_c·ĝ(x).

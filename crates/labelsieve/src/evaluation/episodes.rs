@@ -1,7 +1,8 @@
 //! Who takes part in an episode: clean examples drawn at random, classes that tune or report, few-way trials.
 
+use labelsieve_numerics::random::Stream;
+
 use crate::error::{Result, check};
-use crate::random::Stream;
 
 /// The classes to choose settings on and the classes to report, out of `n` in alphabetical order: even positions tune,
 /// odd positions report.

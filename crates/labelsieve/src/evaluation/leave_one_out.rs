@@ -1,11 +1,11 @@
 //! A check that needs no test set: can the clean examples be recognised when each is left out in turn?
 
+use labelsieve_numerics::kernels::dot;
 use rayon::prelude::*;
 
 use crate::classifier::{WeightMatrix, WeightedClass};
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::dot;
 
 /// Share of clean examples whose class's prototype is the closest, when the example itself is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]

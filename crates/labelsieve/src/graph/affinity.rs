@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use labelsieve_numerics::kernels::{Aligned, add_scaled};
+use labelsieve_numerics::scratch::{Access, Array, Place, Scratch, streamed, stretches};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
 use super::sorted::{Sorted, restore, stretches_of};
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::{Aligned, add_scaled};
-use crate::scratch::{Access, Array, Place, Scratch, streamed, stretches};
 
 /// A: `a_ij = [v_i·v_j]+` where i and j are among each other's neighbours, 0 elsewhere and on the diagonal.
 /// Symmetric, stored row by row (CSR) with ascending columns; entries that clip to zero are left out.

@@ -4,6 +4,8 @@
 //! most similar to, and a pair of panels is searched if it has votes enough. How many are enough is learned from some rows whose
 //! neighbours are searched among all rows; of others, searched likewise, the recall is measured.
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::leading::Leading;
@@ -12,8 +14,6 @@ use super::outside::nearest_to;
 use super::reduced::{Clusters, Reduced};
 use super::search::{self, PANEL, Tiles};
 use crate::features::Features;
-use crate::level::Level;
-use crate::watch::Watch;
 
 /// Below this many rows, an exact search takes seconds.
 pub(super) const FEWEST_ROWS: usize = 65_536;
@@ -185,8 +185,8 @@ fn recall(found: &Neighbours, truth: &[Probe]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::dot_at;
-    use crate::random::Stream;
+    use labelsieve_numerics::kernels::dot_at;
+    use labelsieve_numerics::random::Stream;
 
     /// Rows around 40 centres in 12 directions of 32.
     fn clustered(n: usize) -> Features {
@@ -204,7 +204,7 @@ mod tests {
     fn search(features: &Features, wanted: f64) -> (Neighbours, f64) {
         let level = Level::current();
         let leading = Leading::of(level, features, 12);
-        approximate_by(level, features, 10, wanted, &leading, Watch::nobody())
+        approximate_by(level, features, 10, wanted, &leading, Watch::unwatched())
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn few_rows_are_searched_exactly() {
         let features = clustered(9_000);
-        let (found, recall) = approximate(Level::current(), &features, 10, 0.5, Watch::nobody());
+        let (found, recall) = approximate(Level::current(), &features, 10, 0.5, Watch::unwatched());
         assert!(recall == 1.0 && found == Neighbours::exact(&features, 10));
     }
 
@@ -247,7 +247,7 @@ mod tests {
     fn copies_fill_lists_too() {
         let copies = Features::new([1.0, 0.0, 0.0, 0.0].repeat(9_000), 4).unwrap();
         let leading = Leading::of(Level::current(), &copies, 1);
-        let (found, _) = approximate_by(Level::current(), &copies, 10, 0.9, &leading, Watch::nobody());
+        let (found, _) = approximate_by(Level::current(), &copies, 10, 0.9, &leading, Watch::unwatched());
         assert!((0..9_000).all(|i| found.of(i).1.iter().all(|&s| s == 1.0)));
     }
 }

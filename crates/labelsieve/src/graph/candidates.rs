@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::kernels::{dot_at, prefetch};
+use labelsieve_numerics::level::Level;
+
 use super::neighbours::{Entry, keep_first};
 use crate::features::Features;
-use crate::kernels::{dot_at, prefetch};
-use crate::level::Level;
 
 /// What a search is about.
 #[derive(Clone, Copy)]

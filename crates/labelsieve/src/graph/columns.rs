@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::kernels::for_this_machine;
+
 use super::affinity::Propagation;
-use crate::kernels::for_this_machine;
 
 /// Vectors side by side: a row of `width` numbers per example.
 #[derive(Clone, Copy)]
@@ -90,8 +91,8 @@ mod tests {
     use super::*;
     use crate::features::Features;
     use crate::graph::{Affinity, Neighbours};
-    use crate::level::Level;
-    use crate::random::Stream;
+    use labelsieve_numerics::level::Level;
+    use labelsieve_numerics::random::Stream;
 
     #[test]
     fn columns_side_by_side_have_the_bits_of_each_alone_at_every_level() {

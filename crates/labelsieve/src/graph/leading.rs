@@ -12,14 +12,14 @@
 //! principal directions decides how many pairs are left, never which neighbours are found, and how far from orthonormal it is enters
 //! the bound.
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::{add_scaled_at, add_transposed_product, dot_at, product_with_transposed};
+use labelsieve_numerics::level::{Instructions, Level};
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 use super::reduced;
 use crate::features::Features;
-use crate::kernels::{add_scaled_at, add_transposed_product, dot_at, product_with_transposed};
-use crate::level::{Instructions, Level};
-use crate::random::Stream;
-use crate::watch::Watch;
 
 /// Numbers of a reduced row that are tried: the leading ones and ρ.
 const WIDTHS: [usize; 3] = [32, 64, 128];
@@ -113,7 +113,7 @@ impl Leading {
         let (size, dim) = (sample.len(), sample.dim());
         let n_probes = PROBES.min(size);
         let mut reduced = vec![0f32; size * (self.len() + 1)];
-        reduced::reduce(self, sample, 0..size, &mut reduced, Watch::nobody());
+        reduced::reduce(self, sample, 0..size, &mut reduced, Watch::unwatched());
         let mut exact = vec![0f32; n_probes * size];
         product_with_transposed(sample.block(0..n_probes), sample.block(0..size), &mut exact, dim);
         // How many of the sample, the probe itself included, are as near as the neighbours of a row are.

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::scratch::{Array, Place, Scratch};
+
 use super::sorted::Sorted;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::level::Level;
-use crate::scratch::{Array, Place, Scratch};
-use crate::watch::Watch;
 
 /// The `count` most similar other rows of each row (all others when there are fewer), by inner product, best first.
 /// Equal similarities are ordered by lower index; a row is never its own neighbour, whatever its duplicates.
@@ -22,7 +23,7 @@ pub struct Neighbours {
 impl Neighbours {
     /// Exact search over all pairs.
     pub fn exact(features: &Features, count: usize) -> Neighbours {
-        super::search::exact(Level::current(), features, count, Watch::nobody())
+        super::search::exact(Level::current(), features, count, Watch::unwatched())
     }
 
     /// As [`Neighbours::exact`], counted and stopped by `watch`.

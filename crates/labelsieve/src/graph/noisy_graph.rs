@@ -1,12 +1,12 @@
 //! The part of a class's graph that does not depend on which examples are clean.
 
+use labelsieve_numerics::kernels::dot;
+use labelsieve_numerics::scratch::{Place, streamed};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::dot;
-use crate::scratch::{Place, streamed};
 
 /// The neighbours of a class's noisy examples among themselves, found once and reused for every choice of clean ones.
 ///

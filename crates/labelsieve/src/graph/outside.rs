@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::kernels::{dot, product_with_transposed, rounding_bound};
 use rayon::prelude::*;
 
 use super::neighbours::Entry;
 use crate::features::Features;
-use crate::kernels::{dot, product_with_transposed, rounding_bound};
 
 /// Examples and rows that are multiplied at a time.
 const EXAMPLES: usize = 256;
@@ -73,7 +73,7 @@ fn close(mut entries: Vec<Entry>, width: usize, margin: f32) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     fn some(label: u64, n: usize) -> Features {
         let stream = Stream::new(3).branch(label);

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::{RowSlice, product_with_transposed};
 use rayon::prelude::*;
 
 use super::leading::Leading;
 use crate::features::Features;
-use crate::kernels::{RowSlice, product_with_transposed};
-use crate::watch::Watch;
 
 /// Rows whose products bound those of the rows they were made from ([`Leading`]).
 pub struct Reduced {
@@ -129,7 +129,7 @@ impl Pivots {
         let n_pivots = n_pivots(rows.len());
         let mut pivots = vec![0f32; n_pivots * width];
         for (row, out) in evenly_spaced(rows.len(), n_pivots).zip(pivots.chunks_exact_mut(width)) {
-            reduce(leading, rows, row..row + 1, out, Watch::nobody());
+            reduce(leading, rows, row..row + 1, out, Watch::unwatched());
         }
         Pivots::of(pivots, width)
     }

@@ -9,13 +9,16 @@
 //!    its fiftieth best so far, are measured. Similar rows stand together, so that floors are high soon.
 //! 3. Elsewhere blocks are multiplied by a [`Screen`], faster than exact but off by at most E. A row keeps every candidate whose
 //!    score is within 2E of its fiftieth best: whoever falls below that has fifty certainly better rows.
-//! 4. What survives is measured exactly with [`dot`](crate::kernels::dot) and sorted.
+//! 4. What survives is measured exactly with [`dot`](labelsieve_numerics::kernels::dot) and sorted.
 //!
 //! The answer is therefore the naive one, bit for bit, in whatever order threads finish their blocks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::{Hit, ROW_STEP, RowSlice, Screen, Tile, dot_at, prefetch, rounding_bound};
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::candidates::{Candidates, Search};
@@ -23,9 +26,6 @@ use super::leading::Leading;
 use super::neighbours::Neighbours;
 use super::reduced::Reduced;
 use crate::features::Features;
-use crate::kernels::{Hit, ROW_STEP, RowSlice, Screen, Tile, dot_at, prefetch, rounding_bound};
-use crate::level::Level;
-use crate::watch::Watch;
 
 /// The `count` nearest other rows of each row, unless stopped. `level` decides how fast, not what comes out.
 pub(super) fn exact(level: Level, features: &Features, count: usize, watch: &Watch) -> Neighbours {

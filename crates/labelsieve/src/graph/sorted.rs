@@ -4,15 +4,15 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::scratch::{Access, Element, Scratch, streamed};
 use rayon::prelude::*;
 
 use super::leading::Leading;
 use super::reduced::{Pivots, in_order, reduce};
 use crate::error::Result;
 use crate::features::Features;
-use crate::level::Level;
-use crate::scratch::{Access, Element, Scratch, streamed};
-use crate::watch::Watch;
 
 /// Rows of a pool by place: similar ones side by side where they live in few directions, else as they are.
 pub(crate) struct Sorted {

@@ -1,5 +1,9 @@
 //! The fast graph against the naive one: all pairs measured, sorted, cut; membership in both lists searched for.
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::dot;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::random::Stream;
 use proptest::prelude::*;
 
 use super::leading::Leading;
@@ -7,11 +11,7 @@ use super::neighbours::Entry;
 use super::reduced::Reduced;
 use super::*;
 use crate::features::Features;
-use crate::kernels::dot;
-use crate::level::Level;
-use crate::random::Stream;
-use crate::scratch::InMemory;
-use crate::watch::Watch;
+use crate::in_memory::InMemory;
 
 fn naive_neighbours(features: &Features, count: usize) -> Vec<Vec<(u32, f32)>> {
     (0..features.len())
@@ -85,7 +85,7 @@ proptest! {
     fn exact_search_equals_the_naive_one_bit_for_bit(features in awkward_features(260), count in 1usize..60) {
         let naive = naive_neighbours(&features, count);
         for level in Level::available() {
-            let fast = search::exact(level, &features, count, Watch::nobody());
+            let fast = search::exact(level, &features, count, Watch::unwatched());
             prop_assert_eq!(&lists(&fast), &naive, "{}", level);
             prop_assert_eq!(rows(&Affinity::reciprocal(&fast)), naive_affinity(&naive), "{}", level);
         }
@@ -102,7 +102,7 @@ proptest! {
         let n_directions = 1 + (features.dim() as f64 * share) as usize; // more than there can be, at times
         for level in Level::available() {
             let leading = Leading::of(level, &features, n_directions);
-            let fast = search::exact_by(level, &features, count, Some(&leading), Watch::nobody());
+            let fast = search::exact_by(level, &features, count, Some(&leading), Watch::unwatched());
             prop_assert_eq!(&lists(&fast), &naive, "{}", level);
         }
     }
@@ -125,8 +125,8 @@ proptest! {
         propagation.propagate_rows(&clean, &noisy, |i| k + i, &mut x);
         for level in Level::available() {
             let leading = (n_directions > 0 && !noisy.is_empty()).then(|| Leading::of(level, &noisy, n_directions));
-            let sorted = Sorted::by(leading, &noisy, &scratch, Watch::nobody()).unwrap();
-            let found = windows::exact(level, &sorted, count, &scratch, Watch::nobody()).unwrap();
+            let sorted = Sorted::by(leading, &noisy, &scratch, Watch::unwatched()).unwrap();
+            let found = windows::exact(level, &sorted, count, &scratch, Watch::unwatched()).unwrap();
             prop_assert_eq!(&found, graph.neighbours(), "{}", level);
             let found = NoisyGraph::from_neighbours(found, count).insert_in(Some(&scratch), &clean, &noisy).unwrap();
             let found = Propagation::new(Affinity::reciprocal_in(Some(&scratch), &found).unwrap());
@@ -139,7 +139,7 @@ proptest! {
     fn products_of_reduced_rows_bound_those_of_the_rows(features in awkward_features(80), share in 0.0f64..=1.0) {
         prop_assume!(!features.is_empty());
         let leading = Leading::of(Level::current(), &features, 1 + (features.dim() as f64 * share) as usize);
-        let reduced = Reduced::new(&leading, &features, Watch::nobody());
+        let reduced = Reduced::new(&leading, &features, Watch::unwatched());
         for (a, &i) in reduced.order().iter().enumerate() {
             for (b, &j) in reduced.order().iter().enumerate() {
                 let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum() };
@@ -174,7 +174,7 @@ fn a_larger_set_of_many_panels_equals_the_naive_one() {
     let features = Features::new((0..n * dim).map(value).collect(), dim).unwrap();
     let naive = naive_neighbours(&features, NEIGHBOURS);
     for level in Level::available() {
-        let fast = search::exact(level, &features, NEIGHBOURS, Watch::nobody());
+        let fast = search::exact(level, &features, NEIGHBOURS, Watch::unwatched());
         assert!(lists(&fast) == naive, "{level}");
     }
 }
@@ -200,8 +200,8 @@ fn rows_in_few_directions_are_searched_by_them_and_others_are_not() {
         assert!(Leading::choose(level, &flat, NEIGHBOURS).is_none(), "{level}");
         let leading = Leading::choose(level, &steep, NEIGHBOURS).unwrap();
         assert!(leading.deviation() < 1e-4, "{}", leading.deviation());
-        let bounded = search::exact_by(level, &steep, NEIGHBOURS, Some(&leading), Watch::nobody());
-        assert!(bounded == search::exact_by(level, &steep, NEIGHBOURS, None, Watch::nobody()), "{level}");
+        let bounded = search::exact_by(level, &steep, NEIGHBOURS, Some(&leading), Watch::unwatched());
+        assert!(bounded == search::exact_by(level, &steep, NEIGHBOURS, None, Watch::unwatched()), "{level}");
     }
 }
 
@@ -214,8 +214,11 @@ fn copies_and_zero_rows_among_many_are_searched_by_directions_as_without() {
     let features = Features::new(data.collect(), steep.dim()).unwrap();
     for level in Level::available() {
         let leading = Leading::of(level, &features, 31);
-        let bounded = search::exact_by(level, &features, NEIGHBOURS, Some(&leading), Watch::nobody());
-        assert!(bounded == search::exact_by(level, &features, NEIGHBOURS, None, Watch::nobody()), "{level}");
+        let bounded = search::exact_by(level, &features, NEIGHBOURS, Some(&leading), Watch::unwatched());
+        assert!(
+            bounded == search::exact_by(level, &features, NEIGHBOURS, None, Watch::unwatched()),
+            "{level}"
+        );
     }
 }
 
@@ -248,7 +251,7 @@ fn search_gives_the_same_lists_at_any_number_of_threads() {
     let bounded = |n| {
         let leading = Leading::of(Level::current(), &features, 8);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        pool.install(|| search::exact_by(Level::current(), &features, 50, Some(&leading), Watch::nobody()))
+        pool.install(|| search::exact_by(Level::current(), &features, 50, Some(&leading), Watch::unwatched()))
     };
     assert_eq!(bounded(1), with_threads(1));
     assert_eq!(bounded(4), with_threads(1));

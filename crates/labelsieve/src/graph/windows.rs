@@ -8,6 +8,10 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::RowSlice;
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::scratch::{Access, Array, Scratch, streamed};
 use rayon::prelude::*;
 
 use super::candidates::Candidates;
@@ -16,10 +20,6 @@ use super::reduced::reduce;
 use super::search::{PANEL, Pass, Tiles, inner};
 use super::sorted::{Sorted, restore, stretches_of};
 use crate::error::Result;
-use crate::kernels::RowSlice;
-use crate::level::Level;
-use crate::scratch::{Access, Array, Scratch, streamed};
-use crate::watch::Watch;
 
 /// In place of the index of a neighbour that was not yet found.
 const NOBODY: u32 = u32::MAX;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+use labelsieve_numerics::kernels::{dot, product_with_transposed, rounding_bound};
 use rayon::prelude::*;
 
-use crate::kernels::{dot, product_with_transposed, rounding_bound};
 use crate::{Features, Result};
 
 /// The examples that must not occur among the candidates: clean and test ones.

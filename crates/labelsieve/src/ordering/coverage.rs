@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use labelsieve_numerics::kernels::dot;
+use labelsieve_numerics::random::{Stream, row_key};
 use rayon::prelude::*;
 
 use crate::features::Features;
-use crate::kernels::dot;
 use crate::model::ClassProblem;
-use crate::random::{Stream, row_key};
 
 /// Rows of a pool that are to be covered, rows that may be chosen, and decided rows that cover, at most. Larger pools are drawn
 /// from: what covers a thousand rows of a pool covers the pool, and 2,000 × 1,000 similarities take a fraction of a second at any

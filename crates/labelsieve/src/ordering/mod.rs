@@ -8,12 +8,12 @@ mod near_duplicates;
 
 use std::fmt;
 
+use labelsieve_numerics::random::{Stream, row_key};
 use serde::{Deserialize, Serialize};
 
 use self::coverage::Coverage;
 use crate::error::{Error, Result};
 use crate::model::ClassProblem;
-use crate::random::{Stream, row_key};
 
 pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
 

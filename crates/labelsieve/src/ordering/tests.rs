@@ -1,12 +1,12 @@
 //! The orders on pools that fit in a head, and the fast coverage against a plain one.
 
+use labelsieve_numerics::kernels::dot;
 use proptest::prelude::*;
 
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
 use crate::graph::{NoisyGraph, closest_clean};
-use crate::kernels::dot;
 use crate::model::NoisyPool;
 
 fn on_the_circle(degrees: &[f32]) -> Features {

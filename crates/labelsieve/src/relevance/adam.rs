@@ -1,7 +1,7 @@
 //! The Adam optimiser (Kingma and Ba 2015) with L2 weight decay added to the gradient.
 
-use crate::kernels::for_this_machine;
-use crate::level::Level;
+use labelsieve_numerics::kernels::for_this_machine;
+use labelsieve_numerics::level::Level;
 
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn steps_have_the_same_bits_at_every_level() {
-        let stream = crate::random::Stream::new(4);
+        let stream = labelsieve_numerics::random::Stream::new(4);
         let draw = |label: u64| -> Vec<f32> { (0..77).map(|i| stream.branch(label).normal(i)).collect() };
         let trained: Vec<Vec<f32>> = Level::available()
             .into_iter()

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::in_memory::InMemory;
+use labelsieve_numerics::random::Stream;
+
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
-use crate::random::Stream;
-use crate::scratch::InMemory;
 
 fn all_methods() -> Vec<Method> {
     let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];

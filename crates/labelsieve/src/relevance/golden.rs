@@ -1,5 +1,6 @@
 //! The models against PyTorch, SciPy and NumPy, and the gradient against finite differences.
 
+use labelsieve_numerics::random::Stream;
 use serde_json::Value;
 
 use super::network::{Cell, Network, Weights};
@@ -12,7 +13,6 @@ use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
 use crate::graph::{Affinity, Neighbours, Propagation};
 use crate::model::{ClassProblem, NoisyPool};
-use crate::random::Stream;
 
 fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
     range.collect()

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::random::Stream;
 use proptest::prelude::*;
 
 use super::training::Trainer;
@@ -11,8 +13,6 @@ use crate::engine::{Cpu, Engine, Job};
 use crate::error::Error;
 use crate::features::Features;
 use crate::model::{NoisyPool, Relevance};
-use crate::random::Stream;
-use crate::watch::Watch;
 
 /// Rows around a few centres, so that clean ones come among the neighbours of many noisy ones.
 fn clustered(n: usize, dim: usize, seed: u64) -> Features {
@@ -107,11 +107,14 @@ fn a_stopped_job_ends_with_an_error_and_leaves_the_others_alone() {
     let told = Mutex::new(Vec::new());
     let model = Method::gcn().build().unwrap();
     let scored = model.relevance_of_all(&jobs, &|i, _| told.lock().unwrap().push(i));
-    assert_eq!(scored[1], Err(Error::Stopped));
+    assert_eq!(scored[1], Err(Error::Numerics(labelsieve_numerics::Error::Stopped)));
     assert_eq!(told.into_inner().unwrap(), [0, 2]);
     assert_eq!(scored[0], scored[2]);
     assert_eq!(running.done(), 2 * 302, "each counts the rows of its training");
-    assert_eq!(Cpu.relevance(&Method::gcn(), &jobs, &|_, _| ()), Err(Error::Stopped));
+    assert_eq!(
+        Cpu.relevance(&Method::gcn(), &jobs, &|_, _| ()),
+        Err(Error::Numerics(labelsieve_numerics::Error::Stopped))
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Labels that flow from the clean examples along the graph (Zhou et al. 2003).
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::scratch::streamed;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +9,6 @@ use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
-use crate::scratch::streamed;
-use crate::watch::Watch;
 
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
 /// ([`label_seeds`]) and 0 for the rest.

@@ -1,13 +1,13 @@
 //! A linear classifier of the class against others.
 
+use labelsieve_numerics::kernels::{add_scaled, dot};
+use labelsieve_numerics::random::{Stream, row_key};
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::kernels::{add_scaled, dot};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
-use crate::random::{Stream, row_key};
 
 /// Logistic regression with the clean and accepted examples as positives and random examples of other classes as negatives;
 /// its probability is the relevance.

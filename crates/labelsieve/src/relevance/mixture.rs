@@ -17,6 +17,9 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::kernels::{add_scaled_at, dot_at};
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::scratch::{Access, Array, streamed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +27,7 @@ use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::features::Features;
 use crate::graph::{Affinity, NEIGHBOURS};
-use crate::kernels::{add_scaled_at, dot_at};
-use crate::level::Level;
 use crate::model::{ClassProblem, NoisyPool, Relevance, RelevanceModel};
-use crate::scratch::{Access, Array, streamed};
 
 /// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
 ///

@@ -15,6 +15,9 @@
 //! ([`Shared`](super::shared::Shared)): a block of its rows is fetched once for all cells, and their s and ∂a stand side by side, so that an edge is
 //! followed once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
 
+use labelsieve_numerics::kernels::{Aligned, BLOCK, add_at, add_gradients, thin_product};
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 use super::adam::Adam;
@@ -22,9 +25,6 @@ use super::loss::loss_gradient;
 use super::shared::{Own, Shared};
 use super::units::{Dropout, HIDDEN, activate, hidden_gradients, outputs, sigmoid};
 use crate::graph::{Columns, add_neighbours};
-use crate::kernels::{Aligned, BLOCK, add_at, add_gradients, thin_product};
-use crate::level::Level;
-use crate::random::Stream;
 
 /// Θ₁ (d×m), b₁ (m), Θ₂ (m) and b₂, one after the other.
 #[derive(Clone)]

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use labelsieve_numerics::kernels::{Aligned, BLOCK};
+use labelsieve_numerics::random::row_key;
 use rayon::prelude::*;
 
 use super::units::HIDDEN;
 use crate::error::Result;
 use crate::features::Features;
 use crate::graph::Propagation;
-use crate::kernels::{Aligned, BLOCK};
 use crate::model::NoisyPool;
-use crate::random::row_key;
 
 /// Bytes of memory that the training of one network takes for a noisy row beside Ã V and edges: its hidden units, a key, and a
 /// number each of s, p, their gradient, the loss (twice) and D⁻¹.

@@ -1,11 +1,11 @@
 //! Relevance as plain closeness to the clean examples.
 
+use labelsieve_numerics::kernels::dot;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernels::dot;
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
 /// `(1 + v·x) / 2`, where x is the unit-length mean of the clean and accepted examples, turned away from that of the rejected

@@ -1,5 +1,6 @@
 //! Trains the network: for one class, or for many choices of clean examples over one pool at once.
 
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +10,9 @@ use super::network::{Cell, Network, Weights};
 use super::shared::{Own, Shared};
 use super::units::Dropout;
 use crate::engine::Job;
-use crate::error::{Result, check};
+use crate::error::{Error, Result, check};
 use crate::graph::Propagation;
 use crate::model::{ClassProblem, Relevance};
-use crate::random::Stream;
 use crate::schedule::LARGE;
 
 /// How the network is trained; the defaults are the paper's.
@@ -91,7 +91,7 @@ impl Trainer {
             let (mut cells, mut notes, mut bytes, mut failure) = (Vec::new(), Vec::new(), 0, None);
             while from + cells.len() < jobs.len() && bytes < most_bytes.max(1) && cells.len() < MOST_CELLS {
                 let job = &jobs[from + cells.len()];
-                match job.problem.watch().check().and_then(|()| own(job)) {
+                match job.problem.watch().check().map_err(Error::from).and_then(|()| own(job)) {
                     Ok((own, note)) => {
                         bytes += own.memory() + Network::memory_per_cell(shared);
                         cells.push(own);

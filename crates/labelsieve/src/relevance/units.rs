@@ -1,8 +1,9 @@
 //! What happens to the sixteen hidden units of an example, and to its output: everything of the network but the products.
 
+use labelsieve_numerics::kernels::{COLUMNS, for_this_machine};
+use labelsieve_numerics::random::Stream;
+
 use super::loss::loss_gradient;
-use crate::kernels::{COLUMNS, for_this_machine};
-use crate::random::Stream;
 
 /// Hidden units m.
 pub(super) const HIDDEN: usize = COLUMNS;
@@ -129,7 +130,7 @@ fn exp(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::level::Level;
+    use labelsieve_numerics::level::Level;
 
     #[test]
     fn exp_is_within_three_units_of_its_last_place() {

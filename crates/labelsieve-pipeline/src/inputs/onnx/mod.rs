@@ -123,7 +123,7 @@ pub fn open(
     model: &Path,
     _image_size: Option<(usize, usize)>,
     _options: &OnnxOptions,
-    _device: labelsieve_cuda::Device,
+    _device: labelsieve_numerics::Device,
     _monitor: &dyn crate::monitor::Monitor,
 ) -> Result<super::embedder::OpenedEmbedder> {
     Err(Error::input(

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::Device;
 use labelsieve_data::DataError;
+use labelsieve_numerics::Device;
 use labelsieve_onnx::{Element, Error as OnnxError, Input, Layout, Model};
 use labelsieve_vision::images::View;
 use labelsieve_vision::transformer::Normalisation;

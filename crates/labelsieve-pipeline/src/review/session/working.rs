@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use labelsieve::{Decision, Watch};
+use labelsieve::Decision;
+use labelsieve_numerics::Watch;
 
 use super::{Inner, lock};
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! Attention on the CPU: some queries of a sequence at a time, so that no square of all tokens is kept.
 
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use super::functions::{exponentials, rotate, scale};
@@ -130,7 +130,7 @@ pub(super) fn attend(
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Functions of rows: normalisation, softmax, activations. Ordinary loops in lanes that the compiler turns into vectors;
 //! sums are added lane by lane in a fixed order, so all levels give the same bits.
 
-use labelsieve::for_this_machine;
+use labelsieve_numerics::for_this_machine;
 
 use crate::transformer::config::Activation;
 use crate::transformer::tensors::Norm;
@@ -186,7 +186,7 @@ for_this_machine! {
 
 /// Gates times what comes behind them: rows of 2 × `width` numbers become rows of `width`, moved together to the front.
 pub(super) fn gate(
-    level: labelsieve::level::Level,
+    level: labelsieve_numerics::level::Level,
     activation: Activation,
     values: &mut [f32],
     width: usize,
@@ -202,7 +202,7 @@ pub(super) fn gate(
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::level::Level;
+    use labelsieve_numerics::level::Level;
 
     use super::*;
 

@@ -9,11 +9,12 @@ mod transpose;
 
 use std::sync::Arc;
 
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
 
 use self::attention::{AttentionScratch, Sources, attend, rotate_rows};
 use self::functions::{activate, add, gate, normalise, normalise_into, scale};
+
 pub use self::product::PackedLinear;
 use self::product::{DEPTH, Factors};
 use self::spares::Spares;

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Level;
 
 use super::tile::{MOST, Store, Tile, TileShape, compute};
 use super::transpose::transpose;
@@ -263,7 +263,7 @@ impl PackedLinear {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "register tiles over raw pointers; `product.rs` checks every length")]
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use labelsieve::level::Instructions;
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Instructions;
+use labelsieve_numerics::level::Level;
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::lanes::{Avx2, Avx512};

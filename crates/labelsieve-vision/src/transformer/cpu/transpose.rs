@@ -5,8 +5,8 @@
 )]
 
 #[cfg(target_arch = "x86_64")]
-use labelsieve::level::Instructions;
-use labelsieve::level::Level;
+use labelsieve_numerics::level::Instructions;
+use labelsieve_numerics::level::Level;
 
 /// Writes `n` rows of `depth` numbers, `stride` apart, as columns of `out`, whose `depth` rows have `width` numbers; zeros in the
 /// columns behind.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use labelsieve_numerics::random::row_key;
+
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::NoisyGraph;
-use crate::random::row_key;
 
 /// Everything that is not a clean example, with its neighbours: made once for any choice of clean examples.
 ///

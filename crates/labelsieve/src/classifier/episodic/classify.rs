@@ -1,5 +1,7 @@
 //! New classes by a system that has learned from episodes.
 
+use labelsieve_numerics::kernels::add_scaled;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
 use super::network::{Learning, Network};
@@ -8,9 +10,7 @@ use super::{EpisodicModel, EpisodicSizes};
 use crate::classifier::{LinearClassifier, Logistic, WeightedClass};
 use crate::error::{Error, Result, check};
 use crate::features::Features;
-use crate::kernels::add_scaled;
 use crate::model::{Classifier, Scores};
-use crate::random::Stream;
 
 /// Rows that go through the network together.
 const CHUNK: usize = 256;

@@ -13,7 +13,7 @@ pub use classify::EpisodicClassifier;
 pub use training::EpisodicTraining;
 
 use crate::error::{Error, Result, check};
-use crate::random::Stream;
+use labelsieve_numerics::random::Stream;
 
 /// Which system learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

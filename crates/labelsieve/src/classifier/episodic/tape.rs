@@ -4,11 +4,12 @@
 
 use std::borrow::Cow;
 
+use labelsieve_numerics::kernels::matrix::{Layout, Sum, multiply};
+use labelsieve_numerics::kernels::{add, add_scaled, dot};
+use labelsieve_numerics::level::Level;
+use labelsieve_numerics::unit_rows;
+
 use crate::classifier::cosine::{length, log_softmax, softmax, through_normalisation};
-use crate::features::unit_rows;
-use crate::kernels::matrix::{Layout, Sum, multiply};
-use crate::kernels::{add, add_scaled, dot};
-use crate::level::Level;
 
 /// A matrix on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -400,7 +401,7 @@ fn replace(a: (&[f32], Layout), b: (&[f32], Layout), out: (&mut [f32], Layout)) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use labelsieve_numerics::random::Stream;
 
     fn numbers(label: u64, n: usize) -> Vec<f32> {
         (0..n).map(|i| 0.8 * Stream::new(label).normal(i as u64)).collect()

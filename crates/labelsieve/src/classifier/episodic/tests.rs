@@ -1,5 +1,7 @@
 //! Systems that learn from episodes against PyTorch, against finite differences, and against themselves.
 
+use labelsieve_numerics::Watch;
+
 use super::training::{Descent, Episode, EpisodeClass, mean_gradient};
 use super::*;
 use crate::classifier::{Logistic, WeightedClass, prototypes};
@@ -8,7 +10,6 @@ use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
 use crate::model::Classifier;
 use crate::synthetic::Recipe;
-use crate::watch::Watch;
 
 const KINDS: [(EpisodicKind, &str); 3] = [
     (EpisodicKind::Prototypical, "prototypical"),

@@ -1,5 +1,8 @@
 //! Episodes of base classes, and learning from them.
 
+use labelsieve_numerics::Watch;
+use labelsieve_numerics::kernels::add;
+use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +11,6 @@ use super::tape::Tape;
 use super::{EpisodicKind, EpisodicModel, EpisodicSizes};
 use crate::error::{Result, check};
 use crate::features::Features;
-use crate::kernels::add;
-use crate::random::Stream;
-use crate::watch::Watch;
 
 /// How a system learns: SGD with momentum on the mean loss of a few episodes at a time, the learning rate annealed by half a cosine.
 ///

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use labelsieve_numerics::scratch::streamed;
+
 use crate::error::Result;
 use crate::features::Features;
 use crate::model::{ClassProblem, NoisyPool};
-use crate::scratch::streamed;
 
 /// Features are centred from this mean cosine of two classes on. Directions of classes are closer to each other than their examples are:
 /// with the networks in `models/` it stays below 0.2 at any number of clean examples, with an EfficientNet as it comes it is above ½.

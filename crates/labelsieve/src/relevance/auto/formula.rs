@@ -1,7 +1,8 @@
 //! How what the parts say becomes one relevance.
 
+use labelsieve_numerics::kernels::dot;
+
 use crate::error::Result;
-use crate::kernels::dot;
 use crate::model::ClassProblem;
 use crate::relevance::clean_direction;
 

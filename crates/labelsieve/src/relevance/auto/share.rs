@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use labelsieve_numerics::kernels::dot;
+
 use crate::error::Result;
-use crate::kernels::dot;
 use crate::model::ClassProblem;
 use crate::relevance::clean_direction;
 

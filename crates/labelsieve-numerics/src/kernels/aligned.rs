@@ -6,13 +6,14 @@ use crate::error::Result;
 use crate::scratch::{Access, Array, Place};
 
 /// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
-pub(crate) struct Aligned {
+pub struct Aligned {
     numbers: Array<f32>,
     start: usize,
     len: usize,
 }
 
 impl Aligned {
+    /// `len` zeros in memory.
     pub fn zeros(len: usize) -> Aligned {
         Aligned::zeros_in(None, len).expect("memory")
     }

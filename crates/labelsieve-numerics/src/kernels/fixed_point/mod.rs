@@ -18,7 +18,7 @@ use crate::level::Level;
 
 /// Rows in groups of 16: for each pair of columns, the 16 rows' two numbers, so that one load brings a vector of rows
 /// and any single row can be broadcast from the same place.
-pub(crate) struct FixedPointScreen {
+pub struct FixedPointScreen {
     multiply: Multiply,
     words: Vec<u32>,
     /// Pairs of columns.
@@ -206,8 +206,9 @@ fn collect_hits(
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::features::Features;
+    use crate::kernels::dot;
     use crate::random::Stream;
+    use crate::unit_rows;
 
     #[test]
     fn rows_are_rounded_to_the_nearest_and_how_far_that_moves_them_is_known() {
@@ -234,10 +235,12 @@ mod tests {
     fn avx2_finds_the_same_without_vnni() {
         let (n, dim) = (100, 37);
         let stream = Stream::new(3);
-        let data = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
-        let features = Features::new(data, dim).unwrap();
+        let rows: Vec<f32> = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
+        let (unit, _) = unit_rows(&rows, dim, |row| dot(row, row).sqrt());
         for level in Level::available() {
-            let Some(mut screen) = FixedPointScreen::new(level, features.as_slice()) else { continue };
+            let Some(mut screen) = FixedPointScreen::new(level, RowSlice { values: &unit, dim }) else {
+                continue;
+            };
             let floors = vec![0.1; n];
             let tile = Tile { rows: 0..n, columns: 0..n, row_floor: &floors, column_floor: &floors };
             let mut hits = [Vec::new(), Vec::new()];

@@ -12,7 +12,7 @@ use super::screen::{Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
 
 /// Rows in groups of 24: for each column, the 24 rows' numbers. A register tile takes a third of one group as rows and half of
 /// another as columns.
-pub(crate) struct FloatScreen {
+pub struct FloatScreen {
     numbers: Vec<f32>,
     depth: usize,
 }

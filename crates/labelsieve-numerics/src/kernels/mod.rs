@@ -9,7 +9,6 @@ mod fixed_point;
 #[cfg(target_arch = "aarch64")]
 mod float_screen;
 mod fused;
-#[doc(hidden)] // for our own crates
 pub mod matrix;
 mod product;
 mod screen;
@@ -17,17 +16,16 @@ mod thin;
 
 use crate::level::Level;
 
-pub(crate) use aligned::Aligned;
-pub(crate) use dot::{dot, dot_at};
-pub(crate) use product::{add_transposed_product, product, product_with_transposed};
-pub(crate) use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
-pub(crate) use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
+pub use aligned::Aligned;
+pub use dot::{dot, dot_at};
+pub use product::{add_transposed_product, product, product_with_transposed};
+pub use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
+pub use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
 /// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;
 /// products and sums stay rounded one by one, so all three give the same bits. What the function calls must be
 /// `#[inline(always)]`.
-#[doc(hidden)] // for our own crates
 #[macro_export]
 macro_rules! for_this_machine {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
@@ -66,11 +64,11 @@ macro_rules! for_this_machine {
         }
     };
 }
-pub(crate) use for_this_machine;
+pub use crate::for_this_machine;
 
 /// Prefetches a row that will be read soon.
 #[inline(always)]
-pub(crate) fn prefetch(row: &[f32]) {
+pub fn prefetch(row: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     for line in row.chunks(16) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -88,7 +86,7 @@ pub(crate) fn prefetch(row: &[f32]) {
 
 for_this_machine! {
     /// `out += weight * row`, element by element.
-    pub(crate) fn add_scaled_at(out: &mut [f32], weight: f32, row: &[f32]) {
+    pub fn add_scaled_at(out: &mut [f32], weight: f32, row: &[f32]) {
         for (o, r) in out.iter_mut().zip(row) {
             *o += weight * r;
         }
@@ -97,7 +95,7 @@ for_this_machine! {
 
 for_this_machine! {
     /// `out += row`, element by element.
-    pub(crate) fn add_at(out: &mut [f32], row: &[f32]) {
+    pub fn add_at(out: &mut [f32], row: &[f32]) {
         for (o, r) in out.iter_mut().zip(row) {
             *o += r;
         }
@@ -106,13 +104,13 @@ for_this_machine! {
 
 /// [`add_scaled_at`] the level of this process.
 #[inline]
-pub(crate) fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
+pub fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
     add_scaled_at(Level::current(), out, weight, row);
 }
 
 /// [`add_at`] the level of this process.
 #[inline]
-pub(crate) fn add(out: &mut [f32], row: &[f32]) {
+pub fn add(out: &mut [f32], row: &[f32]) {
     add_at(Level::current(), out, row);
 }
 

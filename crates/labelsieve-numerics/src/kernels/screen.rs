@@ -15,20 +15,25 @@ use crate::level::Level;
 
 /// Rows one after the other, none longer than 1 by more than a hundredth: sums of integers have room for twice that.
 #[derive(Clone, Copy)]
-pub(crate) struct RowSlice<'a> {
+pub struct RowSlice<'a> {
+    /// The numbers, row after row.
     pub values: &'a [f32],
+    /// Numbers per row.
     pub dim: usize,
 }
 
 impl<'a> RowSlice<'a> {
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.dim
     }
 
+    /// One row.
     pub fn row(&self, i: usize) -> &'a [f32] {
         self.block(i..i + 1)
     }
 
+    /// A range of rows.
     pub fn block(&self, rows: Range<usize>) -> &'a [f32] {
         &self.values[rows.start * self.dim..rows.end * self.dim]
     }
@@ -36,22 +41,29 @@ impl<'a> RowSlice<'a> {
 
 /// A pair that may be close: rows `i` and `j` counted from the start of the tile's ranges, and their score.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Hit {
+pub struct Hit {
+    /// Row.
     pub i: u32,
+    /// Column.
     pub j: u32,
+    /// Approximate similarity.
     pub score: f32,
 }
 
 /// One block of the similarity matrix: rows × columns, with the least score of interest for each.
-pub(crate) struct Tile<'a> {
+pub struct Tile<'a> {
+    /// Rows of the tile.
     pub rows: Range<usize>,
+    /// Columns of the tile.
     pub columns: Range<usize>,
+    /// The similarity from which a pair interests each row.
     pub row_floor: &'a [f32],
+    /// The same for each column.
     pub column_floor: &'a [f32],
 }
 
 /// Rows prepared for blocked products, in the fastest form that a level has.
-pub(crate) enum Screen<'a> {
+pub enum Screen<'a> {
     /// Products in 16-bit integers, faster than `f32` (AVX2, AVX-512).
     FixedPoint(FixedPointScreen),
     /// Products in `f32` that never leave the registers (NEON).
@@ -62,7 +74,7 @@ pub(crate) enum Screen<'a> {
 }
 
 /// Blocks start at multiples of this many rows, which suits every kernel.
-pub(crate) const ROW_STEP: usize = 48;
+pub const ROW_STEP: usize = 48;
 
 impl<'a> Screen<'a> {
     /// The fastest screen of `level`.
@@ -97,7 +109,7 @@ impl<'a> Screen<'a> {
 
 /// A bound on the rounding error of an inner product of two rows of length at most one: d roundings of 2⁻²⁴ relative
 /// to Σ|aᵢbᵢ| ≤ 1 in the product and as many in [`super::dot`], doubled to be safe.
-pub(crate) fn rounding_bound(dim: usize) -> f32 {
+pub fn rounding_bound(dim: usize) -> f32 {
     (dim + 8) as f32 * f32::EPSILON * 2.0
 }
 
@@ -134,18 +146,20 @@ fn scan_row(i: usize, scores: &[f32], row_floor: f32, column_floor: &[f32], hits
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Features;
     use crate::kernels::dot;
     use crate::random::Stream;
+    use crate::unit_rows;
 
-    fn random_features(n: usize, dim: usize) -> Features {
+    fn random_rows(n: usize, dim: usize) -> Vec<f32> {
         let stream = Stream::new(dim as u64);
-        Features::new((0..n * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap()
+        let rows: Vec<f32> = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
+        unit_rows(&rows, dim, |row| dot(row, row).sqrt()).0
     }
 
     /// Every pair above the floors is reported, its score within the bound, and none below them.
-    fn check_screen(screen: &Screen, features: &Features) {
-        let n = features.len();
+    fn check_screen(screen: &Screen, unit: &[f32], dim: usize) {
+        let n = unit.len() / dim;
+        let row = |i: usize| &unit[i * dim..(i + 1) * dim];
         let rows = 0..n.min(2 * ROW_STEP);
         let columns = (n / ROW_STEP / 2 * ROW_STEP)..n;
         let row_floor: Vec<f32> =
@@ -168,7 +182,7 @@ mod tests {
         for i in rows.clone() {
             for j in columns.clone() {
                 let (i_tile, j_tile) = (i - rows.start, j - columns.start);
-                let exact = dot(features.row(i), features.row(j));
+                let exact = dot(row(i), row(j));
                 let floor = row_floor[i_tile].min(column_floor[j_tile]);
                 match found[i_tile * columns.len() + j_tile] {
                     Some(score) => {
@@ -184,10 +198,11 @@ mod tests {
     #[test]
     fn every_screen_reports_the_pairs_above_their_floors_within_its_error() {
         for (n, dim) in [(1, 1), (7, 3), (50, 16), (130, 33), (200, 130), (333, 512)] {
-            let features = random_features(n, dim);
+            let unit = random_rows(n, dim);
+            let rows = RowSlice { values: &unit, dim };
             for level in Level::available() {
-                check_screen(&Screen::Plain(level, features.as_slice()), &features);
-                check_screen(&Screen::new(level, features.as_slice()), &features);
+                check_screen(&Screen::Plain(level, rows), &unit, dim);
+                check_screen(&Screen::new(level, rows), &unit, dim);
             }
         }
     }

@@ -10,13 +10,13 @@ use crate::level::Level;
 /// every sum is rounded separately, in this order, on every machine: the same two rows give the same bits wherever and
 /// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
 #[inline]
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     dot_at(Level::current(), a, b)
 }
 
 /// [`dot`], the same bits, by the instructions of `level`.
 #[inline]
-pub(crate) fn dot_at(level: Level, a: &[f32], b: &[f32]) -> f32 {
+pub fn dot_at(level: Level, a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "rows of different length");
     match level.instructions() {
         // SAFETY: the machine has the instructions of every `Level` there is, and the lengths agree.

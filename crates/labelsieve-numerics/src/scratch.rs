@@ -46,19 +46,22 @@ pub trait Scratch: Send + Sync {
 }
 
 /// Where new arrays go: a scratch space, or memory if there is none.
-pub(crate) type Place<'a> = Option<&'a dyn Scratch>;
+pub type Place<'a> = Option<&'a dyn Scratch>;
 
 /// Bytes of a streamed array that are in use at a time.
 const STREAMED: usize = 4 << 20;
 
 /// Numbers of an array, here or in a scratch space.
-pub(crate) enum Array<T: 'static> {
+pub enum Array<T: 'static> {
+    /// In memory.
     Memory(Vec<T>),
+    /// In a scratch space.
     Scratch(Box<dyn Pages<T>>),
 }
 
 /// What arrays are made of.
-pub(crate) trait Element: Copy + Default + Send + Sync + 'static {
+pub trait Element: Copy + Default + Send + Sync + 'static {
+    /// Zeros in a scratch space.
     fn pages(scratch: &dyn Scratch, len: usize) -> Result<Box<dyn Pages<Self>>>;
 }
 
@@ -75,6 +78,7 @@ impl Element for u32 {
 }
 
 impl<T: Element> Array<T> {
+    /// Zeros.
     pub fn zeros(place: Place, len: usize) -> Result<Array<T>> {
         match place {
             Some(scratch) if len > 0 => Ok(Array::Scratch(T::pages(scratch, len)?)),
@@ -107,13 +111,13 @@ impl<T> Array<T> {
 }
 
 /// Rows `0..n` in stretches that are worked on, and released, one after the other, if each row has so many bytes.
-pub(crate) fn stretches(n: usize, row_bytes: usize, bytes: usize) -> impl Iterator<Item = Range<usize>> {
+pub fn stretches(n: usize, row_bytes: usize, bytes: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = (bytes / row_bytes.max(1)).max(1).next_multiple_of(64);
     (0..n).step_by(rows).map(move |start| start..(start + rows).min(n))
 }
 
 /// [`stretches`] for passes over an array.
-pub(crate) fn streamed(n: usize, row_bytes: usize) -> impl Iterator<Item = Range<usize>> {
+pub fn streamed(n: usize, row_bytes: usize) -> impl Iterator<Item = Range<usize>> {
     stretches(n, row_bytes, STREAMED)
 }
 
@@ -161,24 +165,5 @@ impl<T: PartialEq> PartialEq for Array<T> {
 impl<T: fmt::Debug> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
-    }
-}
-
-/// Out of core without files: arrays in memory, for work that may have so many bytes of it.
-#[cfg(test)]
-pub(crate) struct InMemory(pub usize);
-
-#[cfg(test)]
-impl Scratch for InMemory {
-    fn floats(&self, len: usize) -> Result<Box<dyn Pages<f32>>> {
-        Ok(Box::new(vec![0f32; len]))
-    }
-
-    fn indices(&self, len: usize) -> Result<Box<dyn Pages<u32>>> {
-        Ok(Box::new(vec![0u32; len]))
-    }
-
-    fn memory(&self) -> usize {
-        self.0
     }
 }

@@ -12,21 +12,14 @@ use crate::level::Instructions;
 use crate::level::Level;
 
 /// Columns of the narrow side: the network's hidden units.
-pub(crate) const COLUMNS: usize = 16;
+pub const COLUMNS: usize = 16;
 
 /// Rows to be handed to the products at a time: their numbers stay in the second-level cache.
-pub(crate) const BLOCK: usize = 64;
+pub const BLOCK: usize = 64;
 
 /// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16). Meanwhile `ahead`, which is needed next, is
 /// fetched into the cache; it may be empty.
-pub(crate) fn thin_product(
-    level: Level,
-    x: &[f32],
-    weights: &[f32],
-    out: &mut [f32],
-    d: usize,
-    ahead: &[f32],
-) {
+pub fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [f32], d: usize, ahead: &[f32]) {
     let n = out.len() / COLUMNS;
     assert!(x.len() == n * d && weights.len() == d * COLUMNS && out.len() == n * COLUMNS, "shapes disagree");
     match level.instructions() {
@@ -45,7 +38,7 @@ pub(crate) fn thin_product(
 
 /// `out += gradientsᵀ · x` for at most [`BLOCK`] rows `x` of d numbers, `gradients` (n×16), most of them zero, and `out` (16×d).
 /// What is zero adds nothing, not even a sign.
-pub(crate) fn add_gradients(level: Level, x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
+pub fn add_gradients(level: Level, x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
     assert!(
         x.len() <= BLOCK && gradients.len() == x.len() * COLUMNS && out.len() == d * COLUMNS,
         "shapes disagree"
@@ -403,6 +396,14 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
+    #[track_caller]
+    fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
+        assert_eq!(found.len(), expected.len());
+        for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert!((found - expected).abs() <= tolerance, "at {i}: found {found}, expected {expected}");
+        }
+    }
+
     fn naive(n: usize, d: usize, term: impl Fn(usize, usize) -> (f32, f32)) -> Vec<f32> {
         let cell = |i: usize| {
             (0..d).map(|k| term(i, k)).map(|(a, b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32
@@ -435,8 +436,8 @@ mod tests {
                     let ahead = &x[x.len() / 2..];
                     thin_product(level, &x, &weights, &mut found[0], d, ahead);
                     add_gradients(level, &rows, &gradients, &mut found[1], d);
-                    crate::golden::assert_close(&found[0], &forward, 1e-4);
-                    crate::golden::assert_close(&found[1], &backward, 1e-4);
+                    assert_close(&found[0], &forward, 1e-4);
+                    assert_close(&found[1], &backward, 1e-4);
                     found
                 })
                 .collect();

@@ -27,7 +27,7 @@ threads, rounds = int(threads), int(rounds)
 cores = sorted(os.sched_getaffinity(0))[:threads]
 torch.set_num_threads(threads)
 torch._inductor.config.freezing = True  # folds normalisations into convolutions and packs weights
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-networks/tests/golden"))
 import networks  # noqa: E402
 
 ROWS = [  # work, network, size, batch

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-networks/tests/golden"))
 from networks import ConvNet, EfficientNetLite0, ResNet  # noqa: E402
 
 CLASSES = 100

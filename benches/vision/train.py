@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from PIL import Image
 from safetensors.torch import save_file
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-vision/tests/golden"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "crates/labelsieve-networks/tests/golden"))
 from networks import ResNet  # noqa: E402
 
 SIZE, BATCH, EPOCHS, CROP = 64, 256, 60, float(sys.argv[4]) if len(sys.argv) > 4 else 0.35

@@ -3,9 +3,9 @@
 
     pip install torch numpy efficientnet_lite_pytorch==0.1.0
     python3 tools/efficientnet/golden.py crates/labelsieve-efficientnet/data/efficientnet-lite0.safetensors \
-        > crates/labelsieve-pipeline/tests/golden/efficientnet.json
+        > crates/labelsieve-jobs/tests/golden/efficientnet.json
 
-The images are drawn by a formula, which `crates/labelsieve-pipeline/tests/efficientnet.rs` repeats. Of each feature, scaled to
+The images are drawn by a formula, which `crates/labelsieve-jobs/tests/efficientnet.rs` repeats. Of each feature, scaled to
 unit length, every eighth number is kept, before and after the centre was subtracted.
 """
 

@@ -8,9 +8,9 @@ use clap::Args;
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Affinity, NEIGHBOURS, Propagation};
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
-use labelsieve_data::{AtomicFile, DataError, Matrix, Npz, write_npy_f32};
-use labelsieve_pipeline::outputs::{Files, OutputKind};
-use labelsieve_pipeline::{Context, Result, table};
+use labelsieve_files::work::outputs::{Files, OutputKind};
+use labelsieve_files::work::{Context, Result, table};
+use labelsieve_files::{AtomicFile, DataError, Matrix, Npz, write_npy_f32};
 use serde::Serialize;
 
 use crate::{COMMON, output};

@@ -19,7 +19,7 @@ mod systems;
 use std::io::Write;
 
 use clap::Subcommand;
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_files::work::{Monitor, Result};
 
 pub use class::Class;
 pub use mini_imagenet::MiniImageNet;

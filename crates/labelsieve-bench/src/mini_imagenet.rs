@@ -10,11 +10,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use image::{ImageFormat, RgbImage};
-use labelsieve_data::{
-    DataError, MiniImage, MiniImageNet as Source, MiniPart, MiniPhoto, PhotoRow, PhotoWriter, counted,
-};
-use labelsieve_pipeline::outputs::Files;
-use labelsieve_pipeline::{Error, Monitor, Result};
+use labelsieve_files::work::outputs::Files;
+use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::{DataError, MiniImage, MiniImageNet as Source, MiniPart, MiniPhoto, counted};
+use labelsieve_networks::image_files::{PhotoRow, PhotoWriter};
 use serde::Serialize;
 
 use crate::{COMMON, output};
@@ -117,7 +116,7 @@ impl MiniImageNet {
 fn class_by_class(
     source: &Source,
     part: MiniPart,
-    each: &mut dyn FnMut(&str, Vec<MiniPhoto>) -> labelsieve_data::Result<()>,
+    each: &mut dyn FnMut(&str, Vec<MiniPhoto>) -> labelsieve_files::Result<()>,
 ) -> Result<PathBuf> {
     let mut class: Vec<MiniPhoto> = Vec::new();
     let list = source.photos(part, &mut |photo| {

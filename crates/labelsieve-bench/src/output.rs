@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use labelsieve_pipeline::{Error, Result, json_answer};
+use labelsieve_files::work::{Error, Result, json_answer};
 use serde::Serialize;
 
 /// Writes lines. When their reader has gone, the work continues anyway: files may still be to be written.

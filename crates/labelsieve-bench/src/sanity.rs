@@ -9,9 +9,9 @@ use labelsieve::evaluation::{Interval, roc_auc};
 use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity};
 use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{Method, NoisyPool};
+use labelsieve_files::work::{Monitor, Result, table};
+use labelsieve_jobs::scoring::Drawn;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::scoring::Drawn;
-use labelsieve_pipeline::{Monitor, Result, table};
 use serde::Serialize;
 use serde_json::json;
 

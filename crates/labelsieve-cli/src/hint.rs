@@ -7,9 +7,9 @@ mod paths;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use labelsieve_data::{Action, DataError, FileKind, TensorsOf};
-use labelsieve_pipeline::Error;
-use labelsieve_vision::Setting;
+use labelsieve_files::work::Error;
+use labelsieve_files::{Action, DataError, FileKind, TensorsOf};
+use labelsieve_networks::Setting;
 
 use crate::text_hints;
 
@@ -24,7 +24,7 @@ pub fn for_error(error: &anyhow::Error) -> Option<String> {
         Some(Error::Input { hint, .. }) => Some(hint.clone()),
         Some(Error::Data(error)) => for_data_error(error),
         Some(Error::Method(error)) => for_method_error(error).map(str::to_owned),
-        Some(Error::Vision(error)) => for_network_error(error).map(str::to_owned),
+        Some(Error::Stage(error)) => error.downcast_ref().and_then(for_network_error).map(str::to_owned),
         Some(_) => None,
         None => {
             let method = cause.downcast_ref().and_then(for_method_error).map(str::to_owned);
@@ -45,9 +45,9 @@ fn for_method_error(error: &labelsieve::Error) -> Option<&'static str> {
     }
 }
 
-fn for_network_error(error: &labelsieve_vision::Error) -> Option<&'static str> {
+fn for_network_error(error: &labelsieve_networks::Error) -> Option<&'static str> {
     match error {
-        labelsieve_vision::Error::Setting { name, .. } => Some(match name {
+        labelsieve_networks::Error::Setting { name, .. } => Some(match name {
             Setting::BatchSize => "choose it with --batch-size",
             Setting::BatchesPerEpoch => "choose them with --batches",
             Setting::Epochs => "choose them with --epochs",
@@ -64,7 +64,7 @@ fn for_network_error(error: &labelsieve_vision::Error) -> Option<&'static str> {
             | Setting::Momentum
             | Setting::WeightDecay => return None,
         }),
-        labelsieve_vision::Error::Diverged { .. } => Some("try a lower --rate"),
+        labelsieve_networks::Error::Diverged { .. } => Some("try a lower --rate"),
         _ => None,
     }
 }

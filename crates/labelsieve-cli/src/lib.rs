@@ -17,8 +17,8 @@ use std::panic::AssertUnwindSafe;
 use arguments::COMMON;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use commands::Command;
+use labelsieve_files::work::Monitor;
 use labelsieve_numerics::level::Level;
-use labelsieve_pipeline::Monitor;
 use options::Given;
 use printer::{Printer, Verbosity};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use labelsieve_files::work::{Kept, Meter, Monitor, Progress, json_answer};
 use labelsieve_numerics::Watch;
-use labelsieve_pipeline::{Kept, Meter, Monitor, Progress, json_answer};
 use serde::Serialize;
 
 use crate::arguments::JsonArguments;
@@ -241,7 +241,7 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// Whether the reader of stdout has gone, which is no failure of ours.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
-        Some(labelsieve_pipeline::Error::Stdout(cause)) => cause.kind() == ErrorKind::BrokenPipe,
+        Some(labelsieve_files::work::Error::Stdout(cause)) => cause.kind() == ErrorKind::BrokenPipe,
         _ => false,
     }
 }

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use labelsieve_data::Journal;
-use labelsieve_pipeline::Kept;
+use labelsieve_files::Journal;
+use labelsieve_files::work::Kept;
 
 /// What is kept of several commands, and of the one under way.
 struct AllKept {
@@ -95,7 +95,7 @@ pub fn install() {}
 
 #[cfg(unix)]
 fn end(signal: i32) {
-    let _no_new_files = labelsieve_data::abandon_unfinished_files();
+    let _no_new_files = labelsieve_files::abandon_unfinished_files();
     crate::printer::interrupted(&message());
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     signal_hook::low_level::exit(128 + signal);

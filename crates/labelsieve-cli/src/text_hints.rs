@@ -1,7 +1,7 @@
 //! What a user can do about texts that cannot be read.
 
-use labelsieve_data::DataError;
-use labelsieve_pipeline::matching::how_to_convert;
+use labelsieve_files::DataError;
+use labelsieve_matching::job::how_to_convert;
 
 /// The hint that fits an error of a text file or a stream, if there is one.
 pub fn for_text_error(error: &DataError) -> Option<String> {

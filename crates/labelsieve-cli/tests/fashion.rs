@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, Searcher, TextEncoding};
-use labelsieve_data::text::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
+use labelsieve_matching::names::{ClassEntry, ClassList, MatchRule, Matcher, Searcher, TextEncoding};
+use labelsieve_matching::text::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 
 /// `LABELSIEVE_DATA`, or `../shared/data` beside the workspace.
 fn fashion() -> Option<TextSource> {

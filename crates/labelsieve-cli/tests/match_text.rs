@@ -14,7 +14,7 @@ mod shards;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use labelsieve_data::read_candidates;
+use labelsieve_matching::read_candidates;
 use tempfile::TempDir;
 
 const CLASSES: &str = r#"
@@ -266,7 +266,7 @@ fn copies_of_guarded_examples_are_flagged_or_dropped() {
     folder.write("a.csv", "id,title\n0,crane\n1,crane\n2,church crane\n");
     let npy = |name: &str, values: &[f32]| {
         let file = std::fs::File::create(folder.path(name)).unwrap();
-        labelsieve_data::write_npy_f32(file, &[values.len() / 2, 2], values).unwrap();
+        labelsieve_files::write_npy_f32(file, &[values.len() / 2, 2], values).unwrap();
     };
     npy("pool.npy", &[1.0, 0.0, 0.0, 1.0, 0.6, 0.8]);
     npy("test.npy", &[2.0, 0.0, 0.59, 0.81]);

@@ -7,12 +7,12 @@
 use std::time::Instant;
 
 use labelsieve_cuda::{ActivationPrecision, Cuda};
-use labelsieve_numerics::random::Stream;
-use labelsieve_vision::transformer::VisionTransformer;
-use labelsieve_vision::transformer::families::describe;
-use labelsieve_vision::{
+use labelsieve_networks::transformer::VisionTransformer;
+use labelsieve_networks::transformer::families::describe;
+use labelsieve_networks::{
     Architecture, Batch, Embedder, Learner, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets,
 };
+use labelsieve_numerics::random::Stream;
 
 #[path = "../tests/golden/vit.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
@@ -76,9 +76,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Images per second of the fastest of five runs.
 fn rate(
-    mut run: impl FnMut() -> labelsieve_vision::Result<()>,
+    mut run: impl FnMut() -> labelsieve_networks::Result<()>,
     n_images: usize,
-) -> labelsieve_vision::Result<f64> {
+) -> labelsieve_networks::Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         let start = Instant::now();
@@ -88,7 +88,7 @@ fn rate(
     Ok(n_images as f64 / best)
 }
 
-fn train(learner: &mut dyn Learner, batch: &Batch, steps: usize) -> labelsieve_vision::Result<()> {
+fn train(learner: &mut dyn Learner, batch: &Batch, steps: usize) -> labelsieve_networks::Result<()> {
     let n = batch.len();
     let classes: Vec<u32> = (0..n).map(|i| (i % N_CLASSES) as u32).collect();
     let weights = vec![1.0 / n as f32; n];
@@ -100,14 +100,14 @@ fn train(learner: &mut dyn Learner, batch: &Batch, steps: usize) -> labelsieve_v
     learner.tally().map(|_| ()) // waits for the device
 }
 
-fn embed(network: &mut dyn Embedder, batch: &Batch, times: usize) -> labelsieve_vision::Result<()> {
+fn embed(network: &mut dyn Embedder, batch: &Batch, times: usize) -> labelsieve_networks::Result<()> {
     for _ in 0..times {
         network.features(batch)?;
     }
     Ok(())
 }
 
-fn noise(n: usize, size: usize) -> labelsieve_vision::Result<Batch> {
+fn noise(n: usize, size: usize) -> labelsieve_networks::Result<Batch> {
     let stream = Stream::new(1);
     let pixels = (0..n * size * size * 3).map(|i| (128.0 + 50.0 * stream.normal(i as u64)) as u8).collect();
     Batch::new(size, size, pixels)

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use labelsieve::engine::{Cpu, Engine};
+use labelsieve_networks::Learners;
+use labelsieve_networks::devices::OpenLearners;
 use labelsieve_numerics::Device;
-use labelsieve_vision::Learners;
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
@@ -61,37 +62,7 @@ impl OpenDevice {
                 }
             },
         };
-        Ok(OpenLearners { learners, kind, text: self.to_string() })
-    }
-}
-
-/// What trains and runs networks, and where: `cuda:0 (NVIDIA H200)`, or `cpu` and why.
-pub struct OpenLearners {
-    learners: Box<dyn Learners>,
-    kind: &'static str,
-    text: String,
-}
-
-impl OpenLearners {
-    fn on_cpu(reason: &str) -> OpenLearners {
-        let learners = Box::new(labelsieve_vision::CpuLearners);
-        OpenLearners { learners, kind: "cpu", text: format!("cpu ({reason})") }
-    }
-
-    /// Makes the learners.
-    pub fn learners(&self) -> &dyn Learners {
-        self.learners.as_ref()
-    }
-
-    /// As [`OpenDevice::kind`].
-    pub fn kind(&self) -> &'static str {
-        self.kind
-    }
-}
-
-impl fmt::Display for OpenLearners {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.text)
+        Ok(OpenLearners::new(learners, kind, self.to_string()))
     }
 }
 

@@ -122,9 +122,9 @@ impl From<CublasError> for Error {
     }
 }
 
-impl From<Error> for labelsieve_vision::Error {
-    fn from(error: Error) -> labelsieve_vision::Error {
-        labelsieve_vision::Error::Device(error.to_string())
+impl From<Error> for labelsieve_networks::Error {
+    fn from(error: Error) -> labelsieve_networks::Error {
+        labelsieve_networks::Error::Device(error.to_string())
     }
 }
 
@@ -134,5 +134,11 @@ impl From<Error> for labelsieve::Error {
             Error::Method(error) => error,
             error => labelsieve::Error::Engine(error.to_string()),
         }
+    }
+}
+
+impl From<Error> for labelsieve_files::work::Error {
+    fn from(error: Error) -> labelsieve_files::work::Error {
+        labelsieve_files::work::Error::stage(error)
     }
 }

@@ -7,7 +7,7 @@ use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::engine::{Cpu, Engine, Job};
 use labelsieve::graph::{Neighbours, NoisyGraph};
 use labelsieve::{Error, Features, Method, Relevance, Result};
-use labelsieve_vision::{
+use labelsieve_networks::{
     Batch, Embedder, Error as VisionError, FeatureObjective, Learner, Learners, Network, Sgd, Snapshot,
     Tally, Targets,
 };
@@ -140,7 +140,11 @@ pub(crate) struct FallbackLearners<N> {
 }
 
 impl<N: Learners> Learners for FallbackLearners<N> {
-    fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
+    fn learner(
+        &self,
+        network: &Network,
+        snapshot: &Snapshot,
+    ) -> labelsieve_networks::Result<Box<dyn Learner>> {
         match self.first.learner(network, snapshot) {
             Ok(current) => Ok(Box::new(FallbackLearner {
                 network: network.clone(),
@@ -151,7 +155,7 @@ impl<N: Learners> Learners for FallbackLearners<N> {
             })),
             Err(VisionError::Device(reason)) => {
                 self.notices.moved(&reason, "running the network");
-                labelsieve_vision::CpuLearners.learner(network, snapshot)
+                labelsieve_networks::CpuLearners.learner(network, snapshot)
             }
             Err(error) => Err(error),
         }
@@ -181,8 +185,8 @@ impl FallbackLearner {
     /// Tries once, and once more on the CPU if the device has failed.
     fn either<T>(
         &mut self,
-        work: impl Fn(&mut dyn Learner) -> labelsieve_vision::Result<T>,
-    ) -> labelsieve_vision::Result<T> {
+        work: impl Fn(&mut dyn Learner) -> labelsieve_networks::Result<T>,
+    ) -> labelsieve_networks::Result<T> {
         match (work(self.current.as_mut()), &self.place) {
             (Err(VisionError::Device(reason)), Place::Device { .. }) => {
                 self.move_to_cpu(&reason)?;
@@ -192,7 +196,7 @@ impl FallbackLearner {
         }
     }
 
-    fn move_to_cpu(&mut self, reason: &str) -> labelsieve_vision::Result<()> {
+    fn move_to_cpu(&mut self, reason: &str) -> labelsieve_networks::Result<()> {
         // A device that cannot even say what it has learned ends the training with the error that came first.
         let lost = |_| VisionError::Device(reason.to_owned());
         let Place::Device { start } = std::mem::replace(&mut self.place, Place::Processor) else {
@@ -206,7 +210,7 @@ impl FallbackLearner {
             }
         };
         self.notices.moved(reason, "running the network");
-        self.current = labelsieve_vision::CpuLearners.learner(&self.network, &snapshot)?;
+        self.current = labelsieve_networks::CpuLearners.learner(&self.network, &snapshot)?;
         Ok(())
     }
 }
@@ -216,13 +220,13 @@ impl Embedder for FallbackLearner {
         self.current.dim()
     }
 
-    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+    fn features(&mut self, images: &Batch) -> labelsieve_networks::Result<Vec<f32>> {
         self.either(|learner| learner.features(images))
     }
 }
 
 impl Learner for FallbackLearner {
-    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
+    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_networks::Result<()> {
         self.either(|learner| learner.step(images, targets, sgd))?;
         if let Place::Device { start } = &mut self.place {
             *start = None;
@@ -235,7 +239,7 @@ impl Learner for FallbackLearner {
         images: &Batch,
         objective: &dyn FeatureObjective,
         sgd: &Sgd,
-    ) -> labelsieve_vision::Result<()> {
+    ) -> labelsieve_networks::Result<()> {
         self.either(|learner| learner.step_on_features(images, objective, sgd))?;
         if let Place::Device { start } = &mut self.place {
             *start = None;
@@ -243,7 +247,7 @@ impl Learner for FallbackLearner {
         Ok(())
     }
 
-    fn tally(&mut self) -> labelsieve_vision::Result<Tally> {
+    fn tally(&mut self) -> labelsieve_networks::Result<Tally> {
         let (before, since) = (std::mem::take(&mut self.before), self.current.tally()?);
         Ok(Tally {
             loss: before.loss + since.loss,
@@ -253,7 +257,7 @@ impl Learner for FallbackLearner {
         })
     }
 
-    fn snapshot(&mut self) -> labelsieve_vision::Result<Snapshot> {
+    fn snapshot(&mut self) -> labelsieve_networks::Result<Snapshot> {
         self.current.snapshot()
     }
 }
@@ -268,7 +272,7 @@ pub struct FallbackEmbedder<R> {
 
 impl<R> FallbackEmbedder<R>
 where
-    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+    R: FnOnce() -> labelsieve_networks::Result<Box<dyn Embedder>> + Send,
 {
     /// A network on the device that `found` is, and how to read it for the CPU.
     pub fn new<E>(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<E>) -> FallbackEmbedder<R> {
@@ -278,13 +282,13 @@ where
 
 impl<R> Embedder for FallbackEmbedder<R>
 where
-    R: FnOnce() -> labelsieve_vision::Result<Box<dyn Embedder>> + Send,
+    R: FnOnce() -> labelsieve_networks::Result<Box<dyn Embedder>> + Send,
 {
     fn dim(&self) -> usize {
         self.current.dim()
     }
 
-    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+    fn features(&mut self, images: &Batch) -> labelsieve_networks::Result<Vec<f32>> {
         match (self.current.features(images), self.on_cpu.take()) {
             (Err(VisionError::Device(reason)), Some(on_cpu)) => {
                 self.notices.moved(&reason, "running the network");

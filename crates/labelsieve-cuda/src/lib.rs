@@ -46,7 +46,7 @@ mod transformers;
 
 pub use batch::Phases;
 pub use cuda::Cuda;
-pub use device::{OpenDevice, OpenLearners, open};
+pub use device::{OpenDevice, open};
 pub use error::{Error, Result};
 pub use fallback::{Fallback, FallbackEmbedder};
 pub use networks::{ActivationPrecision, CudaLearners};

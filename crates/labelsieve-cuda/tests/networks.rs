@@ -1,11 +1,11 @@
 //! Networks on the GPU against those on the CPU. Every test skips with a message without a GPU or cuDNN.
 
 use labelsieve_cuda::{ActivationPrecision, Cuda, CudaLearners};
-use labelsieve_numerics::random::Stream;
-use labelsieve_vision::{
+use labelsieve_networks::{
     Architecture, Batch, CpuLearners, Distance, Learners, Network, Prototypical, Role, ScaleRule, Sgd,
     Snapshot, Stem, Tally, Targets,
 };
+use labelsieve_numerics::random::Stream;
 
 fn learners(precision: ActivationPrecision) -> Option<CudaLearners> {
     match Cuda::open(0).and_then(|cuda| cuda.learners(precision)) {
@@ -266,7 +266,7 @@ fn a_zero_row_and_a_fixed_scale_are_treated_as_by_the_cpu() {
     let (classes, weights) = targets(5);
     let targets = Targets { classes: &classes, weights: &weights, split: 0 };
     let sgd = Sgd { rate: 1e-14, decay: 0.0, scale: ScaleRule::Fixed, ..SGD }; // a zero row has gradients of 10¹² and more
-    let after = |learner: &mut dyn labelsieve_vision::Learner| {
+    let after = |learner: &mut dyn labelsieve_networks::Learner| {
         learner.step(&images(5, (16, 16), 1), targets, &sgd).unwrap();
         (learner.tally().unwrap(), learner.snapshot().unwrap())
     };

@@ -1,7 +1,7 @@
 //! In a process of its own: for a moment the program holds all memory of the GPU.
 
 use labelsieve_cuda::{ActivationPrecision, Cuda};
-use labelsieve_vision::{Architecture, Batch, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets};
+use labelsieve_networks::{Architecture, Batch, Learners, ScaleRule, Sgd, Snapshot, Stem, Targets};
 
 #[test]
 fn a_batch_too_large_for_the_memory_is_refused_and_the_learner_goes_on() {

@@ -4,10 +4,10 @@
 //! `cargo test -p labelsieve-cuda --test transformers -- --nocapture` prints the differences.
 
 use labelsieve_cuda::{ActivationPrecision, Cuda, CudaOperations};
+use labelsieve_networks::transformer::families::describe;
+use labelsieve_networks::transformer::{Attention, Cpu, Mask, Operations, VisionTransformer};
+use labelsieve_networks::{Batch, Embedder};
 use labelsieve_numerics::random::Stream;
-use labelsieve_vision::transformer::families::describe;
-use labelsieve_vision::transformer::{Attention, Cpu, Mask, Operations, VisionTransformer};
-use labelsieve_vision::{Batch, Embedder};
 
 #[path = "golden/vit.rs"]
 mod vit;

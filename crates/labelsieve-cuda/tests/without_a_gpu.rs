@@ -1,9 +1,10 @@
 //! What a machine without a GPU sees. On a machine with one, these tests say so and check the opposite.
 
-use labelsieve::{ClassProblem, Features, Method, NoisyPool, engine::Job};
+use labelsieve::engine::Job;
+use labelsieve::{ClassProblem, Features, Method, NoisyPool};
 use labelsieve_cuda::{ActivationPrecision, Cuda, Error, OpenDevice, open};
+use labelsieve_networks::{Architecture, Batch, Snapshot, Stem};
 use labelsieve_numerics::Device;
-use labelsieve_vision::{Architecture, Batch, Snapshot, Stem};
 
 #[test]
 fn asking_for_a_gpu_that_is_not_there_says_what_is_missing() {

@@ -2,8 +2,8 @@
 
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::{Classifier, Features};
-use labelsieve_cuda::OpenDevice;
-use labelsieve_pipeline::inputs::copies::identical_rows;
+use labelsieve_files::inputs::copies::identical_rows;
+use labelsieve_jobs::device::OpenDevice;
 use numpy::{PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

@@ -3,8 +3,10 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-use labelsieve_data::DataError;
-use labelsieve_pipeline::Error;
+use labelsieve_files::DataError;
+use labelsieve_files::work::Error;
+use labelsieve_jobs::device::DeviceError;
+use labelsieve_networks::Error as NetworkError;
 use pyo3::PyErr;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyPermissionError,
@@ -27,9 +29,9 @@ pub fn method_error(error: labelsieve::Error) -> PyErr {
 }
 
 /// A device that cannot be used, or an unknown name.
-pub fn device_error(error: labelsieve_cuda::Error) -> PyErr {
+pub fn device_error(error: DeviceError) -> PyErr {
     match error {
-        labelsieve_cuda::Error::Method(error) => method_error(error),
+        DeviceError::Method(error) => method_error(error),
         error => PyRuntimeError::new_err(error.to_string()),
     }
 }
@@ -57,16 +59,22 @@ pub fn job_error(error: Error) -> PyErr {
         Error::Data(error) => of_data(error, message),
         Error::Method(error) if error.is_stopped() => PyKeyboardInterrupt::new_err(()),
         Error::Method(labelsieve::Error::Engine(_))
-        | Error::Vision(labelsieve_vision::Error::Device(_) | labelsieve_vision::Error::Diverged { .. })
         | Error::Stdout(_)
         | Error::Internal(_)
         | Error::During { .. } => PyRuntimeError::new_err(message),
-        Error::Device(labelsieve_cuda::Error::Method(_))
-        | Error::Method(_)
-        | Error::Vision(_)
-        | Error::Json(_) => value_error(message),
-        Error::Device(_) => PyRuntimeError::new_err(message),
+        Error::Method(_) | Error::Json(_) => value_error(message),
+        Error::Stage(stage) if is_failure(stage.as_ref()) => PyRuntimeError::new_err(message),
+        Error::Stage(_) => value_error(message),
     }
+}
+
+/// Whether a device or a training failed, rather than its input.
+fn is_failure(stage: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    if let Some(error) = stage.downcast_ref::<DeviceError>() {
+        return !matches!(error, DeviceError::Method(_));
+    }
+    let network = stage.downcast_ref::<NetworkError>();
+    matches!(network, Some(NetworkError::Device(_) | NetworkError::Diverged { .. }))
 }
 
 /// A panic is a bug of ours, never the user's mistake.

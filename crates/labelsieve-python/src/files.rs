@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use labelsieve::Decision;
-use labelsieve_data::{
-    DecisionRow, ExampleTable, Ids, Labels, OptionalColumns, RelevanceRow, RelevanceWriter, RunDirectory,
-    SavedClassifier, TableColumns, read_candidates as read_candidate_file,
-    read_decisions as read_decision_file, read_relevance as read_relevance_file, read_relevance_reasons,
-    read_truth as read_truth_file,
+use labelsieve_files::{
+    DecisionRow, ExampleTable, Ids, Labels, OptionalColumns, RelevanceRow, RelevanceWriter, SavedClassifier,
+    TableColumns, read_decisions as read_decision_file, read_relevance as read_relevance_file,
+    read_relevance_reasons, read_truth as read_truth_file,
 };
+use labelsieve_matching::read_candidates as read_candidate_file;
+use labelsieve_report::RunDirectory;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

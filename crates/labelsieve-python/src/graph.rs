@@ -2,7 +2,7 @@
 
 use labelsieve::Features;
 use labelsieve::graph::{Affinity, Neighbours};
-use labelsieve_cuda::OpenDevice;
+use labelsieve_jobs::device::OpenDevice;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 

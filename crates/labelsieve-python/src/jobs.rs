@@ -8,30 +8,32 @@ use std::path::PathBuf;
 
 use labelsieve::Method;
 use labelsieve::classifier::{Diffusion, TextRule};
-use labelsieve::matching::{MatchRule, TextEncoding};
-use labelsieve_data::images::{ImageColumns, RowFilter};
-use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
-use labelsieve_data::{Precision, Shard, TableColumns};
+use labelsieve_files::inputs::same_network::MixedNetworks;
+use labelsieve_files::inputs::tables::Table;
+use labelsieve_files::work::byte_size::ByteSize;
+use labelsieve_files::{Precision, Shard, TableColumns};
+use labelsieve_jobs::clean::{Clean, Share};
+use labelsieve_jobs::device::Devices;
+use labelsieve_jobs::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
+use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_jobs::memory::MemoryLimit;
+use labelsieve_jobs::merge::Merge;
+use labelsieve_jobs::plan::Plan;
+use labelsieve_jobs::predict::{NewExamples, Predict};
+use labelsieve_jobs::train::{Classifier, Train};
+use labelsieve_matching::job::{DownloadList, LeakCheck, LeakFate, Match};
+use labelsieve_matching::names::{MatchRule, TextEncoding};
+use labelsieve_matching::text::{OnBadRow, TextColumns, TextFormat};
+use labelsieve_networks::embed::{Embed, JoinFeatures, OnEmpty, Reduction};
+use labelsieve_networks::embed_text::EmbedText;
+use labelsieve_networks::finetune::{FineTune, Softmax};
+use labelsieve_networks::image_files::{ImageColumns, RowFilter};
+use labelsieve_networks::images::OnDamage;
+use labelsieve_networks::opening::built_in::BuiltIn;
+use labelsieve_networks::opening::image_input::ImageFiles;
+use labelsieve_networks::opening::onnx::OnnxOptions;
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::byte_size::ByteSize;
-use labelsieve_pipeline::clean::{Clean, Share};
-use labelsieve_pipeline::embed::{Embed, JoinFeatures, OnEmpty, Reduction};
-use labelsieve_pipeline::embed_text::EmbedText;
-use labelsieve_pipeline::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
-use labelsieve_pipeline::finetune::{FineTune, Softmax};
-use labelsieve_pipeline::inputs::built_in::BuiltIn;
-use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_pipeline::inputs::onnx::OnnxOptions;
-use labelsieve_pipeline::inputs::pools::PoolFiles;
-use labelsieve_pipeline::inputs::same_network::MixedNetworks;
-use labelsieve_pipeline::inputs::tables::Table;
-use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match};
-use labelsieve_pipeline::memory::MemoryLimit;
-use labelsieve_pipeline::merge::Merge;
-use labelsieve_pipeline::plan::Plan;
-use labelsieve_pipeline::predict::{NewExamples, Predict};
-use labelsieve_pipeline::train::{Classifier, Train};
-use labelsieve_vision::images::OnDamage;
+use labelsieve_report::TrainingCurves;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -271,7 +273,7 @@ fn embed_files<'py>(
         on_empty: if options.get("may_be_empty")? { OnEmpty::Write } else { OnEmpty::Refuse },
         ..Embed::new(&model, images, options.device()?, &output)
     };
-    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(&Devices, monitor))?)
 }
 
 /// Files of features as one, for `labelsieve.ray`.
@@ -463,7 +465,7 @@ fn finetune_files<'py>(
         seed: options.get("seed")?,
         output: options.get("output")?,
     };
-    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
+    json(&monitor::run(py, progress.as_ref(), |monitor| job.run(&Devices, &TrainingCurves, monitor))?)
 }
 
 fn softmax(name: &str) -> Option<Softmax> {

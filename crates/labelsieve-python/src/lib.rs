@@ -41,7 +41,7 @@ fn packages(py: Python<'_>) -> PyResult<Vec<std::path::PathBuf>> {
 fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     labelsieve_cli::panics::install();
     #[cfg(feature = "onnx")]
-    labelsieve_pipeline::inputs::onnx::look_in(packages(module.py())?);
+    labelsieve_networks::opening::onnx::look_in(packages(module.py())?);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NEIGHBOURS", labelsieve::graph::NEIGHBOURS)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use labelsieve::matching::{
+use labelsieve_matching::names::{
     CandidateStatistics, ClassEntry, ClassList, FoundClass, MatchRule, Matcher, NameWarning, TextEncoding,
 };
-use labelsieve_data::text::read_class_file as read_classes;
+use labelsieve_matching::text::read_class_file as read_classes;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
-use crate::errors::{data_error, method_error, value_error};
+use crate::errors::{data_error, value_error};
 use crate::work::{Task, run};
 
 /// Id, display name, names, names that exclude.
@@ -41,8 +41,8 @@ pub fn find_names<'py>(
         value_error(format!("rule: expected phrase, plural, any-word or substring, found `{rule}`"))
     })?;
     let entry = |(id, display_name, names, exclude)| ClassEntry { id, display_name, names, exclude };
-    let classes = ClassList::new(classes.into_iter().map(entry).collect()).map_err(method_error)?;
-    let matcher = Matcher::new(&classes, rule).map_err(method_error)?;
+    let classes = ClassList::new(classes.into_iter().map(entry).collect()).map_err(value_error)?;
+    let matcher = Matcher::new(&classes, rule).map_err(value_error)?;
     let task = Task::new(rows.len());
     let watch = task.watch();
     let blocks = run(py, &task, progress.as_ref(), || {
@@ -57,7 +57,7 @@ pub fn find_names<'py>(
         };
         rows.par_chunks(BLOCK).map(search).collect::<labelsieve::Result<Vec<_>>>()
     })?
-    .map_err(method_error)?;
+    .map_err(value_error)?;
     let numbered = blocks.iter().enumerate();
     let found: Vec<(usize, FoundClass)> =
         numbered.flat_map(|(b, block)| block.iter().map(move |&(row, hit)| (b * BLOCK + row, hit))).collect();

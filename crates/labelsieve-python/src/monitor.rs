@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use labelsieve_files::work::{Kept, Meter, Monitor, Progress};
 use labelsieve_numerics::Watch;
-use labelsieve_pipeline::{Kept, Meter, Monitor, Progress};
 use pyo3::exceptions::{PyRuntimeWarning, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ const STACK_LEVEL: i32 = 3;
 pub fn run<R: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&dyn Monitor) -> labelsieve_pipeline::Result<R> + Send,
+    job: impl FnOnce(&dyn Monitor) -> labelsieve_files::work::Result<R> + Send,
 ) -> PyResult<R> {
     let session = Session::default();
     let mut reported = Reported::default();

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use labelsieve_cuda::OpenDevice;
+use labelsieve_jobs::device::OpenDevice;
 use labelsieve_numerics::Device;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -58,7 +58,8 @@ pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
     if let Some(opened) = known {
         return Ok(opened);
     }
-    let opened = Arc::new(py.detach(|| labelsieve_cuda::open(device, notice)).map_err(device_error)?);
+    let opened =
+        Arc::new(py.detach(|| labelsieve_jobs::device::open_telling(device, notice)).map_err(device_error)?);
     warn_of_notices(py)?;
     with_process(py, |process| process.devices.push((device, opened.clone())));
     Ok(opened)

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use labelsieve::engine::Job;
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
-use labelsieve_pipeline::scoring::{Scored, Scoring};
+use labelsieve_jobs::scoring::{Scored, Scoring};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 

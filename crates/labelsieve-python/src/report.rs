@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use labelsieve_data::RunDirectory;
-use labelsieve_report::Report;
+use labelsieve_report::{Report, RunDirectory};
 use pyo3::prelude::*;
 
 use crate::errors::data_error;

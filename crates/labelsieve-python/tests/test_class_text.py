@@ -8,7 +8,7 @@ from conftest import REPOSITORY
 
 import labelsieve
 
-TOWERS = REPOSITORY / "crates/labelsieve-pipeline/tests/golden/towers"
+TOWERS = REPOSITORY / "crates/labelsieve-networks/tests/golden/towers"
 
 
 @pytest.mark.parametrize("model", ["clip", "clip-old", "siglip", "open_clip"])

@@ -414,7 +414,7 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     for i, photo in enumerate(np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)):
         image.fromarray(photo).save(tmp_path / "photos" / f"{i}.png")
-    clip = REPOSITORY / "crates/labelsieve-pipeline/tests/golden/towers/clip"
+    clip = REPOSITORY / "crates/labelsieve-networks/tests/golden/towers/clip"
     models = {None: ("efficientnet-lite0 ", 1280), "tiny-resnet10": ("resnet10 ", 512), clip: ("clip ", 12)}
     for model, (name, dim) in models.items():
         summary = labelsieve.embed_files(model, "photos", "f.parquet", device="cpu")

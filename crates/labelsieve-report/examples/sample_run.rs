@@ -7,7 +7,9 @@
 use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage};
-use labelsieve_data::*;
+use labelsieve_files::*;
+use labelsieve_networks::image_files::*;
+use labelsieve_report::*;
 
 /// Class names that a web page might stumble over, and ordinary ones.
 const CLASSES: [&str; 8] = [

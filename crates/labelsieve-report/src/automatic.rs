@@ -1,12 +1,12 @@
 //! Tables and figures that follow from relevance and truth alone.
 
 use labelsieve::evaluation::{Calibration, Reliability};
-use labelsieve_data::{
-    Best, Cell, DecisionCounts, Figure, FigureKind, PoolSize, ReliabilitySeries, ResultTable, TableColumn,
-    TableRow,
-};
+use labelsieve_files::DecisionCounts;
 
 use crate::classes::Classes;
+use crate::{
+    Best, Cell, Figure, FigureKind, PoolSize, ReliabilitySeries, ResultTable, TableColumn, TableRow,
+};
 
 /// The figures of any run that has relevance: cumulative relevance, relevant against irrelevant and probabilities against the
 /// truth where that is known, sizes of the pools where there are several.

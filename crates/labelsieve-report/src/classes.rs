@@ -6,14 +6,14 @@ use std::path::Path;
 
 use labelsieve::evaluation::{Advice, Doubts};
 use labelsieve::{Decision, Method};
-use labelsieve_data::{
-    ClassRelevance, DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result,
-    TruthTable, is_text_id, read_relevance_reasons,
+use labelsieve_files::{
+    DataError, DecisionCounts, DecisionTable, RelevanceReasons, RelevanceTable, Result, TruthTable,
+    is_text_id, read_relevance_reasons,
 };
 
 use crate::decided::Decided;
-use crate::settings;
 use crate::statistics::{auc, mean};
+use crate::{ClassRelevance, settings};
 
 /// A class, with rows of the relevance table.
 pub(crate) struct Class {

@@ -1,7 +1,7 @@
 //! What people decided about the candidates of a relevance file.
 
 use labelsieve::Decision;
-use labelsieve_data::{DataError, DecisionCounts, DecisionJoin, DecisionTable, RelevanceTable, Result};
+use labelsieve_files::{DataError, DecisionCounts, DecisionJoin, DecisionTable, RelevanceTable, Result};
 
 /// Decisions, one entry per row of the relevance table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Decided {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve_data::DecisionRow;
+    use labelsieve_files::DecisionRow;
 
     use super::*;
 

@@ -2,11 +2,11 @@
 //! no network and no other file.
 //!
 //! ```no_run
-//! use labelsieve_data::RunDirectory;
+//! use crate::RunDirectory;
 //!
 //! let run = RunDirectory::open("run")?;
 //! labelsieve_report::write(&run, "report.html")?;
-//! # Ok::<(), labelsieve_data::DataError>(())
+//! # Ok::<(), labelsieve_files::DataError>(())
 //! ```
 //!
 //! [`Report`] is the long form: it also takes a plain relevance file, pictures from elsewhere, and writes the figures as
@@ -20,10 +20,17 @@ mod html;
 mod links;
 mod pictures;
 mod report;
+mod run_directory;
 mod settings;
 mod statistics;
 mod svg;
 mod thumbnails;
+mod training_curves;
 
 pub use pictures::Pictures;
 pub use report::{Progress, Report, Summary, is_own_figure, write, write_figure};
+pub use run_directory::{
+    Axis, AxisScale, BarSeries, Best, Cell, ClassRelevance, Figure, FigureKind, LineSeries, Number, Point,
+    PoolSize, ReliabilitySeries, ResultTable, RunDirectory, RunInfo, Setting, TableColumn, TableRow,
+};
+pub use training_curves::TrainingCurves;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::Result;
-use labelsieve_data::images::ImageSource;
-pub use labelsieve_data::images::PictureSources as Pictures;
+use labelsieve_files::Result;
+use labelsieve_networks::image_files::ImageSource;
+
+pub use labelsieve_networks::image_files::PictureSources as Pictures;
 
 use crate::thumbnails::{Block, Thumbnails};
 

@@ -5,19 +5,17 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::{
-    AtomicFile, DataError, Figure, Result, ResultTable, RunDirectory, RunInfo, is_text_id, read_decisions,
-    read_relevance, read_truth,
+use labelsieve_files::{
+    AtomicFile, DataError, Result, is_text_id, read_decisions, read_relevance, read_truth,
 };
 
-use crate::automatic;
 use crate::classes::Classes;
 use crate::figures::{Layout, describe, draw};
 use crate::html::{self, Counts};
 use crate::pictures::{self, Pictures};
-use crate::settings;
 use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
+use crate::{Figure, ResultTable, RunDirectory, RunInfo, automatic, settings};
 
 /// Candidates of a class that have a picture, unless told otherwise.
 const PER_CLASS: usize = 60;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use labelsieve::Method;
 use labelsieve::relevance::paper_lambda;
-use labelsieve_data::{RelevanceTable, RunInfo, counted};
+use labelsieve_files::{RelevanceTable, counted};
 use serde_json::Value;
+
+use crate::RunInfo;
 
 /// Where `labelsieve clean` keeps its settings.
 const KEY: &str = "labelsieve";

@@ -1,53 +1,116 @@
-//! Events for a browser, as they come.
+//! What a session tells those who listen.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use axum::response::sse;
-use futures_core::Stream;
-use labelsieve_pipeline::review::{Event, Listener, Session};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use serde::Serialize;
 
-/// Events that a slow reader may be behind. One that is further behind is cut off: it connects again and fetches everything.
-const MOST_WAITING: usize = 1024;
+use super::answers::{Changed, CurvePoint};
 
-/// The events of a session from now on.
-pub(crate) struct Events(Receiver<sse::Event>);
+/// Something changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// Somebody decided, undid or redid.
+    Decisions(Changed),
+    /// A class is being scored again.
+    Scoring {
+        /// Which.
+        class: usize,
+    },
+    /// The relevance or the groups of a class are new.
+    Scores {
+        /// Which.
+        class: usize,
+        /// Of its relevance.
+        revision: u64,
+        /// From the request to the result.
+        seconds: f64,
+    },
+    /// The curve is new.
+    Curve {
+        /// All of it.
+        points: Vec<CurvePoint>,
+    },
+    /// Somebody chose λ.
+    Lambda {
+        /// None: the default.
+        lambda: Option<f32>,
+        /// The command that makes the relevance permanent, with this λ.
+        command: Option<String>,
+    },
+    /// Work in the background failed.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
 
-impl Events {
-    pub(crate) fn of(session: &Session) -> Events {
-        let (sender, receiver) = channel(MOST_WAITING);
-        session.listen(Box::new(Tab { sender: Mutex::new(Some(sender)) }));
-        Events(receiver)
+impl Event {
+    /// The name of its kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Decisions(_) => "decisions",
+            Event::Scoring { .. } => "scoring",
+            Event::Scores { .. } => "scores",
+            Event::Curve { .. } => "curve",
+            Event::Lambda { .. } => "lambda",
+            Event::Failed { .. } => "failed",
+        }
     }
 }
 
-/// The session's end of a stream.
-struct Tab {
-    /// None once the reader was too far behind, which ends its stream.
-    sender: Mutex<Option<Sender<sse::Event>>>,
+/// Gets every event.
+pub trait Listener: Send {
+    /// Something changed.
+    fn tell(&self, event: &Event);
+    /// Whether it is still interested; else it is dropped.
+    fn is_open(&self) -> bool;
 }
 
-impl Listener for Tab {
-    fn tell(&self, event: &Event) {
-        let data = serde_json::to_string(event).unwrap_or_default(); // plain numbers and texts
-        let event = sse::Event::default().event(event.name()).data(data);
-        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        *sender = sender.take().filter(|sender| sender.try_send(event).is_ok());
+/// All listeners.
+#[derive(Default)]
+pub(super) struct Listeners(Mutex<Vec<Box<dyn Listener>>>);
+
+impl Listeners {
+    /// Also drops those that have gone: in a session in which nothing happens, nobody else would.
+    pub(super) fn add(&self, listener: Box<dyn Listener>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|listener| listener.is_open());
+        all.push(listener);
     }
 
-    fn is_open(&self) -> bool {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.as_ref().is_some_and(|sender| !sender.is_closed())
+    pub(super) fn tell(&self, event: &Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
+            listener.tell(event);
+            listener.is_open()
+        });
     }
 }
 
-impl Stream for Events {
-    type Item = Result<sse::Event, Infallible>;
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
+    use super::*;
+
+    struct Tab(Arc<AtomicBool>);
+
+    impl Listener for Tab {
+        fn tell(&self, _: &Event) {}
+
+        fn is_open(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn listeners_that_have_gone_are_dropped_when_others_come() {
+        let (listeners, gone) = (Listeners::default(), Arc::new(AtomicBool::new(true)));
+        listeners.add(Box::new(Tab(gone.clone())));
+        gone.store(false, Ordering::Relaxed);
+        listeners.add(Box::new(Tab(Arc::new(AtomicBool::new(true)))));
+        assert_eq!(listeners.0.lock().unwrap().len(), 1);
+        assert_eq!(Arc::strong_count(&gone), 1);
     }
 }

@@ -1,20 +1,41 @@
-//! A page in a browser and the server behind it, with which a person decides about candidates.
+//! A person looks at candidates and decides, and the relevance follows.
 //!
-//! It speaks HTTP and computes nothing: every question goes to a [`Session`] of `labelsieve-pipeline`.
-//!
-//! ```text
-//! browser ──► server.rs: 127.0.0.1, a port ──► guard.rs: token, Host, Origin, headers ──► routes.rs ──► Session
-//!                                                                                 └─► page.rs: embedded files
-//! ```
-//!
-//! What keeps other pages, other users and other machines out is in [`guard`](mod@guard)'s documentation.
+//! [`Review`] opens a relevance file, features, pictures and earlier decisions, and gives a [`Session`], which answers what a page asks:
+//! everything is in memory or found by number, so no question names a file. Decisions are on disk before they count
+//! (`session/deciding.rs`); classes are scored in the background by the code that `score` uses (`session/working.rs`).
+//! [`server`] puts HTTP around it, and [`import`] reads decisions that were made in other tools.
 
-mod answer;
+mod answers;
+mod command;
+mod contents;
+mod curve;
+mod decided;
+mod earlier;
 mod events;
-pub mod guard;
-mod page;
-mod routes;
-mod server;
+pub mod import;
+pub mod import_decisions;
+mod job;
+mod kept;
+mod order;
+mod pictures;
+mod queue;
+mod ready;
+mod refused;
+mod scores;
+pub mod server;
+mod session;
 
-pub use labelsieve_pipeline::review::Session;
+pub use answers::{
+    BestClean, Changed, Chosen, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView,
+    OrderView, Overview, Past, Place, RowView, ScoresView, Shared,
+};
+pub use events::{Event, Listener};
+pub use import::{
+    DecisionSource, DecisionWords, ImportOptions, ImportedDecisions, import_decisions, is_moment,
+};
+pub use job::{MEMORY, Review};
+pub use labelsieve_networks::images::BrowserImage;
+pub use pictures::Picture;
+pub use refused::Refused;
 pub use server::{Address, Error, Server, Stop};
+pub use session::{Closed, Order, Session};

@@ -51,16 +51,6 @@ pub enum Error {
     /// A linear classifier tells a class from others, and there are none.
     #[error("linear needs examples of other classes, found none")]
     NoOtherClass,
-    /// A list of classes that cannot be looked for.
-    #[error("{place}: expected {expected}, found {found}")]
-    ClassList {
-        /// The class.
-        place: String,
-        /// What every class must have.
-        expected: &'static str,
-        /// What this one has.
-        found: &'static str,
-    },
     /// Work that was stopped, or an array that found no space.
     #[error(transparent)]
     Numerics(#[from] labelsieve_numerics::Error),

@@ -15,7 +15,7 @@
 //! # Ok::<(), labelsieve::Error>(())
 //! ```
 //!
-//! The folders are the pipeline: [`matching`] finds candidates by their texts, [`graph`] connects the examples of a
+//! The folders are the pipeline: [`graph`] connects the examples of a
 //! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
 //! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
@@ -30,7 +30,6 @@ mod golden;
 pub mod graph;
 #[cfg(test)]
 mod in_memory;
-pub mod matching;
 mod model;
 pub mod ordering;
 pub mod relevance;

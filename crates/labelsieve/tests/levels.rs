@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use labelsieve::classifier::{AttentionTraining, Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::graph::{Affinity, Neighbours, NoisyGraph, Propagation, closest_clean};
-use labelsieve::matching::LeakGuard;
 use labelsieve::relevance::{Gcn, Mlp, Training, others};
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
 use labelsieve::{ClassProblem, Classifier, Features, Method, NoisyPool};
@@ -93,14 +92,6 @@ fn neighbours_and_graphs_are_the_same_bits_at_every_level() {
             (neighbours, affinity, inserted, propagated, closest_clean(&clean, &noisy))
         });
     }
-}
-
-#[test]
-fn leaks_are_the_same_at_every_level() {
-    let (guarded, candidates) = (awkward(300, 65), awkward(900, 65));
-    assert_same_at_every_level("leaks", || {
-        LeakGuard::new(&guarded, &[], 0.97).leaks(&candidates, &[]).unwrap()
-    });
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightedClass, prototype};
-use labelsieve_data::{ExampleTable, TableColumns};
-use labelsieve_pipeline::inputs::tables::{labels_of, load, rows_by_class};
-use labelsieve_pipeline::{Error, Result, resume};
+use labelsieve_files::inputs::tables::{labels_of, load, rows_by_class};
+use labelsieve_files::work::{Error, Result, resume};
+use labelsieve_files::{ExampleTable, TableColumns};
 use serde::Serialize;
 
 use super::legacy_numpy::LegacyNumpyRandom;
@@ -139,7 +139,7 @@ impl Release {
                     Phase::Test => (splits.novel_classes_2, splits.base_classes_2),
                 };
                 let listed = (1..=5).map(|e| EpisodeSplits::load_episode(&self.splits, e));
-                (novel, base, Episodes::Listed(listed.collect::<labelsieve_data::Result<_>>()?))
+                (novel, base, Episodes::Listed(listed.collect::<labelsieve_files::Result<_>>()?))
             }
             Dataset::Places365 => {
                 let path = self.splits.join(novel_classes_file(phase));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use labelsieve_data::{ArrayFile, DataError, Result, read_ints};
+use labelsieve_files::{ArrayFile, DataError, Result, read_ints};
 use serde::Deserialize;
 
 /// `imagenet_lowshot_category_splits.json`: class ids, as positions in the sorted list of WordNet ids.
@@ -125,7 +125,7 @@ fn non_negative(path: &Path, what: &str, values: Vec<i64>) -> Result<Vec<usize>>
 
 #[cfg(test)]
 mod tests {
-    use labelsieve_data::write_npy_i64;
+    use labelsieve_files::write_npy_i64;
     use proptest::prelude::*;
 
     use super::*;

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use labelsieve::matching::{ClassEntry, ClassList, MatchRule, Matcher, TextEncoding};
-use labelsieve_data::{DataError, TruthRow, TruthWriter, read_truth};
-use labelsieve_pipeline::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::{DataError, TruthRow, TruthWriter, read_truth};
+use labelsieve_matching::names::{ClassEntry, ClassList, MatchRule, Matcher, TextEncoding};
 
 use super::config::CandidateSource;
 use super::photo_set::PhotoSet;

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use labelsieve::matching::MatchRule;
-use labelsieve_data::DataError;
-use labelsieve_pipeline::inputs::built_in::BuiltIn;
-use labelsieve_pipeline::{Error, Result};
+use labelsieve_files::DataError;
+use labelsieve_files::work::{Error, Result};
+use labelsieve_matching::names::MatchRule;
+use labelsieve_networks::opening::built_in::BuiltIn;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::Score;

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use labelsieve::evaluation::draw_clean;
-use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_files::work::{Error, Result};
+use labelsieve_files::{AtomicFile, DataError};
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::{Error, Result};
 use serde_json::json;
 
 use super::config::{CleanRule, Protocol};

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::images::ImageColumns;
-use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_files::work::{Monitor, Result};
+use labelsieve_files::{AtomicFile, DataError};
+use labelsieve_jobs::device::Devices;
+use labelsieve_networks::embed::Embed;
+use labelsieve_networks::image_files::ImageColumns;
+use labelsieve_networks::images::OnDamage;
+use labelsieve_networks::opening::image_input::ImageFiles;
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::embed::Embed;
-use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_pipeline::{Monitor, Result};
-use labelsieve_vision::images::OnDamage;
 
 use super::config::PhotoColumns;
 use super::photo_set::PhotoSet;
@@ -46,7 +47,7 @@ pub fn features(
         monitor.detail(&format!("`{}` holds the features of an earlier run", output.display()));
         return Ok(output);
     }
-    embed.run(monitor)?;
+    embed.run(&Devices, monitor)?;
     let mut file = AtomicFile::create(&made_from)?;
     file.write_all(fingerprint.as_bytes()).map_err(DataError::io("write", &made_from))?;
     file.commit()?;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
-use labelsieve_data::{ExampleTable, Ids, NetworkFile, SavedClassifier, TableColumns};
-use labelsieve_pipeline::inputs::network::read_network_file;
-use labelsieve_pipeline::inputs::tables::rows_by_id;
-use labelsieve_pipeline::{Context, Error, Result};
+use labelsieve_files::inputs::tables::rows_by_id;
+use labelsieve_files::work::{Context, Error, Result};
+use labelsieve_files::{ExampleTable, Ids, NetworkFile, SavedClassifier, TableColumns};
+use labelsieve_networks::opening::network::read_network_file;
 
 use super::config::Backbone;
 use super::photo_set::PhotoSet;

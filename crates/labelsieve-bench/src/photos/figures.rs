@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use labelsieve::graph::closest_clean;
-use labelsieve_data::images::{EncodedImage, ImageColumns, ImageSource};
-use labelsieve_data::{
-    Axis, ClassRelevance, Figure, FigureKind, LineSeries, Point, PoolSize, RelevanceRow, RelevanceWriter,
-    RunDirectory, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter,
+use labelsieve_files::work::Result;
+use labelsieve_files::{RelevanceRow, RelevanceWriter, TruthRow, TruthWriter};
+use labelsieve_networks::image_files::{
+    EncodedImage, ImageColumns, ImageSource, ThumbnailRow, ThumbnailWriter,
 };
-use labelsieve_pipeline::Result;
+use labelsieve_report::{
+    Axis, ClassRelevance, Figure, FigureKind, LineSeries, Point, PoolSize, RunDirectory,
+};
 
 use super::config::PhotoColumns;
 use super::half::Half;

@@ -3,11 +3,11 @@
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{BaseTest, TestSets, Trial};
-use labelsieve_cuda::OpenLearners;
-use labelsieve_pipeline::inputs::network::OpenedNetwork;
-use labelsieve_pipeline::{Context, Monitor, Progress, Result};
-use labelsieve_vision::training::{Checkpoint, Examples, Objective, Rates, Recipe, Training, Watcher};
-use labelsieve_vision::{ScaleRule, Snapshot, dataset_features};
+use labelsieve_files::work::{Context, Monitor, Progress, Result};
+use labelsieve_networks::devices::OpenLearners;
+use labelsieve_networks::opening::network::OpenedNetwork;
+use labelsieve_networks::training::{Checkpoint, Examples, Objective, Rates, Recipe, Training, Watcher};
+use labelsieve_networks::{ScaleRule, Snapshot, dataset_features};
 use serde::{Deserialize, Serialize};
 
 use super::half::Half;
@@ -280,12 +280,12 @@ struct Shown<'a>(&'a Progress);
 impl Watcher for Shown<'_> {
     fn epoch_starts(&mut self, _: usize, _: usize) {}
 
-    fn batch_done(&mut self, images: usize) -> labelsieve_vision::Result<()> {
+    fn batch_done(&mut self, images: usize) -> labelsieve_networks::Result<()> {
         self.0.inc(images as u64);
         Ok(())
     }
 
-    fn epoch_done(&mut self, _: &Checkpoint) -> labelsieve_vision::Result<()> {
+    fn epoch_done(&mut self, _: &Checkpoint) -> labelsieve_networks::Result<()> {
         Ok(())
     }
 }

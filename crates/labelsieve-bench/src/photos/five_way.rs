@@ -4,11 +4,11 @@ use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, pro
 use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
-use labelsieve_data::{ResultTable, TableColumn, TableRow};
+use labelsieve_files::work::table::layout;
+use labelsieve_files::work::{Monitor, Result};
+use labelsieve_jobs::scoring::Drawn;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::scoring::Drawn;
-use labelsieve_pipeline::table::layout;
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_report::{ResultTable, TableColumn, TableRow};
 use rayon::prelude::*;
 use serde_json::json;
 

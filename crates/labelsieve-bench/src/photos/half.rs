@@ -1,7 +1,7 @@
 //! Half of the novel classes as a benchmark task.
 
 use labelsieve::Features;
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
 
 use super::candidates::{CandidateSet, Pool};
 use super::draws::Draws;

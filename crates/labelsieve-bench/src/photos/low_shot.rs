@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use labelsieve_data::RunDirectory;
-use labelsieve_pipeline::device::open_learners;
-use labelsieve_pipeline::inputs::network::{Wanted, open_network};
-use labelsieve_pipeline::table::percent;
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_files::work::table::percent;
+use labelsieve_files::work::{Monitor, Result};
+use labelsieve_jobs::device::Devices;
+use labelsieve_networks::devices::Devices as _;
+use labelsieve_networks::opening::network::{Wanted, open_network};
+use labelsieve_report::RunDirectory;
 
 use super::config::Backbone;
 use super::fine_tune::FineTuning;
@@ -84,7 +85,7 @@ impl Photos {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let opened = open_network(network, Wanted::Features, None)?;
-        let device = open_learners(self.device, monitor)?;
+        let device = Devices.learners(self.device, monitor)?;
         monitor.note(&format!("fine-tuning on {device}"));
         let fine_tuning = FineTuning { device: &device, opened: &opened, pictures };
         let episodes = self.fine_tune.min(run.grid.episodes);

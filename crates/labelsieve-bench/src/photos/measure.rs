@@ -4,7 +4,7 @@ use labelsieve::Features;
 use labelsieve::classifier::{Attention, AttentionParameters, AttentionTraining, Cosine, WeightedClass};
 use labelsieve::evaluation::{RelevanceAnalysis, Trial};
 use labelsieve::relevance::paper_lambda;
-use labelsieve_pipeline::{Context, Monitor, Result};
+use labelsieve_files::work::{Context, Monitor, Result};
 
 use super::fine_tune::Schedule;
 use super::half::Half;

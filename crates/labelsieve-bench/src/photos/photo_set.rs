@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use labelsieve::evaluation::alternate_halves;
-use labelsieve_data::{DataError, read_text_columns};
-use labelsieve_pipeline::near_name::nearest;
-use labelsieve_pipeline::{Error, Result};
+use labelsieve_files::work::near_name::nearest;
+use labelsieve_files::work::{Error, Result};
+use labelsieve_files::{DataError, read_text_columns};
 
 use super::config::PhotoColumns;
 

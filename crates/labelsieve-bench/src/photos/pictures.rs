@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use labelsieve_data::images::{ImageColumns, ImageSource};
-use labelsieve_pipeline::inputs::images::{encoded, is_bad_file, warn_of_skipped};
-use labelsieve_pipeline::{Monitor, Result};
-use labelsieve_vision::images::{Dataset, DatasetOptions, Encoded};
+use labelsieve_files::work::{Monitor, Result};
+use labelsieve_networks::image_files::{ImageColumns, ImageSource};
+use labelsieve_networks::images::{Dataset, DatasetOptions, Encoded};
+use labelsieve_networks::opening::image_input::{encoded, is_bad_file, warn_of_skipped};
 
 use super::prepare::Prepared;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use labelsieve_pipeline::table::percent;
-use labelsieve_pipeline::{Context, Error, Monitor, Result};
+use labelsieve_files::work::table::percent;
+use labelsieve_files::work::{Context, Error, Monitor, Result};
 
 use super::candidates::CandidateSet;
 use super::config::{Backbone, Config};

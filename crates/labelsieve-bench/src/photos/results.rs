@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use labelsieve_data::{AtomicFile, DataError};
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
+use labelsieve_files::{AtomicFile, DataError};
 use serde_json::{Value, json};
 
 use super::candidates::CandidateSet;

@@ -1,8 +1,8 @@
 //! Tables of accuracy: in the terminal, and in the run directory.
 
 use labelsieve::evaluation::{Interval, RelevanceAnalysis, Trial};
-use labelsieve_data::{Cell, ResultTable, TableColumn, TableRow};
-use labelsieve_pipeline::table::layout;
+use labelsieve_files::work::table::layout;
+use labelsieve_report::{Cell, ResultTable, TableColumn, TableRow};
 
 use super::fine_tune::Schedule;
 use super::measure::{Outcome, RowResult};
@@ -113,8 +113,10 @@ pub fn result_tables(outcome: &Outcome, shots: &[usize], heading: &Heading) -> V
 }
 
 fn chosen_table(outcome: &Outcome, tuned: &Tuned, shots: &[usize], heading: &Heading) -> ResultTable {
-    let plain =
-        |k: &usize| TableColumn { best: labelsieve_data::Best::None, ..TableColumn::new(format!("k = {k}")) };
+    let plain = |k: &usize| TableColumn {
+        best: labelsieve_report::Best::None,
+        ..TableColumn::new(format!("k = {k}"))
+    };
     let numbers = |trials: &[Vec<Trial<f32>>]| {
         trials.iter().map(|trials| Cell::Text(trials[0].setting.to_string())).collect::<Vec<_>>()
     };
@@ -149,8 +151,11 @@ fn chosen_table(outcome: &Outcome, tuned: &Tuned, shots: &[usize], heading: &Hea
 }
 
 fn separation_table(outcome: &Outcome, shots: &[usize], heading: &Heading) -> ResultTable {
-    let column =
-        |name: &str| TableColumn { decimals: 2, best: labelsieve_data::Best::None, ..TableColumn::new(name) };
+    let column = |name: &str| TableColumn {
+        decimals: 2,
+        best: labelsieve_report::Best::None,
+        ..TableColumn::new(name)
+    };
     let cell = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
     let rows = shots.iter().zip(&outcome.separation).map(|(k, episodes)| {
         TableRow::new(format!("k = {k}"), separation_means(episodes).map(cell).to_vec())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{Accuracy, TestSets};
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
 use serde::{Deserialize, Serialize};
 
 use super::Source;

@@ -9,7 +9,7 @@ mod run;
 mod tuning;
 
 use labelsieve::{Features, Method};
-use labelsieve_pipeline::{Context, Result};
+use labelsieve_files::work::{Context, Result};
 
 pub use cells::{CellResult, Cells};
 pub use clock::Clock;

@@ -3,7 +3,7 @@
 use labelsieve::engine::Engine;
 use labelsieve::schedule::map_classes;
 use labelsieve::{Features, Method, NoisyPool};
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
 
 use super::{Grid, Setting, Source, Task};
 

@@ -3,8 +3,8 @@
 use labelsieve::Method;
 use labelsieve::evaluation::{self, GroupGain, Interval, Trial};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
-use labelsieve_data::{Cell, Number};
-use labelsieve_pipeline::table::percent;
+use labelsieve_files::work::table::percent;
+use labelsieve_report::{Cell, Number};
 
 use super::cells::class_top_1;
 use super::{CellResult, Setting, Source, Tuned, gcn, mlp};
@@ -101,5 +101,5 @@ pub fn gain_lines(groups: &[GroupGain]) -> Vec<String> {
         .iter()
         .map(|g| vec![g.group.range(), g.group.n_classes.to_string(), format!("{:+.1}", 100.0 * g.mean_gain)])
         .collect();
-    labelsieve_pipeline::table::layout(&["candidates", "classes", "gain"], &rows)
+    labelsieve_files::work::table::layout(&["candidates", "classes", "gain"], &rows)
 }

@@ -8,10 +8,10 @@ use labelsieve::evaluation::{BaseTest, TestSets};
 use labelsieve::relevance::MOST_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
-use labelsieve_data::{Journal, JournalRecord};
+use labelsieve_files::work::{Context, Monitor, Result};
+use labelsieve_files::{Journal, JournalRecord};
+use labelsieve_jobs::scoring::Drawn;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::scoring::Drawn;
-use labelsieve_pipeline::{Context, Monitor, Result};
 
 use super::cells::setting_key;
 use super::journal_numbers::{bytes, floats};

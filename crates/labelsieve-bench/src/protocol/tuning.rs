@@ -4,7 +4,7 @@ use labelsieve::Method;
 use labelsieve::classifier::{BATCH_SIZES, Cosine, EPOCHS};
 use labelsieve::evaluation::{BETAS, LAMBDAS, Trial, best};
 use labelsieve::relevance::{Beta, Gcn, Mlp};
-use labelsieve_pipeline::{Context, Monitor, Result};
+use labelsieve_files::work::{Context, Monitor, Result};
 
 use super::{CellResult, Cells, Run, Setting, Source, Task};
 

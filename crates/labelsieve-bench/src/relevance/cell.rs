@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use labelsieve::classifier::{Cosine, WeightedClass};
 use labelsieve::evaluation::{Calibration, accuracy, roc_auc};
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
 use serde::{Deserialize, Serialize};
 
 use super::score::{ClassScores, score};

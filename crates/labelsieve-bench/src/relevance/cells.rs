@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve_cuda::OpenDevice;
-use labelsieve_data::Journal;
-use labelsieve_pipeline::{Context, Monitor, Result, resume};
+use labelsieve_files::Journal;
+use labelsieve_files::work::{Context, Monitor, Result, resume};
+use labelsieve_jobs::device::OpenDevice;
 use serde_json::json;
 
 use super::Relevance;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use labelsieve_data::{DataError, Figure, FigureKind, ReliabilitySeries};
-use labelsieve_pipeline::Result;
-use labelsieve_report::write_figure;
+use labelsieve_files::DataError;
+use labelsieve_files::work::Result;
+use labelsieve_report::{Figure, FigureKind, ReliabilitySeries, write_figure};
 
 use super::summary::Row;
 

@@ -20,12 +20,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use labelsieve::evaluation::alternate_halves;
-use labelsieve_cuda::OpenDevice;
-use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_files::work::resume::lock::OutputLock;
+use labelsieve_files::work::table::percent;
+use labelsieve_files::work::{Monitor, Result, json_answer};
+use labelsieve_files::{AtomicFile, DataError};
+use labelsieve_jobs::device;
+use labelsieve_jobs::device::OpenDevice;
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::resume::lock::OutputLock;
-use labelsieve_pipeline::table::percent;
-use labelsieve_pipeline::{Monitor, Result, device, json_answer};
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! All cells of all sets together: does a method ever do much worse than another?
 
-use labelsieve_pipeline::table::layout;
+use labelsieve_files::work::table::layout;
 use serde::Serialize;
 
 use super::summary::Row;

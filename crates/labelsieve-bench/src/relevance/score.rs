@@ -1,8 +1,8 @@
 //! How the candidates of one draw are weighted, by every method: the one place that knows what a method wants to be given.
 
 use labelsieve::Method;
-use labelsieve_pipeline::Result;
-use labelsieve_pipeline::scoring::Drawn;
+use labelsieve_files::work::Result;
+use labelsieve_jobs::scoring::Drawn;
 
 use super::trial::{Ground, Trial};
 use crate::protocol::Source;

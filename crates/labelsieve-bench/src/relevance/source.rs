@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use labelsieve_pipeline::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result};
 
 use super::Relevance;
 use crate::photos::prepare::data_folder;

@@ -1,7 +1,7 @@
 //! The tables of a set.
 
 use labelsieve::evaluation::Interval;
-use labelsieve_pipeline::table::{layout, percent};
+use labelsieve_files::work::table::{layout, percent};
 
 use super::summary::{Difference, Measured, Row};
 

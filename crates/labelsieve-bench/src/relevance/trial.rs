@@ -8,8 +8,8 @@ use labelsieve::engine::Engine;
 use labelsieve::graph::NEIGHBOURS;
 use labelsieve::schedule::map_classes;
 use labelsieve::{Features, NoisyPool};
+use labelsieve_files::work::Result;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::Result;
 
 use crate::sets::KnownSet;
 

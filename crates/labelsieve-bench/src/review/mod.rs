@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use clap::Args;
 use labelsieve::Method;
 use labelsieve::ordering::LookOrder;
+use labelsieve_files::work::resume::lock::OutputLock;
+use labelsieve_files::work::table::{layout, percent};
+use labelsieve_files::work::{Context, Monitor, Result};
+use labelsieve_jobs::device;
 use labelsieve_numerics::Device;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::resume::lock::OutputLock;
-use labelsieve_pipeline::table::{layout, percent};
-use labelsieve_pipeline::{Context, Monitor, Result, device};
 use serde::Serialize;
 use serde_json::json;
 

@@ -6,9 +6,9 @@ use labelsieve::evaluation::{accuracy, roc_auc};
 use labelsieve::graph::{NEIGHBOURS, NoisyGraph};
 use labelsieve::ordering::{Look, LookOrder, NEAR_DUPLICATES, near_duplicates};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
+use labelsieve_files::work::{Progress, Result};
+use labelsieve_jobs::scoring::Drawn;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::scoring::Drawn;
-use labelsieve_pipeline::{Progress, Result};
 use rayon::prelude::*;
 
 use crate::sets::{KnownClass, KnownSet};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use labelsieve::Features;
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
+use labelsieve_files::work::Result;
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::Result;
 
 use super::{KnownClass, KnownSet};
 

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use labelsieve::Features;
-use labelsieve_data::images::ImageColumns;
-use labelsieve_data::text::read_class_file;
-use labelsieve_data::{AtomicFile, DataError, ExampleTable, TableColumns, ThumbnailRow, ThumbnailWriter};
+use labelsieve_files::inputs::tables::{load, rows_by_id};
+use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::{AtomicFile, DataError, ExampleTable, TableColumns};
 use labelsieve_icons::{CLASSES, Icon, IconError, NETWORK, Part, draw, icons};
+use labelsieve_matching::text::read_class_file;
+use labelsieve_networks::image_files::{ImageColumns, ThumbnailRow, ThumbnailWriter};
+use labelsieve_networks::images::OnDamage;
+use labelsieve_networks::opening::built_in::BuiltIn;
+use labelsieve_networks::opening::image_input::ImageFiles;
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::inputs::built_in::BuiltIn;
-use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_pipeline::inputs::tables::{load, rows_by_id};
-use labelsieve_pipeline::{Context, Error, Monitor, Result};
-use labelsieve_vision::images::OnDamage;
 use rayon::prelude::*;
 
 use super::{KnownClass, KnownSet};

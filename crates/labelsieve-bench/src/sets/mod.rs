@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use labelsieve::Features;
 use labelsieve::evaluation::draw_clean;
+use labelsieve_files::work::{Error, Result};
 use labelsieve_numerics::random::Stream;
-use labelsieve_pipeline::{Error, Result};
 
 /// A set of classes and the features of all their examples.
 pub struct KnownSet {

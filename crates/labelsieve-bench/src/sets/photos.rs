@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use labelsieve_files::work::{Context, Error, Monitor, Result};
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::{Context, Error, Monitor, Result};
 
 use super::{KnownClass, KnownSet};
 use crate::photos::candidates::{CandidateSet, Pool};

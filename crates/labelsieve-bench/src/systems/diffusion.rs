@@ -7,7 +7,7 @@ use labelsieve::classifier::{
 };
 use labelsieve::evaluation::accuracy_of;
 use labelsieve::{Classifier, Features, Scores};
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_files::work::{Monitor, Result};
 use serde_json::json;
 
 use super::exam::Exam;

@@ -5,7 +5,7 @@ use labelsieve::classifier::{
     DECAYS, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Logistic, Tensor, WeightedClass,
 };
 use labelsieve::{Classifier, Features};
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_files::work::{Monitor, Result};
 use serde_json::{Value, json};
 
 use super::exam::Exam;

@@ -3,7 +3,7 @@
 use labelsieve::classifier::WeightedClass;
 use labelsieve::evaluation::accuracy;
 use labelsieve::{Classifier, Features};
-use labelsieve_pipeline::Result;
+use labelsieve_files::work::Result;
 
 use crate::protocol::{CellResult, Task};
 

@@ -6,7 +6,7 @@ mod episodic;
 mod exam;
 
 use labelsieve::evaluation::Trial;
-use labelsieve_pipeline::{Monitor, Result};
+use labelsieve_files::work::{Monitor, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

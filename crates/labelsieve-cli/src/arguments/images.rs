@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use labelsieve_data::images::{ImageColumns, RowFilter};
-use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_vision::images::OnDamage;
+use labelsieve_networks::image_files::{ImageColumns, RowFilter};
+use labelsieve_networks::images::OnDamage;
+use labelsieve_networks::opening::image_input::ImageFiles;
 
 /// Where images come from, for commands that work on images alone.
 #[derive(clap::Args, Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use labelsieve_pipeline::byte_size::ByteSize;
-use labelsieve_pipeline::memory::MemoryLimit;
+use labelsieve_files::work::byte_size::ByteSize;
+use labelsieve_jobs::memory::MemoryLimit;
 
 /// `--memory` and `--scratch`.
 #[derive(clap::Args, Clone, Debug, Default)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::counted;
-use labelsieve_data::text::{read_class_file, write_class_file};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::outputs::{Files, OutputKind};
+use labelsieve_files::counted;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::outputs::{Files, OutputKind};
+use labelsieve_matching::text::{read_class_file, write_class_file};
 use serde_json::json;
 
 use crate::arguments::JsonArguments;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{Shard, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::clean::{Clean as Job, Cleaned, Share, advice};
-use labelsieve_pipeline::inputs::decisions;
-use labelsieve_pipeline::inputs::left_out::listed;
-use labelsieve_pipeline::table::percent;
+use labelsieve_files::inputs::decisions;
+use labelsieve_files::inputs::left_out::listed;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::table::percent;
+use labelsieve_files::{Shard, counted};
+use labelsieve_jobs::clean::{Clean as Job, Cleaned, Share, advice};
 
 use crate::arguments::{
     DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, ScoredArguments, SeedArguments,

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
-use labelsieve_pipeline::{Error, Monitor};
+use labelsieve_files::work::{Error, Monitor};
 
 use crate::Arguments;
 use crate::printer::Printer;

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use labelsieve::Decision;
-use labelsieve_data::{
-    DecisionCounts, DecisionSource, DecisionWords, ImportOptions, counted, read_decisions,
-};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::import_decisions::ImportDecisions;
-use labelsieve_pipeline::table::layout;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::table::layout;
+use labelsieve_files::{DecisionCounts, counted, read_decisions};
+use labelsieve_review::import_decisions::ImportDecisions;
+use labelsieve_review::{DecisionSource, DecisionWords, ImportOptions};
 use serde_json::json;
 
 use crate::arguments::JsonArguments;

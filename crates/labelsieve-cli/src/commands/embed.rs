@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{Precision, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::embed::{Embed as Job, EmbedSummary, Reduction};
-use labelsieve_pipeline::inputs::built_in::BuiltIn;
-use labelsieve_pipeline::inputs::onnx::OnnxOptions;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::{Precision, counted};
+use labelsieve_jobs::device::Devices;
+use labelsieve_networks::embed::{Embed as Job, EmbedSummary, Reduction};
+use labelsieve_networks::opening::built_in::BuiltIn;
+use labelsieve_networks::opening::onnx::OnnxOptions;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments};
 use crate::printer::Printer;
@@ -93,7 +94,7 @@ impl Embed {
             batch: self.batch,
             ..Job::new(&self.model, self.images.files(), self.device.device, &self.output)
         };
-        let summary = job.run(printer)?;
+        let summary = job.run(&Devices, printer)?;
         if self.json.json {
             return printer.json("embed", &summary);
         }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{Precision, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::embed_text::{EmbedText as Job, TEMPLATE};
+use labelsieve_files::work::Monitor;
+use labelsieve_files::{Precision, counted};
+use labelsieve_networks::embed_text::{EmbedText as Job, TEMPLATE};
 
 use crate::arguments::JsonArguments;
 use crate::printer::Printer;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::counted;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
+use labelsieve_files::counted;
+use labelsieve_files::work::Monitor;
+use labelsieve_jobs::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::hint::user_error;

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::counted;
-use labelsieve_data::images::{ImageColumns, RowFilter};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::finetune::{FineTune as Job, Softmax};
-use labelsieve_pipeline::inputs::decisions;
-use labelsieve_pipeline::inputs::images::ImageFiles;
+use labelsieve_files::counted;
+use labelsieve_files::inputs::decisions;
+use labelsieve_files::work::Monitor;
+use labelsieve_jobs::device::Devices;
+use labelsieve_networks::finetune::{FineTune as Job, Softmax};
+use labelsieve_networks::image_files::{ImageColumns, RowFilter};
+use labelsieve_networks::opening::image_input::ImageFiles;
+use labelsieve_report::TrainingCurves;
 
 use crate::arguments::{DeviceArguments, JsonArguments, SeedArguments, on_damage};
 use crate::printer::Printer;
@@ -123,7 +125,7 @@ impl FineTune {
             seed: self.seed.seed,
             output: self.output.clone(),
         };
-        let tuned = job.run(printer)?;
+        let tuned = job.run(&Devices, &TrainingCurves, printer)?;
         if self.json.json {
             return printer.json("finetune", &tuned);
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};
-use labelsieve_data::DataError;
-use labelsieve_pipeline::Monitor;
+use labelsieve_files::DataError;
+use labelsieve_files::work::Monitor;
 
 use crate::Arguments;
 use crate::printer::Printer;

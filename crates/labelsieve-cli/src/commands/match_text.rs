@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve::matching::{MatchRule, TextEncoding};
-use labelsieve_data::text::{OnBadRow, TextColumns, TextFormat};
-use labelsieve_data::{Shard, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::matching::{DownloadList, LeakCheck, LeakFate, Match as Job};
-use labelsieve_pipeline::shell_word::shell_word;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_files::{Shard, counted};
+use labelsieve_matching::job::{DownloadList, LeakCheck, LeakFate, Match as Job};
+use labelsieve_matching::names::{MatchRule, TextEncoding};
+use labelsieve_matching::text::{OnBadRow, TextColumns, TextFormat};
 
 use crate::arguments::{JsonArguments, MixedArguments};
 use crate::options::Given;

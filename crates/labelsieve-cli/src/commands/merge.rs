@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{PartOf, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::merge::{Merge as Job, Merged};
+use labelsieve_files::work::Monitor;
+use labelsieve_files::{PartOf, counted};
+use labelsieve_jobs::merge::{Merge as Job, Merged};
 
 use crate::arguments::JsonArguments;
 use crate::printer::{Printer, refuse_json_beside};

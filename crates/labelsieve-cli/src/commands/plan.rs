@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::byte_size::ByteSize;
-use labelsieve_pipeline::plan::Plan as Job;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::byte_size::ByteSize;
+use labelsieve_jobs::plan::Plan as Job;
 
 use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, ScoredArguments, SeedArguments};
 use crate::options::Given;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use labelsieve_pipeline::predict::{NewExamples, Predict as Job};
+use labelsieve_jobs::predict::{NewExamples, Predict as Job};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::options::Given;

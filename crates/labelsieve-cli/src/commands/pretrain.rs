@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use labelsieve_data::Precision;
-use labelsieve_data::images::RowFilter;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::inputs::images::ImageFiles;
-use labelsieve_pipeline::pretrain::Pretrain as Job;
-use labelsieve_pipeline::table::percent;
-use labelsieve_vision::training::{Objective, Preset};
-use labelsieve_vision::{Architecture, Distance, Prototypical, Stem};
+use labelsieve_files::Precision;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::table::percent;
+use labelsieve_jobs::device::Devices;
+use labelsieve_networks::image_files::RowFilter;
+use labelsieve_networks::opening::image_input::ImageFiles;
+use labelsieve_networks::pretrain::Pretrain as Job;
+use labelsieve_networks::training::{Objective, Preset};
+use labelsieve_networks::{Architecture, Distance, Prototypical, Stem};
+use labelsieve_report::TrainingCurves;
 
 use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments, SeedArguments};
 use crate::options::Given;
@@ -171,7 +173,7 @@ impl Pretrain {
             seed: self.seed.seed,
             output: self.output.clone(),
         };
-        let trained = job.run(printer)?;
+        let trained = job.run(&Devices, &TrainingCurves, printer)?;
         if self.json.json {
             return printer.json("pretrain", &trained);
         }

@@ -4,18 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{RunDirectory, counted};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::outputs::{Files, OutputKind};
-use labelsieve_report::{Pictures, Progress, Report as Contents, Summary};
+use labelsieve_files::counted;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::outputs::{Files, OutputKind};
+use labelsieve_report::{Pictures, Progress, Report as Contents, RunDirectory, Summary};
 use serde_json::json;
 
+use super::words::{Words, words};
 use crate::arguments::JsonArguments;
 use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
-
-use super::words::{Words, words};
 
 /// Write an HTML report of a run or a relevance file
 #[derive(Args)]

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve::matching::MatchRule;
-use labelsieve_data::images::{ImageColumns, ImageSource};
-use labelsieve_data::text::{TextColumns, TextSource, read_class_file};
-use labelsieve_data::{DataError, is_stream};
-use labelsieve_pipeline::inputs::built_in::BuiltIn;
-use labelsieve_pipeline::inputs::decisions::Decisions;
-use labelsieve_pipeline::inputs::embedder::model_files;
-use labelsieve_pipeline::resume::lock::OutputLock;
-use labelsieve_pipeline::resume::{self, Key};
-use labelsieve_pipeline::{Kept, Monitor};
+use labelsieve_files::inputs::decisions::Decisions;
+use labelsieve_files::work::resume::lock::OutputLock;
+use labelsieve_files::work::resume::{self, Key};
+use labelsieve_files::work::{Kept, Monitor};
+use labelsieve_files::{DataError, is_stream};
+use labelsieve_matching::names::MatchRule;
+use labelsieve_matching::text::{TextColumns, TextSource, read_class_file};
+use labelsieve_networks::image_files::{ImageColumns, ImageSource};
+use labelsieve_networks::opening::built_in::BuiltIn;
+use labelsieve_networks::opening::embedder::model_files;
 use serde::Serialize;
 use serde_json::json;
 
@@ -271,7 +271,8 @@ impl Run {
         let files: Vec<&Path> = files.map(PathBuf::as_path).collect();
         let key = Key::new("run", self, &["output", "method", "base", "decisions"])?.with_files(&files)?;
         let key = key.with(&json!({ "captions": captions.is_some(), "network": BuiltIn::usual().name }));
-        Ok(key.with_images(&images(&self.clean)?)?.with_images(&images(&self.pool)?)?)
+        let clean = images(&self.clean)?.fingerprint()?;
+        Ok(key.with_fingerprint(clean).with_fingerprint(images(&self.pool)?.fingerprint()?))
     }
 
     /// `scored_with` says which method, base classes and decisions these are.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use labelsieve_data::{AtomicFile, DataError};
+use labelsieve_files::{AtomicFile, DataError};
 use serde::{Deserialize, Serialize};
 
 /// The name of the file.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use labelsieve::classifier::{Diffusion, TextRule};
-use labelsieve_data::counted;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::inputs::decisions;
-use labelsieve_pipeline::train::{Classifier, Train as Job};
+use labelsieve_files::counted;
+use labelsieve_files::inputs::decisions;
+use labelsieve_files::work::Monitor;
+use labelsieve_jobs::train::{Classifier, Train as Job};
 
 use crate::arguments::{DeviceArguments, JsonArguments, PoolArguments, SeedArguments};
 use crate::options::Given;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use labelsieve::classifier::AttentionTraining;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::train_attention::{TrainAttention as Job, TrainedAttention};
+use labelsieve_files::work::Monitor;
+use labelsieve_jobs::train_attention::{TrainAttention as Job, TrainedAttention};
 
 use crate::arguments::{ColumnArguments, JsonArguments, MixedArguments, SeedArguments};
 use crate::options::Given;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use labelsieve::classifier::{EpisodicKind, EpisodicTraining};
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::train_episodes::{TrainEpisodes as Job, TrainedEpisodes};
+use labelsieve_files::work::Monitor;
+use labelsieve_jobs::train_episodes::{TrainEpisodes as Job, TrainedEpisodes};
 
 use crate::arguments::{ColumnArguments, JsonArguments, SeedArguments};
 use crate::options::Given;

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::Parser;
-use labelsieve_pipeline::Monitor;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::shell_word::shell_word;
 
 use super::Command;
 use crate::printer::Printer;
-use labelsieve_pipeline::shell_word::shell_word;
 
 /// The words after `labelsieve`.
 pub struct Words(Vec<OsString>);

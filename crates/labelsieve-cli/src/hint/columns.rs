@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use labelsieve_data::ColumnRole;
-use labelsieve_pipeline::near_name::nearest;
+use labelsieve_files::ColumnRole;
+use labelsieve_files::work::near_name::nearest;
 
 use super::kinds::embed_first;
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use labelsieve_data::{FileKind, Wanted};
-
-use labelsieve_pipeline::shell_word::shell_word;
+use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_files::{FileKind, Wanted};
 
 /// What to do with a file that is `found` where something else is wanted; `None` when it may just be damaged.
 pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<String> {

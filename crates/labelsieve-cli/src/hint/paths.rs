@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use labelsieve_pipeline::near_name::nearest;
-use labelsieve_pipeline::shell_word::shell_word;
+use labelsieve_files::work::near_name::nearest;
+use labelsieve_files::work::shell_word::shell_word;
 
 /// Entries of a folder among which a near name is looked for.
 const MOST_ENTRIES: usize = 10_000;

@@ -1,6 +1,6 @@
 //! Neighbours that are searched approximately.
 
-use labelsieve_data::read_relevance;
+use labelsieve_files::read_relevance;
 use labelsieve_numerics::random::Stream;
 
 use crate::common::{bytes, refuses, run};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::read_relevance;
+use labelsieve_files::read_relevance;
 
 use crate::common::{bytes, refuses, run};
 use crate::examples::{Examples, clean_of, noisy_of, task_folder, test_of};
@@ -142,7 +142,7 @@ fn labels_and_features_must_be_there_and_be_as_many() {
     let expected = format!("`N.npz`: labels: expected {n}, one per row of `N.npz/features_all.npy`, found 3");
     refuses(folder, CLEAN, &[&expected]);
 
-    let labels = labelsieve_data::NpzWriter::create(folder.join("N.npz")).expect("a folder");
+    let labels = labelsieve_files::NpzWriter::create(folder.join("N.npz")).expect("a folder");
     labels.i64("labels_all", &[2], &[0, 1]).expect("disk space").finish().expect("disk space");
     refuses(
         folder,

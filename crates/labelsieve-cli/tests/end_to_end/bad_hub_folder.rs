@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::Precision;
+use labelsieve_files::Precision;
 use serde_json::{Value, json};
 
 use crate::common::{command, listing, refuses, shell};

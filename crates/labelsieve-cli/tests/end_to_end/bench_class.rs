@@ -1,6 +1,6 @@
 //! `bench class` and `bench sanity`: what they print, not how fast they are.
 
-use labelsieve_data::NpzWriter;
+use labelsieve_files::NpzWriter;
 
 use crate::common::{refuses, run};
 use crate::examples::task_folder;
@@ -19,7 +19,7 @@ fn one_class_is_timed_and_its_relevance_saved() {
     let seconds = &report["seconds"];
     let part = |name: &str| seconds[name].as_f64().expect("seconds");
     assert!(part("total") >= part("search") && part("search") > 0.0, "{report}");
-    let saved = labelsieve_data::Matrix::open(folder.path().join("relevance.npy"));
+    let saved = labelsieve_files::Matrix::open(folder.path().join("relevance.npy"));
     assert!(saved.unwrap_err().to_string().contains(&format!("[{n}]")), "one axis of {n} numbers");
     assert!(run(folder.path(), line).ok().out.contains("training"));
     let message = ["`class.npz`: archive: expected an array `clean20`, found the arrays clean, noisy"];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, RecordBatch, StringArray};
 use labelsieve::synthetic::Recipe;
-use labelsieve_data::RunDirectory;
+use labelsieve_report::RunDirectory;
 use parquet::arrow::ArrowWriter;
 
 use crate::common::{bytes, listing, refuses, run};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::{
+use labelsieve_files::{
     FeatureLayout, FeatureRows, FeatureWriter, Precision, read_relevance, read_relevance_reasons,
 };
 
@@ -127,10 +127,10 @@ fn texts_that_do_not_fit_are_refused() {
     run(folder, &format!("{line} --allow-mixed")).ok();
 }
 
-/// A model with two towers (`labelsieve-pipeline/tests/golden/towers`) in a folder with photos of cats and owls.
+/// A model with two towers (`labelsieve-networks/tests/golden/towers`) in a folder with photos of cats and owls.
 fn towers(models: &[&str]) -> tempfile::TempDir {
     let folder = folder_of(12);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../labelsieve-pipeline/tests/golden/towers");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../labelsieve-networks/tests/golden/towers");
     for model in models {
         std::fs::create_dir(folder.path().join(model)).expect("disk space");
         for entry in std::fs::read_dir(golden.join(model)).expect("a folder") {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use labelsieve::Decision;
-use labelsieve_data::{DecisionLog, RelevanceTable, read_decisions, read_relevance};
+use labelsieve_files::{DecisionLog, RelevanceTable, read_decisions, read_relevance};
 use serde_json::json;
 
 use crate::common::{bytes, refuses, run};

@@ -1,7 +1,7 @@
 //! `labelsieve decisions import`.
 
 use labelsieve::Decision;
-use labelsieve_data::{DecisionLog, DecisionRow, read_decisions};
+use labelsieve_files::{DecisionLog, DecisionRow, read_decisions};
 use serde_json::json;
 
 use crate::common::{bytes, listing, refuses, run};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
-use labelsieve_data::{ExampleTable, NetworkFile, NetworkMetadata, Precision, TableColumns};
-use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
+use labelsieve_files::{ExampleTable, NetworkFile, NetworkMetadata, Precision, TableColumns};
+use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
 use parquet::arrow::ArrowWriter;
 
 use crate::common::{bytes, listing, refuses, run};
@@ -128,7 +128,7 @@ fn every_kind_of_image_is_embedded_or_listed() {
     write(folder, "photos/cat/b.gif", &animation(&good));
     let jpeg = encoded(&good.clone().into(), ImageFormat::Jpeg);
     write(folder, "photos/cat/c.jpg", &jpeg);
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-vision/tests/golden/images/cmyk.jpg");
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-networks/tests/golden/images/cmyk.jpg");
     write(folder, "photos/cat/d-cmyk.jpg", &std::fs::read(golden).expect("a file of the repository"));
     write(folder, "photos/cat/e-cut.jpg", &jpeg[..jpeg.len() / 2]);
     write(folder, "photos/cat/f-empty.jpg", b"");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::{TruthRow, TruthWriter};
+use labelsieve_files::{TruthRow, TruthWriter};
 
 use crate::common::{refuses, run, shell};
 use crate::embed::{folder_of, png, write};
@@ -394,8 +394,8 @@ fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     let mut candidates =
-        labelsieve_data::CandidateWriter::create(folder.join("K.parquet"), &[]).expect("disk space");
-    let row = |id: &str| labelsieve_data::CandidateRow {
+        labelsieve_matching::CandidateWriter::create(folder.join("K.parquet"), &[]).expect("disk space");
+    let row = |id: &str| labelsieve_matching::CandidateRow {
         id: id.into(),
         class: "0".into(),
         matched_name: "zero".into(),

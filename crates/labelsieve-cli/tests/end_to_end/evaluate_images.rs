@@ -1,6 +1,6 @@
 //! `evaluate --images`: how well a network names images.
 
-use labelsieve_data::{NetworkFile, Precision};
+use labelsieve_files::{NetworkFile, Precision};
 
 use crate::common::{refuses, run};
 use crate::embed::write;

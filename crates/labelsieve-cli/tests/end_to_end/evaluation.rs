@@ -1,6 +1,6 @@
 //! `evaluate` in all its ways, and classifiers that extend another.
 
-use labelsieve_data::SavedClassifier;
+use labelsieve_files::SavedClassifier;
 
 use crate::common::{refuses, run};
 use crate::examples::{clean_of, noisy_of, task_folder, test_of, write_truth};

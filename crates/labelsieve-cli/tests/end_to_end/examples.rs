@@ -8,7 +8,7 @@ use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use labelsieve::Features;
 use labelsieve::synthetic::{Recipe, SyntheticTask};
-use labelsieve_data::{NpzWriter, write_npy_f32, write_npy_i64};
+use labelsieve_files::{NpzWriter, write_npy_f32, write_npy_i64};
 use parquet::arrow::ArrowWriter;
 
 /// Small enough for a debug build, large enough that cleaning helps.

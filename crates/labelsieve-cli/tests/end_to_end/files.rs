@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use image::{GrayImage, ImageFormat};
-use labelsieve_data::{NetworkFile, NetworkMetadata, Precision, RelevanceRow, RelevanceWriter};
-use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
+use labelsieve_files::{NetworkFile, NetworkMetadata, Precision, RelevanceRow, RelevanceWriter};
+use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};

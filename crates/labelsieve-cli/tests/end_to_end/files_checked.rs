@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use labelsieve_data::{NetworkFile, Precision, SavedClassifier, write_npy_f32};
+use labelsieve_files::{NetworkFile, Precision, SavedClassifier, write_npy_f32};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 

@@ -1,12 +1,13 @@
 //! The same pipeline from every format that users have, and the same numbers from all of them.
 
-use labelsieve_data::{CandidateRow, CandidateWriter, RelevanceTable, read_relevance};
+use arrow_array::cast::AsArray;
+use labelsieve_files::{RelevanceTable, read_relevance};
+use labelsieve_matching::{CandidateRow, CandidateWriter};
 
 use crate::common::run;
 use crate::examples::{
     RECIPE, class_name, clean_of, noisy_of, read_parquet, task_folder, test_of, write_task,
 };
-use arrow_array::cast::AsArray;
 
 const BASELINE: &str = "clean --clean C.npz --noisy N.npz -o R.parquet";
 

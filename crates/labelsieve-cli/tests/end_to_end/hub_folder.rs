@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use image::{ImageFormat, RgbImage};
-use labelsieve_data::{NamedTensor, NetworkFile, Precision};
+use labelsieve_files::{NamedTensor, NetworkFile, Precision};
 use serde_json::{Value, json};
 
 use crate::common::run;
@@ -47,7 +47,7 @@ pub struct Published {
 
 impl Published {
     pub fn new(name: &str) -> Published {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-vision/tests/golden/vit_small.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-networks/tests/golden/vit_small.json");
         let golden: Value = serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON");
         let cases = golden["cases"].as_array().expect("cases");
         let case = cases.iter().find(|case| case["name"] == name).expect("the case");

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
 use labelsieve::synthetic::Recipe;
-use labelsieve_data::{
-    CandidateRow, CandidateWriter, NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable,
-    RelevanceWriter, SavedAttention, SavedClassifier, read_relevance,
+use labelsieve_files::{
+    NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable, RelevanceWriter, SavedAttention,
+    SavedClassifier, read_relevance,
 };
+use labelsieve_matching::{CandidateRow, CandidateWriter};
 
 use crate::common::{Finished, bytes, listing, refuses, run, shell};
 use crate::embed;

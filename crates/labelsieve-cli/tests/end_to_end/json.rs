@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use labelsieve_data::NpzWriter;
+use labelsieve_files::NpzWriter;
 use serde_json::Value;
 
 use crate::common::{Finished, run};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use image::{ImageFormat, Rgb, RgbImage};
-use labelsieve_data::{NetworkFile, Precision, RelevanceTable, read_relevance};
-use labelsieve_vision::{Architecture, Snapshot, Stem, weights};
+use labelsieve_files::{NetworkFile, Precision, RelevanceTable, read_relevance};
+use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
 
 use crate::common::{Finished, bytes, listing, refuses, run};
 use crate::embed::{encoded, table, write, write_model};

@@ -1,4 +1,4 @@
-//! `embed --model x.onnx`: the models of `labelsieve-onnx/tests/golden`, exported by PyTorch.
+//! `embed --model x.onnx`: the models of `labelsieve-networks/tests/golden/onnx`, exported by PyTorch.
 
 use crate::common::refuses;
 use crate::embed::folder_of;
@@ -32,7 +32,7 @@ mod with_onnx {
     use std::path::Path;
 
     use image::{DynamicImage, ImageFormat, RgbImage};
-    use labelsieve_data::{ExampleTable, TableColumns};
+    use labelsieve_files::{ExampleTable, TableColumns};
 
     use crate::common::{Finished, command, refuses, run};
     use crate::embed::{encoded, folder_of, table, write};
@@ -56,13 +56,14 @@ mod with_onnx {
     }
 
     fn copy(model: &str, folder: &Path, name: &str) {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../labelsieve-onnx/tests/golden");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../labelsieve-networks/tests/golden/onnx");
         std::fs::copy(golden.join(model), folder.join(name)).expect("a model");
     }
 
     /// Rows of `features.json`, of unit length.
     fn expected(name: &str) -> Vec<Vec<f32>> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-onnx/tests/golden/features.json");
+        let path =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../labelsieve-networks/tests/golden/onnx/features.json");
         let all: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(path).expect("features")).expect("JSON");
         let mut rows: Vec<Vec<f32>> = serde_json::from_value(all[name].clone()).expect("rows");

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use labelsieve_data::{CandidateRow, CandidateWriter, FeatureLayout, FeatureRows, FeatureWriter, Precision};
+use labelsieve_files::{FeatureLayout, FeatureRows, FeatureWriter, Precision};
+use labelsieve_matching::{CandidateRow, CandidateWriter};
 use serde_json::Value;
 
 use crate::common::{bytes, listing, refuses, run, shell};

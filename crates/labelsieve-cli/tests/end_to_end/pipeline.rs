@@ -5,7 +5,7 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, UInt32Type};
 use arrow_array::{Array, RecordBatch};
-use labelsieve_data::{SavedClassifier, read_relevance};
+use labelsieve_files::{SavedClassifier, read_relevance};
 
 use crate::common::{bytes, listing, run};
 use crate::examples::{clean_of, noisy_of, read_parquet, task_folder};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::{RelevanceTable, read_relevance};
+use labelsieve_files::{RelevanceTable, read_relevance};
 use serde_json::{Value, json};
 
 use crate::common::{bytes, refuses, run};

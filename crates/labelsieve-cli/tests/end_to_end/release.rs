@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
-use labelsieve_data::write_npy_i64;
+use labelsieve_files::write_npy_i64;
 use serde_json::json;
 
 use crate::examples::{clean_of, noisy_of, test_of};

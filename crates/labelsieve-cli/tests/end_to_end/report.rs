@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use labelsieve_data::{
-    Axis, Cell, Figure, FigureKind, LineSeries, Point, RelevanceRow, RelevanceWriter, ResultTable,
-    RunDirectory, RunInfo, TableColumn, TableRow, ThumbnailRow, ThumbnailWriter,
+use labelsieve_files::{RelevanceRow, RelevanceWriter};
+use labelsieve_networks::image_files::{ThumbnailRow, ThumbnailWriter};
+use labelsieve_report::{
+    Axis, Cell, Figure, FigureKind, LineSeries, Point, ResultTable, RunDirectory, RunInfo, TableColumn,
+    TableRow,
 };
 
 use crate::common::{bytes, listing, refuses, run};
@@ -172,8 +174,8 @@ fn what_is_no_run_is_refused() {
     run(folder, "clean --clean C.npz --noisy N.npz --method gcn -o R.parquet").ok();
     let message = ["rows: expected candidates of `R.parquet`, with the same `id` and `class`, found none"];
     let other = folder.join("other.parquet");
-    let mut writer = labelsieve_data::TruthWriter::create(&other).expect("disk space");
-    let row = labelsieve_data::TruthRow { id: "x".into(), class: "y".into(), relevant: true };
+    let mut writer = labelsieve_files::TruthWriter::create(&other).expect("disk space");
+    let row = labelsieve_files::TruthRow { id: "x".into(), class: "y".into(), relevant: true };
     writer.write(&[row]).expect("disk space");
     writer.finish().expect("disk space");
     refuses(folder, "report R.parquet --truth other.parquet -o r.html", &message);

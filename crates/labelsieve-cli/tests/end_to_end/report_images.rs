@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, StringArray};
-use labelsieve_data::{RelevanceRow, RelevanceWriter};
+use labelsieve_files::{RelevanceRow, RelevanceWriter};
 use serde_json::Value;
 
 use crate::common::{bytes, refuses, run, shell};

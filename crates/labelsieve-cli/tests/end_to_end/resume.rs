@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use labelsieve::synthetic::Recipe;
-use labelsieve_data::Precision;
+use labelsieve_files::Precision;
 
 use crate::common::{Finished, bytes, command, refuses, run};
 use crate::embed::{png, write};

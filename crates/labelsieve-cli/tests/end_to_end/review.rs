@@ -108,7 +108,7 @@ fn a_kill_after_a_decision_loses_nothing_and_the_review_goes_on() {
     let clean = "labelsieve clean --clean C.npz --noisy N.npz --decisions D.parquet -o R-reviewed.parquet";
     assert!(said.contains("2 decisions in `D.parquet`\n") && said.contains(clean), "{said}");
     assert!(!folder.join("D.parquet.log").exists(), "the log is folded");
-    let table = labelsieve_data::read_decisions(folder.join("D.parquet")).expect("decisions");
+    let table = labelsieve_files::read_decisions(folder.join("D.parquet")).expect("decisions");
     assert_eq!((table.rows.len(), table.latest().len()), (4, 2));
     assert!(table.rows.iter().all(|row| row.by == "ann"));
     shell(folder, &clean.replace("labelsieve", "$LABELSIEVE")).ok();
@@ -137,7 +137,7 @@ fn the_folder_of_a_run_needs_nothing_else_and_keeps_the_decisions() {
     assert_eq!((&session["title"], &session["output"]), (&"out".into(), &"out/decisions.parquet".into()));
     assert_eq!(review.decide("0", "accept").0, 200);
     assert_eq!(review.end("-TERM").0, Some(0));
-    let table = labelsieve_data::read_decisions(run_folder.join("decisions.parquet")).expect("decisions");
+    let table = labelsieve_files::read_decisions(run_folder.join("decisions.parquet")).expect("decisions");
     assert_eq!(table.rows.len(), 1);
 }
 

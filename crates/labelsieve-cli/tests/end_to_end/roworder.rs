@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
-use labelsieve_data::{RunDirectory, read_relevance};
+use labelsieve_files::read_relevance;
 use labelsieve_numerics::random::Stream;
+use labelsieve_report::RunDirectory;
 
 use crate::bench_photos::{BENCH, CONFIG, photo_folder};
 use crate::common::{bytes, listing, refuses, run, shell};

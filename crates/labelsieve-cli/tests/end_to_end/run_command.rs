@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use labelsieve_data::read_relevance;
+use labelsieve_files::read_relevance;
 
 use crate::common::{Finished, bytes, listing, refuses, run};
 use crate::embed::write;

@@ -1,6 +1,6 @@
 //! Folders as texts, and columns by name.
 
-use labelsieve_data::images::{ImageColumns, ImageSource};
+use labelsieve_networks::image_files::{ImageColumns, ImageSource};
 
 use crate::{Folder, rows_of};
 

@@ -1,7 +1,6 @@
 //! What goes along with candidates: columns to keep, and the list of photos to download.
 
-use labelsieve_data::text::{KeepColumn, OnBadRow, TextColumns, TextSource, scan};
-use labelsieve_data::text::{KeptValues, RowSink};
+use labelsieve_matching::text::{KeepColumn, KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 
 use super::*;
 
@@ -13,7 +12,7 @@ impl Folder {
             rows: Vec<String>,
         }
         impl RowSink for Kept {
-            fn text(&mut self, _: usize, _: &str, _: labelsieve::matching::TextEncoding) {}
+            fn text(&mut self, _: usize, _: &str, _: labelsieve_matching::names::TextEncoding) {}
             fn end_row(&mut self, id: &str, kept: &KeptValues<'_>) {
                 let values = (0..self.n).map(|at| format!(" {}", kept(at).unwrap_or("-".into())));
                 self.rows.push(format!("{id}{}", values.collect::<String>()));

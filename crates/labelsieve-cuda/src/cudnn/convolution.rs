@@ -1,7 +1,7 @@
 //! Convolutions, forwards and backwards.
 
 use cudarc::cudnn::sys;
-use labelsieve_vision::Shape;
+use labelsieve_networks::Shape;
 
 use super::{Cudnn, Descriptor, Kind, Name, Operations, Plan, Type, data_type};
 use crate::error::{Error, Result};

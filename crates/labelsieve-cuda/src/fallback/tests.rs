@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use labelsieve::{ClassProblem, NoisyPool};
-use labelsieve_vision::{Architecture, Distance, Prototypical, ScaleRule, Stem};
+use labelsieve_networks::{Architecture, Distance, Prototypical, ScaleRule, Stem};
 
 use super::*;
 
@@ -165,25 +165,29 @@ fn failure() -> VisionError {
 }
 
 impl Learners for FailingLearners {
-    fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
+    fn learner(
+        &self,
+        network: &Network,
+        snapshot: &Snapshot,
+    ) -> labelsieve_networks::Result<Box<dyn Learner>> {
         if self.at_call == 0 {
             return Err(failure());
         }
-        let inner = labelsieve_vision::CpuLearners.learner(network, snapshot)?;
+        let inner = labelsieve_networks::CpuLearners.learner(network, snapshot)?;
         let (at_call, is_lost) = (self.at_call, self.is_lost);
         Ok(Box::new(FailingLearner { inner, calls: AtomicUsize::new(0), at_call, is_lost }))
     }
 }
 
 impl FailingLearner {
-    fn call(&self) -> labelsieve_vision::Result<()> {
+    fn call(&self) -> labelsieve_networks::Result<()> {
         match self.calls.fetch_add(1, Ordering::Relaxed) + 1 {
             call if call < self.at_call => Ok(()),
             _ => Err(failure()),
         }
     }
 
-    fn read(&self) -> labelsieve_vision::Result<()> {
+    fn read(&self) -> labelsieve_networks::Result<()> {
         let has_failed = self.calls.load(Ordering::Relaxed) >= self.at_call;
         if self.is_lost && has_failed { Err(VisionError::Device("lost".to_owned())) } else { Ok(()) }
     }
@@ -194,14 +198,14 @@ impl Embedder for FailingLearner {
         self.inner.dim()
     }
 
-    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+    fn features(&mut self, images: &Batch) -> labelsieve_networks::Result<Vec<f32>> {
         self.call()?;
         self.inner.features(images)
     }
 }
 
 impl Learner for FailingLearner {
-    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_vision::Result<()> {
+    fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_networks::Result<()> {
         self.call()?;
         self.inner.step(images, targets, sgd)
     }
@@ -211,24 +215,24 @@ impl Learner for FailingLearner {
         images: &Batch,
         objective: &dyn FeatureObjective,
         sgd: &Sgd,
-    ) -> labelsieve_vision::Result<()> {
+    ) -> labelsieve_networks::Result<()> {
         self.call()?;
         self.inner.step_on_features(images, objective, sgd)
     }
 
-    fn tally(&mut self) -> labelsieve_vision::Result<Tally> {
+    fn tally(&mut self) -> labelsieve_networks::Result<Tally> {
         self.read()?;
         self.inner.tally()
     }
 
-    fn snapshot(&mut self) -> labelsieve_vision::Result<Snapshot> {
+    fn snapshot(&mut self) -> labelsieve_networks::Result<Snapshot> {
         self.read()?;
         self.inner.snapshot()
     }
 }
 
 /// Features, three steps, and features again.
-fn learn(learners: &dyn Learners) -> labelsieve_vision::Result<(Vec<f32>, Tally, Snapshot)> {
+fn learn(learners: &dyn Learners) -> labelsieve_networks::Result<(Vec<f32>, Tally, Snapshot)> {
     let network = Architecture::ConvNet128.network(16, 16, Stem::Small)?;
     let mut learner = learners.learner(&network, &Snapshot::initial(&network, 2, 7))?;
     let images = Batch::new(16, 16, (0..2 * 16 * 16 * 3).map(|i| (i * 7 % 251) as u8).collect())?;
@@ -254,7 +258,7 @@ fn a_network_that_learns_from_episodes_goes_on_where_its_device_failed() {
         }
         Ok::<_, VisionError>((learner.tally()?, learner.snapshot()?))
     };
-    let expected = learn(&labelsieve_vision::CpuLearners).unwrap();
+    let expected = learn(&labelsieve_networks::CpuLearners).unwrap();
     for at_call in 0..=3 {
         let first = FailingLearners { at_call, is_lost: false };
         let fallback = FallbackLearners { first, notices: Heard::default().notices() };
@@ -264,7 +268,7 @@ fn a_network_that_learns_from_episodes_goes_on_where_its_device_failed() {
 
 #[test]
 fn a_network_goes_on_where_its_device_failed() {
-    let expected = learn(&labelsieve_vision::CpuLearners).unwrap();
+    let expected = learn(&labelsieve_networks::CpuLearners).unwrap();
     for at_call in 0..=6 {
         let heard = Heard::default();
         let first = FailingLearners { at_call, is_lost: false };
@@ -281,7 +285,7 @@ fn a_device_that_is_lost_ends_a_training_with_its_first_error_but_not_before_one
         let first = FailingLearners { at_call, is_lost: true };
         let found = learn(&FallbackLearners { first, notices: Heard::default().notices() });
         match survives {
-            true => assert_eq!(found, learn(&labelsieve_vision::CpuLearners), "lost at call {at_call}"),
+            true => assert_eq!(found, learn(&labelsieve_networks::CpuLearners), "lost at call {at_call}"),
             false => assert_eq!(found, Err(failure()), "lost at call {at_call}"),
         }
     }
@@ -298,7 +302,7 @@ impl Embedder for Counts {
         1
     }
 
-    fn features(&mut self, images: &Batch) -> labelsieve_vision::Result<Vec<f32>> {
+    fn features(&mut self, images: &Batch) -> labelsieve_networks::Result<Vec<f32>> {
         self.left = self.left.checked_sub(1).ok_or(self.with.clone())?;
         Ok(vec![BY_DEVICE; images.len()])
     }
@@ -309,7 +313,7 @@ fn a_network_that_only_embeds_is_read_for_the_cpu_once_its_device_fails() {
     let heard = Heard::default();
     let found = Fallback::new(Breaks::after(0), heard.notices());
     let device = Box::new(Counts { left: 1, with: failure() });
-    let read = || -> labelsieve_vision::Result<Box<dyn Embedder>> {
+    let read = || -> labelsieve_networks::Result<Box<dyn Embedder>> {
         Ok(Box::new(Counts { left: 2, with: VisionError::Device("the CPU does not fail".to_owned()) }))
     };
     let mut embedder = FallbackEmbedder::new(device, read, &found);
@@ -328,7 +332,7 @@ fn what_the_network_itself_refuses_stays_refused() {
     let found = Fallback::new(Breaks::after(0), Heard::default().notices());
     let refused = VisionError::Shape { what: "images".into(), expected: "2×2".into(), found: "1×1".into() };
     let device = Box::new(Counts { left: 0, with: refused.clone() });
-    let read = || -> labelsieve_vision::Result<Box<dyn Embedder>> { panic!("nothing to do for the CPU") };
+    let read = || -> labelsieve_networks::Result<Box<dyn Embedder>> { panic!("nothing to do for the CPU") };
     let mut embedder = FallbackEmbedder::new(device, read, &found);
     assert_eq!(embedder.features(&Batch::new(1, 1, vec![0; 3]).unwrap()), Err(refused));
 }

@@ -4,7 +4,8 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, sys::CUfunction_attribute};
+use cudarc::driver::sys::CUfunction_attribute;
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
 use cudarc::nvrtc::{Ptx, result, sys};
 
 use crate::error::{Error, Result};

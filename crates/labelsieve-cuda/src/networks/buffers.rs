@@ -178,7 +178,7 @@ fn inputs(work: &Work) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::networks::layout::Layout;
-    use labelsieve_vision::{Architecture, Stem};
+    use labelsieve_networks::{Architecture, Stem};
 
     fn schedules() -> impl Iterator<Item = Schedule> {
         Architecture::ALL.into_iter().map(|architecture| {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "queues kernels; the macro says what makes it sound")]
 
 use cudarc::driver::CudaSlice;
-use labelsieve_vision::{Network, Role, ScaleRule, Sgd, Tally, Targets};
+use labelsieve_networks::{Network, Role, ScaleRule, Sgd, Tally, Targets};
 
 use super::layout::Layout;
 use super::passes::Parameters;

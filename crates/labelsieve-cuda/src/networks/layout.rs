@@ -1,6 +1,6 @@
 //! Where the parameters of a network are on the device.
 //!
-//! One long array, as in a [`Snapshot`](labelsieve_vision::Snapshot), but every tensor starts at a multiple of 64 numbers,
+//! One long array, as in a [`Snapshot`](labelsieve_networks::Snapshot), but every tensor starts at a multiple of 64 numbers,
 //! and the weights of a convolution are in the order that images are stored in: out, row, column, in; those of a depthwise one
 //! row, column, channel. The image has eight channels there; the weights of those that are zero are zero and stay so.
 #![expect(unsafe_code, reason = "declares what a kernel reads")]
@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use cudarc::driver::DeviceRepr;
-use labelsieve_vision::{Network, Role};
+use labelsieve_networks::{Network, Role};
 
 /// Channels that an image has on the device: red, green, blue and five zeros. Tensor cores want multiples of eight.
 pub(super) const IMAGE_CHANNELS: usize = 8;
@@ -165,7 +165,7 @@ fn each_weight(len: usize, n_in: usize, padded: usize, places: usize, mut at: im
 #[cfg(test)]
 mod tests {
     use super::*;
-    use labelsieve_vision::{Architecture, Stem};
+    use labelsieve_networks::{Architecture, Stem};
 
     #[test]
     fn parameters_survive_the_way_to_the_device_and_back() {

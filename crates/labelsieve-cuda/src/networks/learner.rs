@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "declares what a kernel reads; queues kernels")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr};
-use labelsieve_vision::{
+use labelsieve_networks::{
     Batch, Embedder, FeatureObjective, Learner, Network, Result as VisionResult, Sgd, Snapshot, Tally,
     Targets, check_no_classifier,
 };

@@ -1,4 +1,4 @@
-//! Networks on a GPU: `labelsieve_vision` described them, cuDNN multiplies, the kernels here do the rest.
+//! Networks on a GPU: `labelsieve_networks` described them, cuDNN multiplies, the kernels here do the rest.
 //!
 //! `schedule.rs` turns a network into work, `layout.rs` and `buffers.rs` decide where its numbers go, `staging.rs` brings
 //! batches in, `passes.rs` and `head.rs` go forwards and backwards, `learner.rs` puts them together.
@@ -16,13 +16,13 @@ pub(crate) mod staging;
 use std::sync::Arc;
 
 use cudarc::driver::CudaContext;
-use labelsieve_vision::{Learner, Learners, Network, Snapshot};
+use kernels::Kernels;
+use labelsieve_networks::{Learner, Learners, Network, Snapshot};
+use learner::CudaLearner;
+use queue::Queue;
 
 use crate::cudnn::Cudnn;
 use crate::error::Result;
-use kernels::Kernels;
-use learner::CudaLearner;
-use queue::Queue;
 
 /// The type of activations inside a network. Weights, statistics and the classifier are `f32` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +61,11 @@ impl CudaLearners {
 }
 
 impl Learners for CudaLearners {
-    fn learner(&self, network: &Network, snapshot: &Snapshot) -> labelsieve_vision::Result<Box<dyn Learner>> {
+    fn learner(
+        &self,
+        network: &Network,
+        snapshot: &Snapshot,
+    ) -> labelsieve_networks::Result<Box<dyn Learner>> {
         let queue = Queue::new(&self.context, &self.kernels, self.precision)?;
         Ok(Box::new(CudaLearner::new(queue, network, snapshot)?))
     }

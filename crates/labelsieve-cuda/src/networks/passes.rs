@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "queues kernels; the macro says what makes it sound")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
-use labelsieve_vision::{Activation, Shape};
+use labelsieve_networks::{Activation, Shape};
 
 use super::buffers::{Backward, Winners};
 use super::queue::{Arena, Convolutions, Queue, threads};

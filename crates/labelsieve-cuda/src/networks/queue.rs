@@ -187,7 +187,7 @@ impl Convolutions {
 
 #[cfg(test)]
 mod tests {
-    use labelsieve_vision::{Architecture, Stem};
+    use labelsieve_networks::{Architecture, Stem};
 
     use super::*;
     use crate::Cuda;

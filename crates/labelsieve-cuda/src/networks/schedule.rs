@@ -1,6 +1,6 @@
 //! What a network asks of the device, in order, and which images share memory.
 
-use labelsieve_vision::{Activation, Layer, Network, Node, Padding, Role, Shape, Value};
+use labelsieve_networks::{Activation, Layer, Network, Node, Padding, Role, Shape, Value};
 
 use super::layout::{IMAGE_CHANNELS, Layout};
 use crate::error::{Error, Result};
@@ -269,7 +269,7 @@ fn unsupported(node: &Node, what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use labelsieve_vision::{Architecture, Stem};
+    use labelsieve_networks::{Architecture, Stem};
 
     fn schedule(architecture: Architecture, height: usize, width: usize) -> Schedule {
         let network = architecture.network(height, width, Stem::Photo).unwrap();

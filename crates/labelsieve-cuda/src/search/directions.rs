@@ -10,7 +10,8 @@
 //! whatever the directions are: bad ones only leave a long rest.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
 
-use cudarc::cublas::{result::gemm_ex, sys as blas};
+use cudarc::cublas::result::gemm_ex;
+use cudarc::cublas::sys as blas;
 use cudarc::driver::{CudaSlice, LaunchConfig};
 
 use crate::error::Result;

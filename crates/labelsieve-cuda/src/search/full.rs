@@ -6,7 +6,8 @@
 //! blocks of rows, so that selection on one hides behind the products on the other.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
 
-use cudarc::cublas::{result::gemm_ex, sys as blas};
+use cudarc::cublas::result::gemm_ex;
+use cudarc::cublas::sys as blas;
 use cudarc::driver::{CudaSlice, CudaStream};
 
 use super::{CAPACITY, Lists};

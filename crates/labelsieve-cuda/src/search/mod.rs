@@ -10,13 +10,12 @@ mod staged;
 mod tests;
 
 use cudarc::driver::CudaSlice;
+use directions::Directions;
+use full::Screen;
 
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::rows::Rows;
-
-use directions::Directions;
-use full::Screen;
 
 /// The most neighbours a row can ask for; candidates beyond twice that many are measured early.
 pub(crate) const MOST_NEIGHBOURS: usize = 256;

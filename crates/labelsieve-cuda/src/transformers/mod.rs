@@ -1,4 +1,4 @@
-//! Transformers on a GPU: `labelsieve_vision` walks through them, cuBLASLt and cuDNN multiply, the kernels here do the rest.
+//! Transformers on a GPU: `labelsieve_networks` walks through them, cuBLASLt and cuDNN multiply, the kernels here do the rest.
 //!
 //! Numbers are stored with 16 bits or 32 ([`ActivationPrecision`]); sums are `f32` either way.
 #![expect(unsafe_code, reason = "declares what kernels read; queues kernels")]
@@ -11,8 +11,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr, LaunchConfig};
-use labelsieve_vision::Result as VisionResult;
-use labelsieve_vision::transformer::{Activation, Attention, Linear, Mask, Mlp, MlpLayers, Norm, Operations};
+use labelsieve_networks::Result as VisionResult;
+use labelsieve_networks::transformer::{
+    Activation, Attention, Linear, Mask, Mlp, MlpLayers, Norm, Operations,
+};
 
 pub use self::rows::{DeviceLinear, DeviceNorm, DeviceRows};
 

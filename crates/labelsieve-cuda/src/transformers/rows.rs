@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream};
-use labelsieve_vision::transformer::{Linear, Norm};
+use labelsieve_networks::transformer::{Linear, Norm};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};

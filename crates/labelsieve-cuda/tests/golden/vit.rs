@@ -1,1 +1,1 @@
-../../../labelsieve-vision/tests/golden/vit.rs
+../../../labelsieve-networks/tests/golden/vit.rs

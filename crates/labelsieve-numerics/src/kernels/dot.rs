@@ -1,8 +1,7 @@
 //! The inner product that defines similarity.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::level::Instructions;
-use crate::level::Level;
+use crate::level::{Instructions, Level};
 
 /// The inner product a·b: *the* similarity of this crate.
 ///

@@ -14,13 +14,13 @@ mod product;
 mod screen;
 mod thin;
 
-use crate::level::Level;
-
 pub use aligned::Aligned;
 pub use dot::{dot, dot_at};
 pub use product::{add_transposed_product, product, product_with_transposed};
 pub use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
 pub use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
+
+use crate::level::Level;
 
 /// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
 /// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;

@@ -1,12 +1,11 @@
 //! Bars side by side, e.g. one group per k and one bar per method.
 
-use labelsieve_data::{Axis, AxisScale, BarSeries};
-
 use super::{Layout, nothing};
 use crate::svg::axes::{Panel, widest_label};
 use crate::svg::legend::{self, Swatch};
 use crate::svg::scale::{Scale, with_separators};
 use crate::svg::{Anchor, Canvas, Drawing, style, text};
+use crate::{Axis, AxisScale, BarSeries};
 
 const N_TICKS: usize = 5;
 /// The largest number of bars that are labelled with their values.

@@ -1,8 +1,7 @@
 //! The middle column of **Figures 2 and 5** of the paper: how many of a class's candidates have at most a relevance of x.
 
-use labelsieve_data::ClassRelevance;
-
 use super::{Layout, nothing};
+use crate::ClassRelevance;
 use crate::statistics::{cumulative, mean};
 use crate::svg::axes::Panel;
 use crate::svg::legend::{self, Swatch};

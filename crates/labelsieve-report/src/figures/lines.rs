@@ -1,12 +1,11 @@
 //! Curves over a common axis: **Figure 4** of the paper is accuracy against λ, one curve per k.
 
-use labelsieve_data::{Axis, LineSeries, Point};
-
 use super::{Layout, nothing};
 use crate::svg::axes::{Panel, widest_label};
 use crate::svg::legend::{self, Swatch};
 use crate::svg::scale::{Scale, with_separators};
 use crate::svg::{Anchor, Canvas, Drawing, style, text};
+use crate::{Axis, LineSeries, Point};
 
 const LABEL_HEIGHT: f64 = 15.0;
 

@@ -8,9 +8,8 @@ mod pool_sizes;
 mod reliability;
 mod separation;
 
-use labelsieve_data::{Figure, FigureKind};
-
 use crate::svg::{Anchor, Canvas, Drawing};
+use crate::{Figure, FigureKind};
 
 /// Figures are drawn twice, since shrinking one for a phone would make its labels unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! **Figure 3** of the paper: candidates per class, classes per size, gain per size.
 
-use labelsieve::evaluation::{GroupGain, gain_by_pool_size};
-use labelsieve::matching::SizeGroup;
-use labelsieve_data::{AxisScale, PoolSize};
+use labelsieve::evaluation::{GroupGain, SizeGroup, gain_by_pool_size};
 
 use super::{Layout, nothing};
 use crate::svg::axes::{Panel, widest_label};
 use crate::svg::scale::{Scale, with_separators};
 use crate::svg::{Anchor, Canvas, Drawing, style, text};
+use crate::{AxisScale, PoolSize};
 
 const PANEL_HEIGHT: f64 = 250.0;
 const N_TICKS: usize = 4;

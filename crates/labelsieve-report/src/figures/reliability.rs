@@ -1,9 +1,9 @@
 //! Probabilities against the truth: a curve on the diagonal keeps its word, one below it promises too much.
 
 use labelsieve::evaluation::Bin;
-use labelsieve_data::ReliabilitySeries;
 
 use super::{Layout, nothing};
+use crate::ReliabilitySeries;
 use crate::svg::axes::Panel;
 use crate::svg::legend::{self, Swatch};
 use crate::svg::scale::{Scale, with_separators};

@@ -1,8 +1,7 @@
 //! Relevance against ground truth (§5.2 of the paper): two histograms, and the ROC curve.
 
-use labelsieve_data::AxisScale;
-
 use super::{Layout, nothing};
+use crate::AxisScale;
 use crate::statistics::{auc, histogram, mean, roc, thinned};
 use crate::svg::axes::Panel;
 use crate::svg::legend::{self, Swatch};

@@ -1,10 +1,10 @@
 //! Every kind of figure, with ordinary, empty and hostile data.
 
 use labelsieve::evaluation::Calibration;
-use labelsieve_data::{Axis, BarSeries, ClassRelevance, LineSeries, Point, PoolSize, ReliabilitySeries};
 use proptest::prelude::*;
 
 use super::*;
+use crate::{Axis, BarSeries, ClassRelevance, LineSeries, Point, PoolSize, ReliabilitySeries};
 
 fn figure(data: FigureKind) -> Figure {
     Figure { id: "f".into(), title: "A figure".into(), caption: String::new(), command: None, data }

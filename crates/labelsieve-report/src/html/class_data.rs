@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use labelsieve_data::{RelevanceReasons, decision_code};
+use labelsieve_files::{RelevanceReasons, decision_code};
 use serde::Serialize;
 
 use super::originals::{Address, Originals};

@@ -1,9 +1,8 @@
 //! Figures with their captions, drawn for wide and for narrow screens.
 
-use labelsieve_data::Figure;
-
 use super::escape::escape;
 use super::table::command;
+use crate::Figure;
 use crate::figures::{Layout, describe, draw};
 
 pub(super) fn html(figure: &Figure, tag: &str) -> String {

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use labelsieve::evaluation::{Advice, Doubts};
-use labelsieve_data::noun_for;
+use labelsieve_files::noun_for;
 
 use super::class_data::{Counts, Sources};
 use super::escape::{escape, json_for_script};

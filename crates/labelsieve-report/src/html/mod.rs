@@ -14,18 +14,19 @@ use std::io::{Result, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use labelsieve_data::{Figure, ResultTable, RunInfo, noun_for};
+use escape::escape;
+use labelsieve_files::noun_for;
 use sha2::{Digest, Sha256};
+
+pub(crate) use class_data::{Counts, Sources};
+pub(crate) use gallery::{Intro, write as write_class};
+pub(crate) use originals::Originals;
 
 use crate::classes::Classes;
 use crate::statistics::{auc, mean};
 use crate::svg::scale::with_separators;
 use crate::svg::style;
-use escape::escape;
-
-pub(crate) use class_data::{Counts, Sources};
-pub(crate) use gallery::{Intro, write as write_class};
-pub(crate) use originals::Originals;
+use crate::{Figure, ResultTable, RunInfo};
 
 const CSS: &str = include_str!("report.css");
 /// Runs before anything is drawn, so that the page does not flash in the other theme.

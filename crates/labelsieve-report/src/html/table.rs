@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use labelsieve_data::{Best, Cell, ResultTable, TableColumn, TableRow};
-
 use super::escape::escape;
 use crate::svg::scale::with_separators;
+use crate::{Best, Cell, ResultTable, TableColumn, TableRow};
 
 /// Longer tables are folded.
 const MANY_ROWS: usize = 30;

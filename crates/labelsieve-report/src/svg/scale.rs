@@ -1,6 +1,6 @@
 //! From values to pixels, and the round values at which an axis is labelled.
 
-use labelsieve_data::AxisScale;
+use crate::AxisScale;
 
 /// Maps a range of values to a range of pixels.
 #[derive(Clone, Copy, Debug)]

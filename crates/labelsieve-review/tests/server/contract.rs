@@ -1,7 +1,7 @@
 //! Every question of the page, and questions that make no sense.
 
-use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::review::Review;
+use labelsieve_files::work::Silent;
+use labelsieve_review::Review;
 use serde_json::{Value, json};
 
 use crate::client::{number, row};
@@ -83,7 +83,7 @@ fn hostile_names_and_captions_come_out_as_text_in_json() {
     assert_eq!((&class["id"][at], &class["caption"][at]), (&json!(HOSTILE), &json!(HOSTILE)));
     assert_eq!(client.json(&format!("api/classes/{cat}/rows/{at}"))["id"], HOSTILE);
     client.decide(cat, &[at], "accept");
-    let table = labelsieve_data::read_decisions(fixture.path().join("decisions.parquet")).unwrap();
+    let table = labelsieve_files::read_decisions(fixture.path().join("decisions.parquet")).unwrap();
     assert_eq!(table.rows[0].id, HOSTILE);
     number(client, CLASSES[2]); // a class of that name is there
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use labelsieve_data::{read_decisions, write_csv};
-use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::review::Review;
+use labelsieve_files::work::Silent;
+use labelsieve_files::{read_decisions, write_csv};
+use labelsieve_review::Review;
 use serde_json::{Value, json};
 
 use crate::client::{Client, number, relevance};

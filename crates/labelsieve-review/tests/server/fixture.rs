@@ -8,16 +8,15 @@ use std::thread::JoinHandle;
 
 use labelsieve::Method;
 use labelsieve::synthetic::Recipe;
-use labelsieve_data::images::PictureSources;
-use labelsieve_data::{read_relevance, write_csv, write_npy_f32};
+use labelsieve_files::inputs::same_network::MixedNetworks;
+use labelsieve_files::inputs::tables::Table;
+use labelsieve_files::work::Silent;
+use labelsieve_files::{read_relevance, write_csv, write_npy_f32};
+use labelsieve_jobs::clean::{Clean, Share};
+use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_networks::image_files::PictureSources;
 use labelsieve_numerics::Device;
-use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::clean::{Clean, Share};
-use labelsieve_pipeline::inputs::pools::PoolFiles;
-use labelsieve_pipeline::inputs::same_network::MixedNetworks;
-use labelsieve_pipeline::inputs::tables::Table;
-use labelsieve_pipeline::review::{MEMORY, Review, Session};
-use labelsieve_review::{Server, Stop};
+use labelsieve_review::{MEMORY, Review, Server, Session, Stop};
 use serde_json::Value;
 
 use crate::client::Client;

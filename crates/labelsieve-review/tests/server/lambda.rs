@@ -2,8 +2,8 @@
 
 use labelsieve::Method;
 use labelsieve::relevance::{Gcn, Training};
-use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::review::Review;
+use labelsieve_files::work::Silent;
+use labelsieve_review::Review;
 use serde_json::{Value, json};
 
 use crate::client::relevance;

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use labelsieve_pipeline::Silent;
-use labelsieve_review::guard::{CONTENT_SECURITY_POLICY, LONGEST_BODY};
+use labelsieve_files::work::Silent;
+use labelsieve_review::server::guard::{CONTENT_SECURITY_POLICY, LONGEST_BODY};
 
 use crate::fixture::Fixture;
 
@@ -130,7 +130,7 @@ fn a_second_review_of_the_same_decisions_is_refused() {
 fn decisions_never_replace_an_input() {
     let fixture = Fixture::new();
     let relevance = fixture.review.relevance.clone();
-    let review = labelsieve_pipeline::review::Review { output: relevance, ..fixture.review.clone() };
+    let review = labelsieve_review::Review { output: relevance, ..fixture.review.clone() };
     let error = review.open(&Silent::default()).err().expect("it is an input").to_string();
     assert!(error.contains("would replace the input"), "{error}");
 }

@@ -2,8 +2,8 @@
 
 use labelsieve::Method;
 use labelsieve::relevance::Auto;
-use labelsieve_pipeline::Silent;
-use labelsieve_pipeline::review::Review;
+use labelsieve_files::work::Silent;
+use labelsieve_review::Review;
 
 use crate::client::{Client, Events, number, relevance};
 use crate::fixture::{Fixture, clean, clean_with, serve, written};

@@ -1,9 +1,8 @@
 //! A cosine classifier learned from weighted examples.
 
-use labelsieve_numerics::Watch;
 use labelsieve_numerics::kernels::{add, add_transposed_product, dot, product_with_transposed};
 use labelsieve_numerics::random::Stream;
-use labelsieve_numerics::unit_rows;
+use labelsieve_numerics::{Watch, unit_rows};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

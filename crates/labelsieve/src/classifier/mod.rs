@@ -15,9 +15,6 @@ mod weight_matrix;
 
 use labelsieve_numerics::kernels::add_scaled;
 
-use crate::error::{Error, Result};
-use crate::features::Features;
-
 pub use attention::{Attention, AttentionParameters};
 pub use attention_training::AttentionTraining;
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
@@ -31,6 +28,9 @@ pub use episodic::{
 pub use logistic::{DECAYS, LinearClassifier, Logistic};
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
 
 /// The examples one class is learned from: the extended set of clean and noisy ones, each with its relevance.
 #[derive(Clone, Copy)]

@@ -9,6 +9,7 @@ mod interval;
 mod leave_one_out;
 mod pool_size;
 mod relevance_analysis;
+mod size_group;
 mod test_sets;
 mod tuning;
 
@@ -21,5 +22,6 @@ pub use interval::Interval;
 pub use leave_one_out::{CheckedClass, LeaveOneOut, is_recognised, leave_one_out};
 pub use pool_size::{GroupGain, gain_by_pool_size};
 pub use relevance_analysis::{RelevanceAnalysis, average_precision, roc_auc};
+pub use size_group::SizeGroup;
 pub use test_sets::{BaseTest, TestAccuracy, TestSets};
 pub use tuning::{BETAS, LAMBDAS, Trial, best};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::matching::SizeGroup;
+use super::size_group::SizeGroup;
 
 /// What the classes of a group gained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

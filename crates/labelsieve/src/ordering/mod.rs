@@ -11,11 +11,11 @@ use std::fmt;
 use labelsieve_numerics::random::{Stream, row_key};
 use serde::{Deserialize, Serialize};
 
+pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
+
 use self::coverage::Coverage;
 use crate::error::{Error, Result};
 use crate::model::ClassProblem;
-
-pub use near_duplicates::{NEAR_DUPLICATES, near_duplicates};
 
 /// An order in which to show the candidates of a class that nobody has decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

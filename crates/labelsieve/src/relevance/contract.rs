@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::in_memory::InMemory;
 use labelsieve_numerics::random::Stream;
 
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
+use crate::in_memory::InMemory;
 use crate::model::{ClassProblem, NoisyPool, Relevance};
 
 fn all_methods() -> Vec<Method> {

@@ -23,29 +23,30 @@ mod units;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, check};
-use crate::model::{ClassProblem, NoisyPool, RelevanceModel};
-
 pub use auto::Auto;
-#[doc(hidden)] // for our own crates
-pub use auto::Centred;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
-#[doc(hidden)] // for our own crates
-pub use label_propagation::label_seeds;
 pub use linear::{Linear, MOST_OTHERS, others};
-#[doc(hidden)] // for our own crates
-pub use loss::loss_weights;
 pub use loss::{cleaning_loss, weighted_loss};
 pub use mixture::Mixture;
-#[doc(hidden)] // for our own crates
-pub use mixture::{MOST_CLASSES, class_direction};
 pub use mlp::Mlp;
 pub use similarity::Similarity;
+pub use training::Training;
+
+use crate::error::{Result, check};
+use crate::model::{ClassProblem, NoisyPool, RelevanceModel};
+
+#[doc(hidden)] // for our own crates
+pub use auto::Centred;
+#[doc(hidden)] // for our own crates
+pub use label_propagation::label_seeds;
+#[doc(hidden)] // for our own crates
+pub use loss::loss_weights;
+#[doc(hidden)] // for our own crates
+pub use mixture::{MOST_CLASSES, class_direction};
 #[doc(hidden)] // for our own crates
 pub use similarity::clean_direction;
-pub use training::Training;
 
 /// A relevance model by name, with its settings: what configuration files, the command line and benchmarks hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

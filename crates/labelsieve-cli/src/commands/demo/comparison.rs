@@ -6,10 +6,11 @@ use anyhow::{Context, Result};
 use labelsieve::classifier::{Cosine, WeightedClass, prototypes};
 use labelsieve::evaluation::{Accuracy, accuracy};
 use labelsieve::{Classifier, Features};
-use labelsieve_data::{Cell, ExampleTable, ResultTable, TableColumn, TableColumns, TableRow, read_relevance};
-use labelsieve_pipeline::inputs::classifier::load_weights;
-use labelsieve_pipeline::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
-use labelsieve_pipeline::table::{layout, percent};
+use labelsieve_files::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
+use labelsieve_files::work::table::{layout, percent};
+use labelsieve_files::{ExampleTable, TableColumns, read_relevance};
+use labelsieve_jobs::inputs::classifier::load_weights;
+use labelsieve_report::{Cell, ResultTable, TableColumn, TableRow};
 use serde::Serialize;
 
 use super::folder::Folder;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelsieve_data::DataError;
+use labelsieve_files::DataError;
 
 use crate::hint::user_error;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::{RunDirectory, RunInfo};
-use labelsieve_pipeline::{Kept, Monitor};
+use labelsieve_files::work::{Kept, Monitor};
+use labelsieve_report::{RunDirectory, RunInfo};
 use serde_json::json;
 
 use self::comparison::Comparison;
@@ -163,6 +163,6 @@ impl Demo {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    std::fs::copy(from, to).map_err(labelsieve_data::DataError::io("write", to))?;
+    std::fs::copy(from, to).map_err(labelsieve_files::DataError::io("write", to))?;
     Ok(())
 }

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use labelsieve_data::text::read_class_file;
-use labelsieve_data::{DataError, ThumbnailRow, ThumbnailWriter, TruthRow, TruthWriter, write_csv};
+use labelsieve_files::work::Monitor;
+use labelsieve_files::{DataError, TruthRow, TruthWriter, write_csv};
 use labelsieve_icons::{ATTRIBUTION, CLASSES, Icon, NETWORK, Part, draw, icons};
-use labelsieve_pipeline::Monitor;
+use labelsieve_matching::text::read_class_file;
+use labelsieve_networks::image_files::{ThumbnailRow, ThumbnailWriter};
 use rayon::prelude::*;
 
 use super::folder::Folder;

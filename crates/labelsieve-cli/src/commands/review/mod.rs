@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_data::counted;
-use labelsieve_data::images::PictureSources;
-use labelsieve_pipeline::Monitor;
-use labelsieve_pipeline::inputs::pools::PoolFiles;
-use labelsieve_pipeline::review::{Closed, MEMORY, Review as Job, Session};
-use labelsieve_pipeline::shell_word::shell_word;
-use labelsieve_review::Server;
+use labelsieve_files::counted;
+use labelsieve_files::work::Monitor;
+use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_networks::image_files::PictureSources;
+use labelsieve_review::{Closed, MEMORY, Review as Job, Server, Session};
 use serde_json::json;
 
 use self::sources::Sources;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelsieve_data::RunDirectory;
-use labelsieve_pipeline::inputs::pools::PoolFiles;
-use labelsieve_pipeline::inputs::same_network::MixedNetworks;
-use labelsieve_pipeline::inputs::tables::Table;
+use labelsieve_files::inputs::same_network::MixedNetworks;
+use labelsieve_files::inputs::tables::Table;
+use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_report::RunDirectory;
 
 use super::super::run_sources::RunSources;
 use super::super::words::{run_step, words};

@@ -9,10 +9,10 @@ mod fusion;
 mod walk;
 
 use serde::{Deserialize, Serialize};
+use walk::{Labels, Walk};
 
 pub use collection::Collection;
 pub use fusion::{FUSION_WEIGHTS, Fusion, fuse};
-use walk::{Labels, Walk};
 
 use super::WeightedClass;
 use crate::error::{Error, Result, check};

@@ -7,13 +7,13 @@ mod network;
 mod tape;
 mod training;
 
+use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
 
 pub use classify::EpisodicClassifier;
 pub use training::EpisodicTraining;
 
 use crate::error::{Error, Result, check};
-use labelsieve_numerics::random::Stream;
 
 /// Which system learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,5 @@
+//! Results of a run: relevance, predictions, ground truth.
+
+pub mod prediction_file;
+pub mod relevance_file;
+pub mod truth_file;

@@ -1,0 +1,66 @@
+//! What a classifier predicts for each example: one row per example and rank.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Float32Array, StringArray, UInt32Array};
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::Result;
+use crate::tables::parquet_write::{dictionary_column, dictionary_type};
+use crate::tables::table_write::{TableFormat, TableWriter};
+
+/// One guess about one example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionRow {
+    /// The example.
+    pub id: String,
+    /// 1 for the best guess.
+    pub rank: u32,
+    /// The class.
+    pub class: String,
+    /// Its score.
+    pub score: f32,
+}
+
+/// Writes predictions as they are made; the file appears in [`PredictionWriter::finish`].
+pub struct PredictionWriter {
+    writer: TableWriter,
+}
+
+impl PredictionWriter {
+    /// Starts a file that will be called `path`; its ending decides between Parquet, CSV and TSV.
+    pub fn create(path: impl AsRef<Path>) -> Result<PredictionWriter> {
+        Ok(PredictionWriter { writer: TableWriter::create(path.as_ref(), schema(), &[])? })
+    }
+
+    /// Rows go to `stream` as they come, as CSV or TSV.
+    pub fn to_stream(stream: Box<dyn Write + Send>, format: TableFormat) -> PredictionWriter {
+        PredictionWriter { writer: TableWriter::to_stream(stream, format, &schema()) }
+    }
+
+    /// Adds rows.
+    pub fn write(&mut self, rows: &[PredictionRow]) -> Result<()> {
+        self.writer.write(vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.rank))),
+            dictionary_column(rows.iter().map(|row| row.class.as_str())),
+            Arc::new(Float32Array::from_iter_values(rows.iter().map(|row| row.score))),
+        ])
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
+}
+
+fn schema() -> Schema {
+    Schema::new(vec![
+        Field::new("id", DataType::Utf8, false),
+        Field::new("rank", DataType::UInt32, false),
+        Field::new("class", dictionary_type(), false),
+        Field::new("score", DataType::Float32, false),
+    ])
+}

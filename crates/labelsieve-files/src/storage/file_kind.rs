@@ -1,0 +1,279 @@
+//! What a file really is, whatever its name says. Asked when it could not be read as expected, so that the message can say
+//! what to do about it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::DataError;
+
+/// The extensions of image files.
+pub const IMAGE_EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
+
+/// Whether a file of this extension should be an image.
+pub fn is_image_name(extension: &str) -> bool {
+    IMAGE_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// What a file or folder is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Nothing in it.
+    Empty,
+    /// A folder with images or tars of them.
+    ImageFolder,
+    /// Any other folder.
+    Folder,
+    /// JPEG, PNG, WebP, GIF, BMP or TIFF.
+    Image,
+    /// A tar.
+    Tar,
+    /// A NumPy array.
+    Npy,
+    /// An archive of NumPy arrays.
+    Npz,
+    /// Parquet.
+    Parquet,
+    /// Tensors as we read them.
+    Safetensors,
+    /// Tensors as PyTorch pickles them.
+    PyTorch,
+    /// HDF5, as Keras and old TensorFlow write.
+    Hdf5,
+    /// A network as ONNX stores it.
+    Onnx,
+    /// An error page that was saved as a download, usually.
+    Html,
+    /// What Git leaves in place of a large file that was not fetched.
+    GitLfsPointer,
+    /// Something compressed.
+    Gzip,
+    /// Lines of text.
+    Text,
+}
+
+/// What a file should have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Examples as rows of numbers.
+    Features,
+    /// Images in any container.
+    Images,
+    /// A table.
+    Parquet,
+    /// A network, a classifier, a PCA.
+    Tensors,
+}
+
+/// How many bytes are enough to identify a kind.
+const HEAD: u64 = 512;
+/// Entries of a folder that are checked before it counts as one without images.
+const MOST_ENTRIES: usize = 2000;
+/// How deep folders are searched: `split/class/image.jpg`.
+const DEEPEST: usize = 3;
+
+impl FileKind {
+    /// What is at `path`; `None` when nothing is, when it is unrecognised, or when reading it might block.
+    pub fn of(path: &Path) -> Option<FileKind> {
+        let metadata = std::fs::metadata(path).ok()?;
+        if metadata.is_dir() {
+            let mut left = MOST_ENTRIES;
+            let has_images = holds_images(path, DEEPEST, &mut left);
+            return Some(if has_images { FileKind::ImageFolder } else { FileKind::Folder });
+        }
+        if !metadata.is_file() {
+            return None;
+        }
+        let mut head = Vec::new();
+        File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+        FileKind::of_bytes(&head).or_else(|| FileKind::of_name(path)).or_else(|| text(&head))
+    }
+
+    fn of_bytes(head: &[u8]) -> Option<FileKind> {
+        let starts = |signature: &[u8]| head.starts_with(signature);
+        let within =
+            |from: usize, signature: &[u8]| head.get(from..).is_some_and(|rest| rest.starts_with(signature));
+        let images: [&[u8]; 6] = [b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"BM", b"II*\0", b"MM\0*"];
+        Some(match () {
+            () if head.is_empty() => FileKind::Empty,
+            () if starts(b"version https://git-lfs.github.com/") => FileKind::GitLfsPointer,
+            () if is_html(head) => FileKind::Html,
+            () if starts(b"\x93NUMPY") => FileKind::Npy,
+            () if starts(b"PAR1") => FileKind::Parquet,
+            () if starts(b"\x89HDF\r\n\x1a\n") => FileKind::Hdf5,
+            () if starts(b"PK\x03\x04") => of_zip(head)?,
+            () if starts(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9") => FileKind::PyTorch, // before version 1.6
+            () if starts(b"\x1f\x8b") => FileKind::Gzip,
+            () if within(257, b"ustar") => FileKind::Tar,
+            () if within(8, b"{\"") => FileKind::Safetensors,
+            () if starts(b"RIFF") && within(8, b"WEBP") => FileKind::Image,
+            () if images.into_iter().any(starts) => FileKind::Image,
+            () => return None,
+        })
+    }
+
+    /// Formats without a signature, by their usual endings.
+    fn of_name(path: &Path) -> Option<FileKind> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
+        match ending.as_str() {
+            "pth" | "pt" | "ckpt" | "bin" => Some(FileKind::PyTorch),
+            "onnx" => Some(FileKind::Onnx),
+            _ => None,
+        }
+    }
+
+    /// Whether this is what was wanted, perhaps damaged.
+    fn fits(self, wanted: Wanted) -> bool {
+        match wanted {
+            Wanted::Features => matches!(self, FileKind::Npy | FileKind::Npz | FileKind::Parquet),
+            Wanted::Images => matches!(self, FileKind::Image | FileKind::Tar | FileKind::Parquet),
+            Wanted::Parquet => self == FileKind::Parquet,
+            Wanted::Tensors => self == FileKind::Safetensors,
+        }
+    }
+}
+
+impl DataError {
+    /// For `map_err`: replaces the error by [`DataError::WrongKind`] if `path` is something other than what was wanted.
+    pub fn unless_other_kind(path: &Path, wanted: Wanted) -> impl FnOnce(DataError) -> DataError {
+        let path = path.to_path_buf();
+        move |error| {
+            let refused = matches!(error, DataError::Undecodable { .. } | DataError::Malformed { .. });
+            match FileKind::of(&path).filter(|found| refused && !found.fits(wanted)) {
+                Some(found) => DataError::WrongKind { path, wanted, found },
+                None => error,
+            }
+        }
+    }
+}
+
+/// NumPy and PyTorch both write zips; the name of the first member says which.
+fn of_zip(head: &[u8]) -> Option<FileKind> {
+    let length = usize::from(u16::from_le_bytes(*head.get(26..)?.first_chunk()?));
+    let name = head.get(30..30 + length)?;
+    match () {
+        () if name.ends_with(b".npy") => Some(FileKind::Npz),
+        () if name.ends_with(b"/data.pkl") || name.ends_with(b"/.format_version") => Some(FileKind::PyTorch),
+        () => None,
+    }
+}
+
+fn is_html(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
+    [&b"<!doctype html"[..], b"<html", b"<head"].into_iter().any(|start| text.starts_with(start))
+}
+
+fn text(head: &[u8]) -> Option<FileKind> {
+    let is_text = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(), // cut within a character
+    };
+    (is_text && !head.contains(&0)).then_some(FileKind::Text)
+}
+
+fn holds_images(folder: &Path, depth: usize, left: &mut usize) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    let mut below = Vec::new();
+    for entry in entries.flatten() {
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
+        let path = entry.path();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        match () {
+            () if is_folder => below.push(path),
+            () if is_image_name(ending) || ending.eq_ignore_ascii_case("tar") => return true,
+            () => (),
+        }
+    }
+    depth > 1 && below.iter().any(|folder| holds_images(folder, depth - 1, left))
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Empty => "an empty file",
+            FileKind::ImageFolder => "a folder of images",
+            FileKind::Folder => "a folder without `img_emb`",
+            FileKind::Image => "an image",
+            FileKind::Tar => "a tar archive",
+            FileKind::Npy => "a NumPy array",
+            FileKind::Npz => "a NumPy archive",
+            FileKind::Parquet => "a Parquet file",
+            FileKind::Safetensors => "a safetensors file",
+            FileKind::PyTorch => "a PyTorch file",
+            FileKind::Hdf5 => "an HDF5 file",
+            FileKind::Onnx => "an ONNX file",
+            FileKind::Html => "a web page",
+            FileKind::GitLfsPointer => "a Git LFS pointer",
+            FileKind::Gzip => "a gzip file",
+            FileKind::Text => "a text file",
+        })
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Wanted::Features => "features (.npz, .npy, .parquet or a clip-retrieval folder)",
+            Wanted::Images => {
+                return write!(
+                    f,
+                    "images (a folder, .parquet, .tar, or an image: {})",
+                    IMAGE_EXTENSIONS.join(", ")
+                );
+            }
+            Wanted::Parquet => "a Parquet file",
+            Wanted::Tensors => "a safetensors file",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, bytes: &[u8], kind: Option<FileKind>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(FileKind::of(&path), kind, "{name}");
+    }
+
+    #[test]
+    fn the_first_bytes_tell_more_than_the_name() {
+        check("a.parquet", b"", Some(FileKind::Empty));
+        check("a.parquet", b"\n<!DOCTYPE HTML><html>", Some(FileKind::Html));
+        check(
+            "a.npz",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            Some(FileKind::GitLfsPointer),
+        );
+        check("a.npz", b"\x89PNG\r\n\x1a\n\0\0", Some(FileKind::Image));
+        check("a.txt", b"\x93NUMPY\x01\0", Some(FileKind::Npy));
+        check("a.txt", b"id,title\n", Some(FileKind::Text));
+        check("a.txt", &[7, 0, 9], None);
+        check("a.onnx", &[8, 7, 18, 0], Some(FileKind::Onnx));
+        check("a.pth", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20", Some(FileKind::PyTorch));
+    }
+
+    #[test]
+    fn zips_of_numpy_and_pytorch_are_told_apart() {
+        for (member, kind) in [("x.npy", FileKind::Npz), ("resnet/data.pkl", FileKind::PyTorch)] {
+            let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+            archive.start_file(member, zip::write::SimpleFileOptions::default()).unwrap();
+            check("a", archive.finish().unwrap().get_ref(), Some(kind));
+        }
+    }
+
+    #[test]
+    fn a_folder_with_images_somewhere_below_is_one_of_images() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(FileKind::of(folder.path()), Some(FileKind::Folder));
+        std::fs::create_dir_all(folder.path().join("train/owl")).unwrap();
+        std::fs::write(folder.path().join("train/owl/1.JPG"), b"").unwrap();
+        assert_eq!(FileKind::of(folder.path()), Some(FileKind::ImageFolder));
+        assert_eq!(FileKind::of(&folder.path().join("none")), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! `--json`: the result of a command as one object.
+
+use serde::Serialize;
+
+use crate::work::Result;
+
+/// The result of `command` as JSON: `command` and `version`, which every result has, then its own fields. `docs/json.md`
+/// lists them all.
+pub fn json_answer(command: &str, result: &impl Serialize) -> Result<String> {
+    #[derive(Serialize)]
+    struct Answer<'a, R> {
+        command: &'a str,
+        version: &'a str,
+        #[serde(flatten)]
+        result: R,
+    }
+    let answer = Answer { command, version: env!("CARGO_PKG_VERSION"), result };
+    Ok(serde_json::to_string_pretty(&answer)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_comes_after_what_every_result_has() {
+        let text = json_answer("bench sanity", &json!({ "rows": [1] })).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let expected = format!(
+            "{{\n  \"command\": \"bench sanity\",\n  \"version\": \"{version}\",\n  \"rows\": [\n    1\n  ]\n}}"
+        );
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,108 @@
+//! One process at a time works on an output.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::work::{Error, Result};
+use crate::{DataError, open_locked};
+
+/// Held while a command works on an output that it may go on with after a kill. The system lets go of it when the process
+/// ends, however it ends; a lock file that a kill left behind is in nobody's way.
+pub struct OutputLock {
+    path: PathBuf,
+    file: Option<File>,
+    /// Folders that were made for it, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl OutputLock {
+    /// For a file: `FILE.lock` beside it.
+    pub fn beside(output: &Path) -> Result<OutputLock> {
+        let mut path = output.as_os_str().to_owned();
+        path.push(".lock");
+        OutputLock::take(PathBuf::from(path), output, Vec::new())
+    }
+
+    /// For a folder, which is made if need be: `run.lock` inside. A folder that is still empty in the end goes again.
+    pub fn inside(folder: &Path) -> Result<OutputLock> {
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let made = folder.ancestors().take_while(missing).map(Path::to_path_buf).collect();
+        std::fs::create_dir_all(folder).map_err(DataError::io("write", folder))?;
+        OutputLock::take(folder.join("run.lock"), folder, made)
+    }
+
+    fn take(path: PathBuf, output: &Path, made: Vec<PathBuf>) -> Result<OutputLock> {
+        let mut lock = OutputLock { path, file: None, made };
+        match open_locked(&lock.path) {
+            Ok(file) => {
+                lock.file = Some(file);
+                Ok(lock)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(Error::input(
+                format!("another process is using `{}`", output.display()),
+                "wait until it has finished, or choose another output with -o",
+            )),
+            Err(error) => Err(DataError::io("write", output)(error).into()),
+        }
+    }
+}
+
+impl Drop for OutputLock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Removed while still locked. Only an empty file is ours; one with contents happens to have the name.
+            if file.metadata().is_ok_and(|found| found.len() == 0) {
+                let _ = std::fs::remove_file(&self.path);
+            }
+        }
+        for folder in &self.made {
+            if std::fs::remove_dir(folder).is_err() {
+                break; // it holds something by now
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_lock_is_refused_and_the_first_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("net.safetensors");
+        let first = OutputLock::beside(&output).unwrap();
+        let error = OutputLock::beside(&output).err().expect("it is taken").to_string();
+        assert_eq!(error, format!("another process is using `{}`", output.display()));
+        drop(first);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        drop(OutputLock::beside(&output).unwrap());
+    }
+
+    #[test]
+    fn a_lock_file_that_a_kill_left_is_in_nobodys_way_and_a_file_with_contents_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("net.safetensors");
+        let lock = folder.path().join("net.safetensors.lock");
+        std::fs::write(&lock, "").unwrap();
+        drop(OutputLock::beside(&output).unwrap());
+        assert!(!lock.exists());
+        std::fs::write(&lock, "mine").unwrap();
+        drop(OutputLock::beside(&output).unwrap());
+        assert_eq!(std::fs::read_to_string(&lock).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_folder_made_for_a_lock_goes_with_it_unless_something_was_put_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("a/b/run");
+        drop(OutputLock::inside(&run).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let lock = OutputLock::inside(&run).unwrap();
+        assert!(OutputLock::inside(&run).is_err());
+        std::fs::write(run.join("result"), "").unwrap();
+        drop(lock);
+        assert!(run.join("result").exists() && !run.join("run.lock").exists());
+    }
+}

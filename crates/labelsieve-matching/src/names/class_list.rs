@@ -1,0 +1,77 @@
+//! The classes to look for and the names they go by.
+
+use std::collections::HashSet;
+
+use super::error::{NamesError, Result};
+
+/// One class: what it is called in results, what it is called in text.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ClassEntry {
+    /// The key of the class in every file.
+    pub id: String,
+    /// The name people read.
+    pub display_name: String,
+    /// Names whose appearance in a text makes the example a candidate; the first ones win when several appear.
+    pub names: Vec<String>,
+    /// Names whose appearance makes the example no candidate, whatever else its text says.
+    pub exclude: Vec<String>,
+}
+
+/// Classes in file order, each with its own id and at least one name. A class is known by its position here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassList(Vec<ClassEntry>);
+
+impl ClassList {
+    /// Checks that ids are distinct and every class has a name.
+    pub fn new(classes: Vec<ClassEntry>) -> Result<ClassList> {
+        let refuse = |place: String, expected, found| Err(NamesError::Class { place, expected, found });
+        if classes.is_empty() {
+            return refuse("classes".into(), "at least one", "none");
+        }
+        let mut ids = HashSet::new();
+        for (index, ClassEntry { id, names, .. }) in classes.iter().enumerate() {
+            if id.is_empty() {
+                return refuse(format!("class number {}", index + 1), "an id", "an empty one");
+            }
+            if !ids.insert(id) {
+                return refuse(format!("class `{id}`"), "a unique id", "a duplicate");
+            }
+            if names.is_empty() {
+                return refuse(format!("class `{id}`"), "at least one name", "none");
+            }
+        }
+        Ok(ClassList(classes))
+    }
+
+    /// The classes in file order.
+    pub fn classes(&self) -> &[ClassEntry] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(id: &str, names: &[&str]) -> ClassEntry {
+        ClassEntry {
+            id: id.into(),
+            display_name: id.into(),
+            names: names.iter().map(|name| name.to_string()).collect(),
+            exclude: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_list_that_could_not_be_searched_is_refused() {
+        let check =
+            |classes, expected| assert_eq!(ClassList::new(classes).unwrap_err().to_string(), expected);
+        check(vec![], "classes: expected at least one, found none");
+        check(vec![class("", &["cat"])], "class number 1: expected an id, found an empty one");
+        check(
+            vec![class("a", &["x"]), class("a", &["y"])],
+            "class `a`: expected a unique id, found a duplicate",
+        );
+        check(vec![class("a", &[])], "class `a`: expected at least one name, found none");
+    }
+}

@@ -1,0 +1,248 @@
+//! Every name of every class, found in one pass over a text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::error::{NamesError, Result};
+use super::words::{TextEncoding, WordBuffer};
+use super::{ClassList, MatchRule};
+
+/// One automaton over all names. Made once, shared by every thread; each thread searches with its own [`Searcher`].
+pub struct Matcher {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton, the names it stands for.
+    targets: Vec<Vec<Target>>,
+    warnings: Vec<NameWarning>,
+    compares: bool,
+}
+
+/// What the presence of a pattern means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Target {
+    class: usize,
+    role: Role,
+    reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Excludes,
+    Names(usize),
+}
+
+/// Which rule looks for a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    Asked,
+    Wider,
+    Both,
+}
+
+/// A class found in an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundClass {
+    /// Position in the [`ClassList`].
+    pub class: usize,
+    /// Position in the class's names: the earliest of those found in `column`.
+    pub name: usize,
+    /// The first column that holds a name of the class.
+    pub column: usize,
+}
+
+/// What a matcher that compares two rules finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedClass {
+    /// By the rule that was asked for.
+    Asked(FoundClass),
+    /// By the wider rule, whether or not by the other too: position in the [`ClassList`].
+    Wider(usize),
+}
+
+/// Something about the names that a person should know; no reason to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameWarning {
+    /// A text that contains the words becomes a candidate of several classes.
+    Shared {
+        /// The words, as they are looked for.
+        words: String,
+        /// Positions of the classes, ascending.
+        classes: Vec<usize>,
+    },
+    /// The name has neither letters nor digits, so that nothing can contain it.
+    Unsearchable {
+        /// Position of its class.
+        class: usize,
+        /// The name as given.
+        name: String,
+    },
+}
+
+impl Matcher {
+    /// Fails only when the names are too many for one automaton (billions of letters).
+    pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher> {
+        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        for_each_name(classes, |class, name, role| {
+            let patterns = patterns_of(rule, role, name);
+            if patterns.is_empty() {
+                warnings.push(NameWarning::Unsearchable { class, name: name.clone() });
+            }
+            for pattern in patterns {
+                add(&mut targets, pattern, Target { class, role, reach: Reach::Asked });
+            }
+        });
+        Matcher::build(targets, warnings)
+    }
+
+    /// Finds what `rule` asks for, and says on the way what `wider` would find: one automaton for both, since going
+    /// through the text is what takes the time. Where the names are so many that this would cost speed,
+    /// [`compares`](Matcher::compares) is false.
+    pub fn comparing(classes: &ClassList, rule: MatchRule, wider: MatchRule) -> Result<Matcher> {
+        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        for_each_name(classes, |class, name, role| {
+            let (asked, wider) = (patterns_of(rule, role, name), patterns_of(wider, role, name));
+            if asked.is_empty() {
+                warnings.push(NameWarning::Unsearchable { class, name: name.clone() });
+            }
+            for pattern in asked.union(&wider) {
+                let reach = match (asked.contains(pattern), wider.contains(pattern)) {
+                    (true, true) => Reach::Both,
+                    (true, false) => Reach::Asked,
+                    (false, _) => Reach::Wider,
+                };
+                add(&mut targets, pattern.clone(), Target { class, role, reach });
+            }
+        });
+        if automaton_kind(&targets) != AhoCorasickKind::DFA {
+            return Matcher::new(classes, rule);
+        }
+        Ok(Matcher { compares: true, ..Matcher::build(targets, warnings)? })
+    }
+
+    fn build(targets: BTreeMap<String, Vec<Target>>, mut warnings: Vec<NameWarning>) -> Result<Matcher> {
+        warnings.extend(targets.iter().filter_map(|(pattern, targets)| shared(pattern, targets)));
+        let automaton = AhoCorasick::builder()
+            .kind(Some(automaton_kind(&targets)))
+            .prefilter(false) // it would stop at the space that starts every word
+            .build(targets.keys());
+        let automaton = automaton.map_err(|error| NamesError::TooMany(error.to_string()))?;
+        Ok(Matcher { automaton, targets: targets.into_values().collect(), warnings, compares: false })
+    }
+
+    /// Whether [`Searcher::take_compared`] says what a wider rule would find.
+    pub fn compares(&self) -> bool {
+        self.compares
+    }
+
+    /// What is odd about the names: shared by several classes, or impossible to find.
+    pub fn warnings(&self) -> &[NameWarning] {
+        &self.warnings
+    }
+
+    /// Scratch memory for one thread.
+    pub fn searcher(&self) -> Searcher<'_> {
+        Searcher { matcher: self, words: WordBuffer::default(), text_ends: Vec::new(), hits: Vec::new() }
+    }
+}
+
+fn for_each_name(classes: &ClassList, mut visit: impl FnMut(usize, &String, Role)) {
+    for (class, entry) in classes.classes().iter().enumerate() {
+        entry.names.iter().enumerate().for_each(|(index, name)| visit(class, name, Role::Names(index)));
+        entry.exclude.iter().for_each(|name| visit(class, name, Role::Excludes));
+    }
+}
+
+fn patterns_of(rule: MatchRule, role: Role, name: &str) -> BTreeSet<String> {
+    match role {
+        Role::Names(_) => rule.patterns(name),
+        Role::Excludes => rule.for_excluded_names().patterns(name),
+    }
+}
+
+fn add(targets: &mut BTreeMap<String, Vec<Target>>, pattern: String, target: Target) {
+    targets.entry(pattern).or_default().push(target);
+}
+
+/// A full transition table saves a seventh of the whole command's time over the compact automaton but takes up to 256
+/// bytes per letter of the names.
+fn automaton_kind(targets: &BTreeMap<String, Vec<Target>>) -> AhoCorasickKind {
+    const MOST_LETTERS: usize = 1 << 20;
+    let n_letters: usize = targets.keys().map(String::len).sum();
+    if n_letters <= MOST_LETTERS { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA }
+}
+
+fn shared(pattern: &str, targets: &[Target]) -> Option<NameWarning> {
+    let names = targets.iter().filter(|target| target.role != Role::Excludes && target.reach != Reach::Wider);
+    let mut classes: Vec<usize> = names.map(|target| target.class).collect();
+    classes.dedup(); // targets were added in class order
+    (classes.len() > 1).then(|| NameWarning::Shared { words: pattern.trim().to_string(), classes })
+}
+
+/// Looks at one example at a time: [`push`](Searcher::push) its texts, then [`take_found`](Searcher::take_found).
+pub struct Searcher<'a> {
+    matcher: &'a Matcher,
+    words: WordBuffer,
+    /// For each text pushed: its column and where its words end in `words`.
+    text_ends: Vec<(usize, usize)>,
+    hits: Vec<(Target, usize)>,
+}
+
+impl Searcher<'_> {
+    /// Adds a text of the current example. A column may hold several texts (tags): no name spans two of them.
+    pub fn push(&mut self, column: usize, text: &str, encoding: TextEncoding) {
+        self.words.push(text, encoding);
+        self.text_ends.push((column, self.words.bytes().len()));
+    }
+
+    /// Calls `found` for every class of the current example, in class order, and starts the next example.
+    pub fn take_found(&mut self, mut found: impl FnMut(FoundClass)) {
+        self.take_compared(|class| match class {
+            ComparedClass::Asked(class) => found(class),
+            ComparedClass::Wider(_) => {}
+        });
+    }
+
+    /// The same with the classes that the wider rule of [`Matcher::comparing`] finds in the example.
+    pub fn take_compared(&mut self, mut found: impl FnMut(ComparedClass)) {
+        self.collect_hits();
+        self.forget();
+        // For each class the exclusion or, failing that, the hit in the first column comes first.
+        self.hits.sort_unstable_by_key(|&(target, column)| match target.role {
+            Role::Excludes => (target.class, 0, 0),
+            Role::Names(name) => (target.class, column + 1, name),
+        });
+        for hits in self.hits.chunk_by(|(a, _), (b, _)| a.class == b.class) {
+            let first = |not: Reach| {
+                let (target, column) = hits.iter().find(|(target, _)| target.reach != not)?;
+                match target.role {
+                    Role::Names(name) => Some(FoundClass { class: target.class, name, column: *column }),
+                    Role::Excludes => None,
+                }
+            };
+            if let Some(class) = first(Reach::Wider) {
+                found(ComparedClass::Asked(class));
+            }
+            if let Some(FoundClass { class, .. }) = first(Reach::Asked) {
+                found(ComparedClass::Wider(class));
+            }
+        }
+    }
+
+    /// Drops the texts pushed so far: the example turned out to be unreadable.
+    pub fn forget(&mut self) {
+        self.words.clear();
+        self.text_ends.clear();
+    }
+
+    fn collect_hits(&mut self) {
+        self.hits.clear();
+        let mut text = 0;
+        for found in self.matcher.automaton.find_overlapping_iter(self.words.bytes()) {
+            while self.text_ends[text].1 < found.end() {
+                text += 1; // matches come by their ends, ascending
+            }
+            let column = self.text_ends[text].0;
+            self.hits.extend(self.matcher.targets[found.pattern()].iter().map(|&target| (target, column)));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What `embed` has done so far: the records of its journal, and what is known of them all.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use labelsieve_files::work::{Context, Result};
+use labelsieve_files::{FeatureRows, Journal};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Prepared;
+use crate::images::{Cause, Skipped};
+
+/// What is known of the images so far, in the order of the source. Their features are in the journal and nowhere else, so
+/// that a million images take no more memory than a thousand, but for some 40 bytes each.
+#[derive(Default)]
+pub struct Embedded {
+    /// Images of the source that are behind us, readable or not.
+    pub n_read: usize,
+    /// Rows of features.
+    pub n_rows: usize,
+    /// How many of them have a class.
+    pub n_with_class: usize,
+    pub skipped: Vec<Skipped>,
+    /// Digests of all ids, to notice one that comes twice.
+    ids: HashSet<u128>,
+}
+
+/// A record of the journal: some images that follow one another.
+pub struct Record {
+    head: Head,
+    /// Unit rows, one after the other.
+    features: Vec<f32>,
+}
+
+/// The part of a record that is no feature.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    n_read: usize,
+    ids: Vec<String>,
+    labels: Vec<Option<String>>,
+    skipped: Vec<(String, String, Cause)>,
+}
+
+impl Record {
+    pub fn new(prepared: Prepared, features: Vec<f32>) -> Record {
+        let head = Head {
+            n_read: prepared.n_read,
+            ids: prepared.ids,
+            labels: prepared.labels,
+            skipped: prepared.skipped.into_iter().map(|s| (s.id, s.reason, s.cause)).collect(),
+        };
+        Record { head, features }
+    }
+
+    /// The length of the head (four bytes), the head as JSON, the features.
+    pub fn bytes(&self) -> Vec<u8> {
+        let json = serde_json::to_vec(&self.head).unwrap_or_default(); // texts and numbers: cannot fail
+        let mut record = (json.len() as u32).to_le_bytes().to_vec();
+        record.extend(json);
+        record.extend(self.features.iter().flat_map(|value| value.to_le_bytes()));
+        record
+    }
+
+    /// What [`Record::bytes`] wrote; none if it is not that.
+    pub fn parse(record: &[u8], dim: usize) -> Option<Record> {
+        let (length, rest) = record.split_first_chunk::<4>()?;
+        let (json, features) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let head = serde_json::from_slice::<Head>(json).ok()?;
+        let (quads, rest) = features.as_chunks::<4>();
+        let fits = head.ids.len() == head.labels.len()
+            && head.ids.len() + head.skipped.len() == head.n_read
+            && quads.len() == head.ids.len() * dim
+            && rest.is_empty();
+        let features = || quads.iter().map(|&quad| f32::from_le_bytes(quad)).collect();
+        fits.then(|| Record { head, features: features() })
+    }
+
+    /// Its rows of features.
+    pub fn rows(&self) -> FeatureRows<'_> {
+        FeatureRows { ids: &self.head.ids, labels: &self.head.labels, values: &self.features }
+    }
+}
+
+impl Embedded {
+    /// Adds a record that follows all others. The id, if any, that was there before.
+    pub fn add(&mut self, record: Record) -> Option<String> {
+        let Head { n_read, ids, labels, skipped } = record.head;
+        self.n_read += n_read;
+        self.n_rows += ids.len();
+        self.n_with_class += labels.iter().flatten().count();
+        let skipped = skipped.into_iter().map(|(id, reason, cause)| Skipped { id, reason, cause });
+        self.skipped.extend(skipped);
+        ids.into_iter().find(|id| !self.ids.insert(digest(id)))
+    }
+
+    /// The rows of all records, one record in memory at a time. A record that does not follow the one before is work that was
+    /// never finished.
+    pub fn for_each(
+        &self,
+        journal: &Journal,
+        dim: usize,
+        mut visit: impl FnMut(FeatureRows) -> Result<()>,
+    ) -> Result<()> {
+        let (mut n_read, mut n_rows, mut result) = (0usize, 0, Ok(()));
+        journal.for_each_record(|key, payload| {
+            let follows = key == n_read.to_string() && n_read < self.n_read;
+            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+                n_read += record.head.n_read;
+                n_rows += record.head.ids.len();
+                result = visit(record.rows());
+            }
+            if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        result?;
+        let is_whole = (n_read, n_rows) == (self.n_read, self.n_rows);
+        is_whole.then_some(()).context("the journal does not hold what was written to it")
+    }
+}
+
+fn digest(id: &str) -> u128 {
+    let digest = Sha256::digest(id.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    u128::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let prepared = Prepared {
+            n_read: 3,
+            ids: vec!["a".into(), "b".into()],
+            labels: vec![Some("owl".into()), None],
+            batch: None,
+            skipped: vec![Skipped { id: "c".into(), reason: "cut".into(), cause: Cause::BadImage }],
+        };
+        Record::new(prepared, vec![0.5, 1.5, -2.0, 0.0])
+    }
+
+    #[test]
+    fn a_record_brings_back_what_was_done_and_damage_brings_nothing() {
+        let bytes = record().bytes();
+        let read = Record::parse(&bytes, 2).unwrap();
+        assert_eq!(read.rows().ids, ["a", "b"]);
+        assert_eq!(read.rows().labels, [Some("owl".to_owned()), None]);
+        assert_eq!(read.rows().values, [0.5, 1.5, -2.0, 0.0]);
+        assert!((0..bytes.len()).all(|cut| Record::parse(&bytes[..cut], 2).is_none()));
+        assert!(Record::parse(&bytes, 3).is_none());
+    }
+
+    #[test]
+    fn an_id_that_comes_twice_is_named() {
+        let mut embedded = Embedded::default();
+        assert_eq!(embedded.add(record()), None);
+        assert_eq!((embedded.n_read, embedded.n_rows, embedded.n_with_class), (3, 2, 1));
+        assert_eq!(embedded.skipped.len(), 1);
+        assert_eq!(embedded.add(record()).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn records_that_do_not_follow_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(folder.path().join("j"), "run").unwrap();
+        let mut embedded = Embedded::default();
+        journal.append("0", &record().bytes()).unwrap();
+        journal.append("64", &record().bytes()).unwrap();
+        embedded.add(record());
+        let mut n = 0;
+        let count = |rows: FeatureRows| {
+            n += rows.ids.len();
+            Ok(())
+        };
+        embedded.for_each(&journal, 2, count).unwrap();
+        assert_eq!(n, 2);
+        assert!(embedded.for_each(&journal, 3, |_| Ok(())).is_err(), "rows of another width");
+    }
+}

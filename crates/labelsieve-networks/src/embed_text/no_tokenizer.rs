@@ -1,0 +1,26 @@
+//! Builds without the feature `text`.
+
+use std::path::Path;
+
+use labelsieve_files::work::{Error, Result};
+use serde_json::Value;
+
+use crate::transformer::families::DescribedText;
+
+/// There is none.
+pub enum TextTokenizer {}
+
+impl TextTokenizer {
+    /// Says that this build has no tokenizers, and which one has.
+    pub fn open(folder: &Path, _config: &Value, _described: &DescribedText) -> Result<TextTokenizer> {
+        Err(Error::input(
+            format!("`{}`: this build of labelsieve has no text towers", folder.display()),
+            "the Python package (`pip install labelsieve`) and the released programs have them; \
+             to build one: `cargo install labelsieve-cli --features text`",
+        ))
+    }
+
+    pub fn tokens(&self, _texts: &[String]) -> Result<(Vec<Vec<u32>>, Vec<bool>)> {
+        match *self {}
+    }
+}

@@ -1,0 +1,19 @@
+//! Networks in ONNX files as [`Embedder`](crate::Embedder)s.
+//!
+//! ```text
+//! library.rs: where ONNX Runtime is ──► model.rs: an open file ──input.rs, output.rs: how it is fed and read──► features
+//! ```
+//!
+//! ONNX Runtime is a shared library that is looked for when the first model is opened; nothing of it is needed to build.
+
+mod error;
+mod input;
+mod library;
+mod model;
+mod output;
+mod python_folders;
+
+pub use error::{Error, Result};
+pub use input::{Element, Input, Layout};
+pub use library::{Library, VARIABLE, load, look_in};
+pub use model::{Model, OnnxEmbedder};

@@ -1,0 +1,160 @@
+//! A person looks at candidates and decides, and the relevance follows.
+//!
+//! [`Review`] opens a relevance file, features, pictures and earlier decisions, and gives a [`Session`], which answers what a
+//! page asks: everything is in memory or found by number, so no question names a file. Decisions are on disk before they
+//! count (`session/deciding.rs`); classes are scored in the background, by the code that `clean` uses (`session/working.rs`).
+
+use std::path::{Path, PathBuf};
+
+use labelsieve_files::work::outputs::Files;
+use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::{DecisionLog, DecisionRow, TableFormat, counted};
+use labelsieve_jobs::device;
+use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_networks::image_files::PictureSources;
+use labelsieve_numerics::Device;
+
+use crate::contents::Contents;
+use crate::ready::Scorer;
+use crate::{Session, earlier};
+
+/// What the classes in memory may take together, unless somebody says otherwise.
+pub const MEMORY: u64 = 4 << 30;
+
+/// Opens everything that a person needs to decide about candidates.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// The relevance file whose candidates are looked at.
+    pub relevance: PathBuf,
+    /// The examples that it was made from; without them relevance stays as it is.
+    pub files: Option<PoolFiles>,
+    /// Pictures and captions.
+    pub pictures: PictureSources,
+    /// The file of the decisions, old and new: `.parquet`, `.csv` or `.tsv`.
+    pub output: PathBuf,
+    /// Who decides.
+    pub by: String,
+    /// The heading.
+    pub title: String,
+    /// Where relevance is scored.
+    pub device: Device,
+    /// What the classes in memory may take together, in bytes.
+    pub memory: u64,
+}
+
+impl Review {
+    /// Refuses names of files that cannot work, before anything is read.
+    pub fn check(&self) -> Result<()> {
+        TableFormat::of(&self.output)?;
+        let tables = self.files.iter().flat_map(PoolFiles::paths);
+        let inputs = tables.chain([self.relevance.as_path()]);
+        let inputs = inputs.chain(self.pictures.texts.iter().map(PathBuf::as_path));
+        let images = self.pictures.images.iter().filter(|path| path.is_file()).cloned();
+        let files = Files::default().reads(inputs).reads_images(images).writes([&self.output]);
+        files.writes_beside(&self.output, &[".log"]).check()
+    }
+
+    /// Reads what there is and takes the file of decisions for this process.
+    pub fn open(&self, monitor: &dyn Monitor) -> Result<Session> {
+        self.check()?;
+        let is_new = !self.output.exists();
+        // First: whoever cannot decide here should know before everything is read.
+        let (log, mut table) = DecisionLog::open(&self.output)?;
+        let opened = self.read(monitor);
+        if opened.is_err() && is_new && table.rows.is_empty() {
+            let _ = std::fs::remove_file(&self.output); // nothing is to be left of what did not begin
+        }
+        let (contents, scorer) = opened?;
+        if table.rows.is_empty() {
+            table.rows = self.carry_over(&contents, &log, monitor)?;
+        } else {
+            earlier::warn_of_unmatched(&contents, &table, monitor);
+        }
+        let decided = earlier::replay(&contents, &table);
+        if scorer.is_none() {
+            earlier::warn_of_withdrawn(self, &contents, &decided, monitor);
+        }
+        Session::start(self, contents, scorer, log, decided)
+    }
+
+    /// Begins a new file with the decisions that the relevance file was made with: the page would else show their
+    /// relevance without them, and the next `clean` would forget them.
+    fn carry_over(
+        &self,
+        contents: &Contents,
+        log: &DecisionLog,
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<DecisionRow>> {
+        let rows = earlier::of_relevance(contents);
+        if !rows.is_empty() {
+            log.append(&rows)?;
+            monitor.note(&format!(
+                "`{}` begins with the {} that `{}` was made with",
+                self.output.display(),
+                counted(rows.len(), "decision"),
+                self.relevance.display()
+            ));
+        }
+        Ok(rows)
+    }
+
+    /// The relevance follows decisions as it was made only with the base classes that it was made with.
+    fn check_base(&self, files: &PoolFiles, contents: &Contents, monitor: &dyn Monitor) -> Result<()> {
+        let (relevance, settings) = (self.relevance.display(), &contents.settings);
+        match (&files.base, &settings.base) {
+            (Some(_), _) if !settings.method.uses_other_classes() => Err(Error::input(
+                format!(
+                    "`{relevance}` was scored with {}, which does not use --base",
+                    settings.method.name()
+                ),
+                "remove it",
+            )),
+            (None, Some(base)) => {
+                monitor.warning(&format!(
+                    "`{relevance}` was made with the base classes in `{base}`, which are not given: the relevance that \
+                     follows decisions is made without them"
+                ));
+                monitor.hint(&format!("pass --base {}", shell_word(base)));
+                Ok(())
+            }
+            (Some(given), made_with) if made_with.as_ref().is_none_or(|base| !same_name(given, base)) => {
+                let made_with = match made_with {
+                    Some(base) => format!("with the base classes in `{base}`"),
+                    None => "without base classes".to_owned(),
+                };
+                monitor.warning(&format!(
+                    "`{relevance}` was made {made_with}, the relevance that follows decisions is made with those in `{}`",
+                    given.display()
+                ));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is looked at, and what scores it.
+    fn read(&self, monitor: &dyn Monitor) -> Result<(Contents, Option<Scorer>)> {
+        let contents = Contents::open(&self.relevance, &self.pictures, monitor)?;
+        let scorer = match &self.files {
+            None => None,
+            Some(files) => {
+                if !contents.settings.is_given {
+                    monitor.warning(&format!(
+                        "`{}` does not say how it was made: scoring with auto, seed 0",
+                        self.relevance.display()
+                    ));
+                }
+                self.check_base(files, &contents, monitor)?;
+                let device = device::open(self.device, monitor)?;
+                Some(Scorer::open(files, &contents, device, monitor)?)
+            }
+        };
+        Ok((contents, scorer))
+    }
+}
+
+/// Whether these may be one file: folders are spelled differently from another place.
+fn same_name(given: &Path, noted: &str) -> bool {
+    given.file_name() == Path::new(noted).file_name()
+}

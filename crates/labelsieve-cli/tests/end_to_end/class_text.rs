@@ -14,7 +14,7 @@ use crate::examples::{RECIPE, clean_of, task_folder};
 use crate::json::check_answer;
 
 /// Texts of the classes of [`task_folder`]: directions near those of their photos, as a text tower would give them.
-fn write_texts(folder: &Path, name: &str, network: Option<&str>) {
+pub fn write_texts(folder: &Path, name: &str, network: Option<&str>) {
     let task = RECIPE.generate(0);
     let clean = clean_of(&task);
     let mut values = vec![0f32; RECIPE.n_classes * clean.dim];

@@ -27,6 +27,7 @@ mod evaluation;
 mod files;
 mod files_checked;
 mod formats;
+mod golden;
 mod hub_folder;
 mod interruption;
 mod joins;

@@ -1,4 +1,4 @@
-"""From metadata to photos, as docs/matching.md says: match, img2dataset, embed, clean."""
+"""From metadata to photos, as in docs/matching.md: match, img2dataset, embed, score."""
 
 import bz2
 import functools

@@ -309,7 +309,7 @@ def test_the_name_of_the_package_does_not_hide_ray():
 def test_commands_in_the_documents_parse():
     lines = [
         line.split(" #")[0]
-        for document in ("README.md", "docs/ray.md")
+        for document in ("README.md", "docs/scale.md")
         for line in (REPOSITORY / document).read_text().splitlines()
         if line.startswith("python -m labelsieve.ray ")
     ]

@@ -32,7 +32,6 @@ pub fn keep(kept: Kept) {
 }
 
 /// Lets the next signal call `work`, for a command that has to end by itself. Another signal ends it at once.
-#[cfg_attr(not(feature = "review"), expect(dead_code, reason = "only a review ends by itself"))]
 pub fn on_first(work: impl FnOnce() + Send + 'static) {
     *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
 }

@@ -18,7 +18,6 @@ mod plan;
 mod predict;
 mod pretrain;
 mod report;
-#[cfg_attr(not(feature = "review"), path = "no_review.rs")]
 mod review;
 mod run;
 mod run_sources;

@@ -42,7 +42,6 @@ impl RunSources {
     }
 
     /// What was noted in this folder, if anything was.
-    #[cfg_attr(not(feature = "review"), expect(dead_code, reason = "only a review asks"))]
     pub fn read(folder: &Path) -> Result<Option<RunSources>> {
         let path = folder.join(NAME);
         if !path.is_file() {

@@ -7,21 +7,47 @@ mod paths;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use labelsieve_files::work::Error;
+use labelsieve_files::work::{Error, Words};
 use labelsieve_files::{Action, DataError, FileKind, TensorsOf};
 use labelsieve_networks::Setting;
 
+use crate::spelling::CommandLine;
 use crate::text_hints;
 
 /// Shorthand for an [`anyhow::Error`] with a hint.
-pub fn user_error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+pub fn user_error(message: impl Into<Words>, hint: impl Into<Words>) -> anyhow::Error {
     Error::input(message, hint).into()
 }
 
+/// The message of an error with its causes, options and commands as they are typed.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut lines = Vec::new();
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<Error>() {
+            lines.push(error.spelled(&CommandLine));
+            break; // its own causes are in its message
+        }
+        lines.push(cause.to_string());
+    }
+    lines.join(": ")
+}
+
 /// The hint that fits an error, if there is one.
-pub fn for_error(error: &anyhow::Error) -> Option<String> {
+pub fn for_error(error: &anyhow::Error) -> Option<Words> {
+    of_cause(error).or_else(|| of_text(error).map(Words::from))
+}
+
+/// The hint that came with the error.
+fn of_cause(error: &anyhow::Error) -> Option<Words> {
     error.chain().find_map(|cause| match cause.downcast_ref::<Error>().map(Error::root) {
-        Some(Error::Input { hint, .. }) => Some(hint.clone()),
+        Some(Error::Input { hint, .. }) if !hint.is_empty() => Some(hint.clone()),
+        _ => None,
+    })
+}
+
+/// A hint for errors that know nothing of a user.
+fn of_text(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| match cause.downcast_ref::<Error>().map(Error::root) {
         Some(Error::Data(error)) => for_data_error(error),
         Some(Error::Method(error)) => for_method_error(error).map(str::to_owned),
         Some(Error::Stage(error)) => error.downcast_ref().and_then(for_network_error).map(str::to_owned),

@@ -8,6 +8,7 @@ mod options;
 pub mod panics;
 mod printer;
 mod signals;
+mod spelling;
 mod text_hints;
 
 use std::ffi::OsString;
@@ -74,7 +75,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             }
             let _ = answer.print(); // `--help` to nobody is no failure
             if let Some(hint) = options::of_another_command(&answer, &command) {
-                Printer::new(Verbosity::Normal).hint(&hint);
+                Printer::new(Verbosity::Normal).hint(&hint.into());
             }
             return answer.exit_code() as u8;
         }
@@ -96,7 +97,7 @@ fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8
     }
     if let Err(error) = Level::from_environment() {
         printer.error(&error.to_string());
-        printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE));
+        printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE).into());
         return FAILURE;
     }
     let threads = arguments.threads.map_or(0, usize::from);
@@ -114,7 +115,7 @@ fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8
         Ok(Ok(())) => SUCCESS,
         Ok(Err(error)) if printer::is_closed_pipe(&error) => SUCCESS, // e.g. `labelsieve … | head`
         Ok(Err(error)) => {
-            printer.error(&format!("{error:#}"));
+            printer.error(&hint::message(&error));
             if let Some(hint) = hint::for_error(&error) {
                 printer.hint(&hint);
             }
@@ -122,11 +123,12 @@ fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8
         }
         Err(panic) => {
             printer.error(&panics::describe(panic.as_ref()));
-            printer.hint(concat!(
+            let where_to = concat!(
                 "please report it, with the command you typed, at ",
                 env!("CARGO_PKG_REPOSITORY"),
                 "/issues"
-            ));
+            );
+            printer.hint(&where_to.into());
             INTERNAL_ERROR
         }
     }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use labelsieve_files::work::{Kept, Meter, Monitor, Progress, json_answer};
+use labelsieve_files::work::{Kept, Meter, Monitor, Progress, Words, json_answer};
 use labelsieve_numerics::Watch;
 use serde::Serialize;
 
 use crate::arguments::JsonArguments;
 use crate::hint::user_error;
 use crate::signals;
+use crate::spelling::CommandLine;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,8 +114,8 @@ impl Monitor for Printer {
         warn(line);
     }
 
-    fn hint(&self, line: &str) {
-        say(&format!("hint: {line}"));
+    fn hint(&self, hint: &Words) {
+        say(&format!("hint: {}", hint.spelled(&CommandLine)));
     }
 
     /// A bar with rate and remaining time; invisible unless stderr is a terminal.

@@ -263,8 +263,11 @@ mod tests {
         assert_eq!(batches(PROGRAM + 30 * MIB + 45 * MIB).unwrap(), apart);
         let error = batches(60 * MIB).unwrap_err();
         let Error::Input { message, hint } = &error else { panic!("{error}") };
-        assert_eq!(message, "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB");
-        assert_eq!(hint, "raise --memory to 123 MiB at least"); // 122.1, rounded up
+        assert_eq!(
+            message.to_string(),
+            "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB"
+        );
+        assert_eq!(hint.to_string(), "raise --memory to 123 MiB at least"); // 122.1, rounded up
         assert!(batches(122 * MIB).is_err() && batches(123 * MIB).is_ok());
     }
 

@@ -13,6 +13,7 @@ use pyo3::exceptions::{
     PyRuntimeError, PyValueError,
 };
 
+use crate::spelling::PythonSpelling;
 use crate::wording::in_python;
 
 /// Something is wrong with what the user gave.
@@ -53,9 +54,11 @@ fn of_data(error: &DataError, message: String) -> PyErr {
 
 /// A job of the pipeline that failed.
 pub fn job_error(error: Error) -> PyErr {
-    let message = in_python(&error.to_string());
+    let message = in_python(&error.spelled(&PythonSpelling));
     match error.root() {
-        Error::Input { hint, .. } => value_error(format!("{message}\nhint: {}", in_python(hint))),
+        Error::Input { hint, .. } => {
+            value_error(format!("{message}\nhint: {}", in_python(&hint.spelled(&PythonSpelling))))
+        }
         Error::Data(error) => of_data(error, message),
         Error::Method(error) if error.is_stopped() => PyKeyboardInterrupt::new_err(()),
         Error::Method(labelsieve::Error::Engine(_))

@@ -15,6 +15,7 @@ mod monitor;
 mod process;
 mod relevance;
 mod report;
+mod spelling;
 mod synthetic;
 mod wording;
 mod work;

@@ -10,13 +10,14 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use labelsieve_files::work::{Kept, Meter, Monitor, Progress};
+use labelsieve_files::work::{Kept, Meter, Monitor, Progress, Words};
 use labelsieve_numerics::Watch;
 use pyo3::exceptions::{PyRuntimeWarning, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::errors::job_error;
+use crate::spelling::PythonSpelling;
 use crate::wording::in_python;
 use crate::work::attended;
 
@@ -162,8 +163,8 @@ impl Monitor for Session {
         self.messages.push(Message::Warning(in_python(line)));
     }
 
-    fn hint(&self, line: &str) {
-        let line = format!("hint: {}", in_python(line));
+    fn hint(&self, hint: &Words) {
+        let line = format!("hint: {}", in_python(&hint.spelled(&PythonSpelling)));
         if !self.messages.append(&line) {
             self.messages.push(Message::Note(line));
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{RelevanceTable, Texts, is_text_id, read_relevance, read_relevance_reasons};
 use labelsieve_networks::image_files::{PictureFiles, PictureSources};
 
@@ -107,7 +107,8 @@ impl Contents {
             let first = names.iter().enumerate().find(is_missing);
             let first = first.map_or("", |(_, id)| *id);
             monitor.warning(&format!("no picture for {missing} of {} examples, e.g. `{first}`", names.len()));
-            monitor.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
+            monitor
+                .hint(&words!["pass the folders of clean examples and candidates with ", option("images")]);
         }
         let mut by_id: Vec<u32> = (0..names.len() as u32).collect();
         by_id.sort_unstable_by_key(|&example| names[example as usize]);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use labelsieve::Decision;
 use labelsieve_files::inputs::left_out::listed;
-use labelsieve_files::work::Monitor;
+use labelsieve_files::work::{Monitor, command, option, words};
 use labelsieve_files::{DecisionJoin, DecisionRow, DecisionTable, counted};
 
 use super::Review;
@@ -87,9 +87,9 @@ pub(super) fn warn_of_unmatched(contents: &Contents, table: &DecisionTable, moni
         table.path.display(),
         listed(names, lost.len())
     ));
-    monitor.hint(
+    monitor.hint(&words![
         "they stay in the file and change nothing here; `id` and `class` must be those of the relevance file",
-    );
+    ]);
 }
 
 /// Without features, nothing replaces the relevance that a decision fixed in the file and that was withdrawn since.
@@ -112,7 +112,15 @@ pub(super) fn warn_of_withdrawn(
             counted(n_withdrawn, "candidate"),
             review.output.display()
         ));
-        monitor.hint("pass --clean and --noisy, as to `labelsieve clean`, so that they are scored again");
+        monitor.hint(&words![
+            "pass ",
+            option("clean"),
+            " and ",
+            option("pool"),
+            ", as to ",
+            command("score"),
+            ", so that they are scored again",
+        ]);
     }
 }
 

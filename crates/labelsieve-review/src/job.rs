@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::Files;
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{DecisionLog, DecisionRow, TableFormat, counted};
 use labelsieve_jobs::device;
 use labelsieve_jobs::inputs::pools::PoolFiles;
@@ -115,7 +115,7 @@ impl Review {
                     "`{relevance}` was made with the base classes in `{base}`, which are not given: the relevance that \
                      follows decisions is made without them"
                 ));
-                monitor.hint(&format!("pass --base {}", shell_word(base)));
+                monitor.hint(&words!["pass ", option("base").set_to(shell_word(base))]);
                 Ok(())
             }
             (Some(given), made_with) if made_with.as_ref().is_none_or(|base| !same_name(given, base)) => {

@@ -177,7 +177,7 @@ impl Match {
         };
         let matched = job.run(printer)?;
         if let (Some(list), None) = (&self.download_list, &matched.part) {
-            printer.hint(&how_to_download(list));
+            printer.hint(&how_to_download(list).into());
         }
         if self.json.json {
             return printer.json("match", &matched);

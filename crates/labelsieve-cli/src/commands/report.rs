@@ -205,7 +205,7 @@ impl Report {
         let bytes = std::fs::metadata(output).map(|data| data.len()).unwrap_or(0);
         if bytes > LARGE_PAGE {
             printer.warning(&format!("the page is {:.0} MB and slow to open", bytes as f64 / 1e6));
-            printer.hint("choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows");
+            printer.hint(&"choose fewer pictures with --per-class, or use `labelsieve review`, which loads what it shows".into());
         }
         if self.json.json {
             return printer.json(
@@ -271,7 +271,7 @@ fn warn(summary: &Summary, printer: &Printer) {
         let named = summary.missing.iter().map(|id| format!("`{id}`"));
         let have = if n == 1 { "example has" } else { "examples have" };
         printer.warning(&format!("{n} {have} no picture{clean}: {}", some(named)));
-        printer.hint("pass --images for clean examples and candidates, e.g. `--images clean photos`");
+        printer.hint(&"pass --images for clean examples and candidates, e.g. `--images clean photos`".into());
     }
     if !summary.foreign_decisions.is_empty() {
         let named = summary.foreign_decisions.iter().map(|(id, class)| format!("`{id}` of `{class}`"));

@@ -12,7 +12,7 @@ pub use crate::DecisionCounts;
 use super::left_out::{counts, listed, named};
 use crate::work::near_name::nearest;
 use crate::work::outputs::beside;
-use crate::work::{Error, Monitor, Result};
+use crate::work::{Error, Monitor, Result, command, option, words};
 use crate::{DecisionJoin, DecisionTable, RelevanceTable, counted, read_decisions};
 
 /// Tells how many candidates were decided about.
@@ -166,7 +166,7 @@ pub fn in_force(
             counted(n_withdrawn, "candidate"),
             decisions.table.path.display()
         ));
-        monitor.hint("score again with `labelsieve clean --decisions`");
+        monitor.hint(&words!["score again with ", command("score").with(option("decisions"))]);
     }
     Ok(Some((decided, counts)))
 }

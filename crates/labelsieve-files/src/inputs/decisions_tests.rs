@@ -5,7 +5,7 @@ use labelsieve_numerics::Watch;
 
 use super::*;
 use crate::DecisionRow;
-use crate::work::{Kept, Progress, Silent};
+use crate::work::{Kept, Progress, Silent, Words};
 
 /// Keeps warnings.
 #[derive(Default)]
@@ -17,7 +17,7 @@ impl Monitor for Listener {
     fn warning(&self, line: &str) {
         self.1.lock().unwrap().push(line.to_owned());
     }
-    fn hint(&self, _line: &str) {}
+    fn hint(&self, _hint: &Words) {}
     fn progress(&self, total: u64, unit: &'static str) -> Progress {
         self.0.progress(total, unit)
     }
@@ -95,8 +95,8 @@ fn a_file_in_which_nothing_matches_is_an_error_and_one_without_decisions_is_not(
     let Err(Error::Input { message, hint }) = given.of_relevance(&relevance(), &Silent::default()) else {
         panic!("nothing matches")
     };
-    assert!(message.starts_with("no decision in `d.csv` is about a candidate: "), "{message}");
-    assert!(hint.starts_with("did you mean the class `owl`?"), "{hint}");
+    assert!(message.to_string().starts_with("no decision in `d.csv` is about a candidate: "), "{message}");
+    assert!(hint.to_string().starts_with("did you mean the class `owl`?"), "{hint}");
     let (found, _) = decisions(&[]).of_relevance(&relevance(), &Silent::default()).unwrap();
     assert_eq!(found, [None; 4]);
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::words::{Spelling, Words};
 use crate::DataError;
 
 /// What can go wrong between the files of a user and the files that are written.
@@ -11,9 +12,9 @@ pub enum Error {
     #[error("{message}")]
     Input {
         /// What is wrong, with what was expected and what came.
-        message: String,
-        /// What to do about it, in the options of the command line.
-        hint: String,
+        message: Words,
+        /// A way out of it.
+        hint: Words,
     },
     /// A file could not be read or written.
     #[error(transparent)]
@@ -67,8 +68,17 @@ impl Error {
     }
 
     /// Something that a user gave cannot be used, and what to do about it.
-    pub fn input(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub fn input(message: impl Into<Words>, hint: impl Into<Words>) -> Error {
         Error::Input { message: message.into(), hint: hint.into() }
+    }
+
+    /// The message, with options and commands as a front end writes them.
+    pub fn spelled(&self, spelling: &dyn Spelling) -> String {
+        match self {
+            Error::Input { message, .. } => message.spelled(spelling),
+            Error::During { context, cause } => format!("{context}: {}", cause.spelled(spelling)),
+            error => error.to_string(),
+        }
     }
 
     /// The innermost error, without what was being done.

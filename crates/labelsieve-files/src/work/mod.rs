@@ -13,8 +13,10 @@ pub mod resume;
 mod seen_keys;
 pub mod shell_word;
 pub mod table;
+mod words;
 
 pub use error::{Context, Error, Result};
 pub use json_answer::json_answer;
 pub use monitor::{Kept, Meter, Monitor, Progress, Silent};
 pub use seen_keys::SeenKeys;
+pub use words::{JobCommand, JobOption, Part, Spelling, Words, command, option, words};

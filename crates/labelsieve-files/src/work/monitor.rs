@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use labelsieve_numerics::Watch;
 
+use super::words::Words;
+
 /// What the pipeline tells a front end: a terminal, a Python session, a server.
 pub trait Monitor: Sync {
     /// What only the curious want to know.
@@ -16,7 +18,7 @@ pub trait Monitor: Sync {
     /// What the user should know in any case.
     fn warning(&self, line: &str);
     /// What the user can do about the last warning.
-    fn hint(&self, line: &str);
+    fn hint(&self, hint: &Words);
     /// Work of `total` units begins.
     fn progress(&self, total: u64, unit: &'static str) -> Progress;
     /// Work of unknown length begins.
@@ -115,7 +117,7 @@ impl Monitor for Silent {
     fn detail(&self, _line: &str) {}
     fn note(&self, _line: &str) {}
     fn warning(&self, _line: &str) {}
-    fn hint(&self, _line: &str) {}
+    fn hint(&self, _hint: &Words) {}
 
     fn progress(&self, _total: u64, _unit: &'static str) -> Progress {
         Progress::new(Unseen)

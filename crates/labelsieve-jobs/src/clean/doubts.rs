@@ -3,7 +3,7 @@
 use labelsieve::{Method, evaluation};
 use labelsieve_files::counted;
 use labelsieve_files::inputs::left_out::listed;
-use labelsieve_files::work::Monitor;
+use labelsieve_files::work::{Monitor, Words, command, option, words};
 
 /// Classes to be named, each with its number of candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Doubts {
             ));
             monitor.hint(&hint(method));
         } else if !self.small.is_empty() {
-            monitor.note(&format!("hint: {}", hint(method)));
+            monitor.hint(&hint(method));
         }
     }
 }
@@ -60,15 +60,15 @@ fn named(classes: &[(String, usize)]) -> String {
     listed(sorted.iter().map(|(name, n)| format!("`{name}` ({n})")), classes.len())
 }
 
-fn hint(method: &Method) -> String {
-    let mut ways = vec!["find more candidates with more or broader names per class"];
+fn hint(method: &Method) -> Words {
+    let mut ways = words!["find more candidates with more or broader names per class"];
     if method.name() != "auto" {
-        ways.push("try --method auto");
+        ways = ways.and(words![", try ", option("method").set_to("auto")]);
     }
     if method.neighbours(0).is_some() {
-        ways.push("try a smaller --neighbours");
+        ways = ways.and(words![", try a smaller ", option("neighbours")]);
     }
-    format!("{}, or decide about some with `labelsieve review`", ways.join(", "))
+    ways.and(words![", or decide about some with ", command("review")])
 }
 
 #[cfg(test)]
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn what_helps_depends_on_the_method() {
         assert_eq!(
-            hint(&Method::gcn()),
-            "find more candidates with more or broader names per class, try --method auto, try a smaller --neighbours, \
-             or decide about some with `labelsieve review`"
+            hint(&Method::gcn()).to_string(),
+            "find more candidates with more or broader names per class, try `method = auto`, try a smaller `neighbours`, \
+             or decide about some with `review`"
         );
-        assert!(!hint(&Method::Similarity(Similarity {})).contains("--neighbours"));
+        assert!(!hint(&Method::Similarity(Similarity {})).to_string().contains("neighbours"));
     }
 }

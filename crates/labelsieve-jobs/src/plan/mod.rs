@@ -12,7 +12,7 @@ use labelsieve::Method;
 use labelsieve_files::inputs::decisions::Decisions;
 use labelsieve_files::inputs::left_out::listed;
 use labelsieve_files::work::outputs::{Files, OutputKind};
-use labelsieve_files::work::{Context, Monitor, Result, table};
+use labelsieve_files::work::{Context, Monitor, Result, command, option, table, words};
 use labelsieve_files::{AtomicFile, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -126,7 +126,7 @@ impl Plan {
             let (empty, classes) = (counted(n_empty, "bin"), counted(planned.n_classes, "class"));
             let verb = if n_empty == 1 { "stays" } else { "stay" };
             monitor.warning(&format!("{empty} of {} {verb} empty: there are {classes}", self.bins));
-            monitor.hint(&format!("use --bins {} or fewer", planned.n_classes));
+            monitor.hint(&words!["use ", option("bins").set_to(planned.n_classes), " or fewer"]);
         }
         let Some(limit) = self.memory else { return };
         let shown = table::bytes(limit);
@@ -143,16 +143,18 @@ impl Plan {
                 if too_large.len() == 1 { "1 class needs" } else { "some classes need" },
                 listed(too_large.iter().map(name), too_large.len())
             ));
-            monitor.hint(
-                "score these bins with `clean --memory`, which works out of core, or on a larger machine",
-            );
+            monitor.hint(&words![
+                "score these bins with ",
+                command("score").with(option("memory")),
+                ", which works out of core, or on a larger machine",
+            ]);
         }
         let over: Vec<&Bin> =
             planned.bins.iter().filter(|bin| bin.memory_bytes > limit && !bin.out_of_core).collect();
         if let Some(most) = over.iter().map(|bin| bin.memory_bytes).max() {
             let bins = counted(over.len(), "bin");
             monitor.warning(&format!("{bins} may need up to {}, more than {shown}", table::bytes(most)));
-            monitor.hint("use more bins, or an .npy file, whose rows stay on disk");
+            monitor.hint(&words!["use more bins, or an .npy file, whose rows stay on disk"]);
         }
         if planned.table_bytes > 0 {
             monitor.note(&format!(

@@ -16,7 +16,7 @@ use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, load};
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::table::percent;
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
 use labelsieve_files::{AtomicFile, SavedClassifier, SavedModel};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -405,8 +405,14 @@ fn tell_whether_relevance_helps(
     let best_other = check.untreated.unwrap_or(0.0).max(check.clean_only.unwrap_or(0.0));
     if weighted < best_other {
         monitor.warning("relevance does worse than a simpler method on this check");
-        monitor.hint(
-            "try another --lambda or --method in `labelsieve clean`; with few clean examples this check is unreliable",
-        );
+        monitor.hint(&words![
+            "try another ",
+            option("lambda"),
+            " or ",
+            option("method"),
+            " in ",
+            command("score"),
+            "; with few clean examples this check is unreliable",
+        ]);
     }
 }

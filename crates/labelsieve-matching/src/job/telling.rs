@@ -29,7 +29,7 @@ pub(super) fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     }
     // When nothing at all was read, the error says it.
     for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
-        monitor.hint(&how_to_convert(path, *encoding));
+        monitor.hint(&how_to_convert(path, *encoding).into());
     }
     for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
         monitor.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));

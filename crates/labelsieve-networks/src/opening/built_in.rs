@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_misspelt_name_gets_the_near_one_and_the_list() {
         let hint = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
-            Some(Error::Input { message, hint }) => (message, hint),
+            Some(Error::Input { message, hint }) => (message.to_string(), hint.to_string()),
             Some(error) => (error.to_string(), String::new()),
             None => panic!("{name} is no network"),
         };

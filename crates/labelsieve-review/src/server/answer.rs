@@ -43,7 +43,7 @@ pub(crate) fn refused(refused: &Refused) -> Response {
         }
         Refused::NotYet(_) => error(status, &refused.to_string(), Some("ask again in a moment")),
         Refused::Failed(cause) => match cause.root() {
-            Error::Input { hint, .. } => error(status, &refused.to_string(), Some(hint)),
+            Error::Input { hint, .. } => error(status, &refused.to_string(), Some(&hint.to_string())),
             _ => error(status, &refused.to_string(), None),
         },
         _ => error(status, &refused.to_string(), None),

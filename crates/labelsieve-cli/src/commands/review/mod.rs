@@ -157,7 +157,7 @@ impl Review {
                 "listening on {}: whoever can reach this machine and knows the address can look and decide",
                 self.host
             ));
-            printer.hint("nothing is encrypted; an SSH tunnel to 127.0.0.1 is safer");
+            printer.hint(&"nothing is encrypted; an SSH tunnel to 127.0.0.1 is safer".into());
         }
         let server = Server::bind(self.host, self.port).map_err(cannot_listen)?;
         if let Some(url) = &server.address().url_elsewhere {

@@ -143,12 +143,8 @@ impl SavedClassifier {
     }
 }
 
-pub(crate) fn read_f32(
-    path: &Path,
-    tensors: &SafeTensors<'_>,
-    name: &str,
-    shape: &[usize],
-) -> Result<Vec<f32>> {
+/// The numbers of a tensor, which must have this shape.
+pub fn read_f32(path: &Path, tensors: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
     let tensor = tensors.tensor(name).map_err(undecodable(path))?;
     if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
         let found = format!("{:?} of {:?}", tensor.shape(), tensor.dtype());

@@ -5,7 +5,6 @@
 
 mod array_file;
 mod atomic;
-mod attention_file;
 mod byte_source;
 mod candidates_file;
 mod class_texts;
@@ -28,8 +27,6 @@ mod locked_file;
 mod mapped;
 mod matrix;
 mod merged_table;
-mod mini_imagenet;
-mod model_file;
 mod moment;
 mod network_file;
 mod npy;
@@ -49,7 +46,8 @@ mod scratch;
 mod table;
 mod table_read;
 mod table_write;
-mod tensor_file;
+#[doc(hidden)] // for our own crates
+pub mod tensor_file;
 mod tensor_shards;
 pub mod text;
 mod texts;
@@ -60,10 +58,11 @@ mod wording;
 
 pub use array_file::{ArrayFile, read_ints};
 pub use atomic::{AtomicFile, abandon_unfinished_files};
-pub use attention_file::SavedAttention;
 pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedExample, read_candidates};
 pub use class_texts::{is_text_id, text_id};
 pub use classifier_file::SavedClassifier;
+#[doc(hidden)] // for our own crates
+pub use classifier_file::read_f32;
 pub use csv_write::{csv_bytes, write_csv};
 pub use decisions::{
     DecisionCounts, DecisionJoin, DecisionLog, DecisionRow, DecisionSource, DecisionTable, DecisionWords,
@@ -82,8 +81,6 @@ pub use labels::{Ids, Labels};
 pub use locked_file::open_locked;
 pub use matrix::Matrix;
 pub use merged_table::{MergedTable, PartRows};
-pub use mini_imagenet::{MiniImage, MiniImageNet, MiniPart, MiniPhoto};
-pub use model_file::{ModelTensor, SavedModel};
 pub use moment::rfc3339;
 pub use network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision, Verified};
 pub use npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use crate::{AtomicFile, DataError, Result, TensorsOf, Wanted};
 
 /// The one key of the header's metadata. A single key, because several would be written in random order.
-pub(crate) const METADATA_KEY: &str = "labelsieve";
+pub const METADATA_KEY: &str = "labelsieve";
 
 /// Writes tensors and the JSON that describes them, with a checksum over all of it; the file appears whole or not at all.
-pub(crate) fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
+pub fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
     path: &Path,
     views: Vec<(S, TensorView<'_>)>,
     json: String,
@@ -31,16 +31,16 @@ pub(crate) fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
 }
 
 /// The contents of a file of tensors.
-pub(crate) struct Tensors<'a> {
-    pub(crate) tensors: SafeTensors<'a>,
+pub struct Tensors<'a> {
+    pub tensors: SafeTensors<'a>,
     /// The JSON that describes them, where we wrote it.
-    pub(crate) json: Option<String>,
+    pub json: Option<String>,
     /// Whether the file has a checksum, which is then right. Older files have none, nor do those of others.
-    pub(crate) is_checked: bool,
+    pub is_checked: bool,
 }
 
 /// The tensors of a file, and what we wrote beside them.
-pub(crate) fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
+pub fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
     check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, Wanted::Tensors))?;
     let is_checked = check_sum(path, bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(undecodable(path))?;
@@ -85,7 +85,7 @@ fn check_sum(path: &Path, bytes: &[u8]) -> Result<bool> {
 }
 
 /// Refuses a tensor in which a value is not finite.
-pub(crate) fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()> {
+pub fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(at) => {
@@ -96,7 +96,7 @@ pub(crate) fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()
 }
 
 /// Refuses a scale that would reverse scores or make them all equal.
-pub(crate) fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> {
+pub fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
     }
@@ -105,7 +105,7 @@ pub(crate) fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> 
 }
 
 /// For `map_err`: replaces the error by [`DataError::OtherTensors`] if the file says that it is not what was wanted.
-pub(crate) fn unless_other_tensors(
+pub fn unless_other_tensors(
     path: &Path,
     json: &str,
     wanted: TensorsOf,
@@ -155,6 +155,6 @@ fn check_offsets(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn undecodable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> DataError {
+pub fn undecodable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> DataError {
     move |error| DataError::undecodable(path, "safetensors", error)
 }

@@ -37,8 +37,6 @@ pub mod scoring;
 pub mod shell_word;
 pub mod table;
 pub mod train;
-pub mod train_attention;
-pub mod train_episodes;
 
 pub use error::{Context, Error, Result};
 pub use json_answer::json_answer;

@@ -84,7 +84,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Checks a setting once, where it enters: `check(lambda > 0.0, "lambda", "a positive number", lambda)?`.
-pub(crate) fn check(
+pub fn check(
     holds: bool,
     name: &'static str,
     expected: &'static str,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::features::Features;
+use labelsieve::Features;
 
 /// A golden file by name.
 pub(crate) fn read(name: &str) -> Value {

@@ -19,6 +19,9 @@
 //! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
 //! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
+#[cfg(test)]
+extern crate self as labelsieve; // tests that `labelsieve-bench` shares name this crate
+
 pub mod classifier;
 mod decision;
 pub mod engine;
@@ -29,7 +32,8 @@ mod fnv;
 #[cfg(test)]
 mod golden;
 pub mod graph;
-mod kernels;
+#[doc(hidden)] // for our own crates
+pub mod kernels;
 pub mod level;
 pub mod matching;
 mod model;
@@ -42,6 +46,8 @@ pub mod synthetic;
 mod watch;
 
 pub use decision::Decision;
+#[doc(hidden)] // for our own crates
+pub use error::check;
 pub use error::{Error, Result};
 #[doc(hidden)] // for our own crates
 pub use features::unit_rows;

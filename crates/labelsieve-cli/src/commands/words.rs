@@ -9,6 +9,7 @@ use clap::Parser;
 use labelsieve_pipeline::Monitor;
 
 use super::Command;
+use crate::front_end::Commands;
 use crate::printer::Printer;
 use labelsieve_pipeline::shell_word::shell_word;
 

@@ -1,6 +1,5 @@
 //! From files to what the method works on: tables of examples joined into classes, images, networks.
 
-pub mod attention;
 pub mod base;
 pub mod built_in;
 pub mod class_text;
@@ -8,7 +7,6 @@ pub mod classifier;
 pub mod copies;
 pub mod decisions;
 pub mod embedder;
-pub mod episodes;
 pub(crate) mod hub_folder;
 mod hub_images;
 pub mod images;

@@ -10,7 +10,7 @@ use crate::level::Level;
 /// every sum is rounded separately, in this order, on every machine: the same two rows give the same bits wherever and
 /// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
 #[inline]
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     dot_at(Level::current(), a, b)
 }
 

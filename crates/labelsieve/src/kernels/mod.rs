@@ -18,8 +18,9 @@ mod thin;
 use crate::level::Level;
 
 pub(crate) use aligned::Aligned;
-pub(crate) use dot::{dot, dot_at};
-pub(crate) use product::{add_transposed_product, product, product_with_transposed};
+pub use dot::dot;
+pub(crate) use dot::dot_at;
+pub use product::{add_transposed_product, product, product_with_transposed};
 pub(crate) use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
 pub(crate) use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 
@@ -106,13 +107,13 @@ for_this_machine! {
 
 /// [`add_scaled_at`] the level of this process.
 #[inline]
-pub(crate) fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
+pub fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
     add_scaled_at(Level::current(), out, weight, row);
 }
 
 /// [`add_at`] the level of this process.
 #[inline]
-pub(crate) fn add(out: &mut [f32], row: &[f32]) {
+pub fn add(out: &mut [f32], row: &[f32]) {
     add_at(Level::current(), out, row);
 }
 

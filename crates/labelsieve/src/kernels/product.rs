@@ -4,7 +4,7 @@ use super::matrix::{Layout, Sum, multiply};
 use crate::level::Level;
 
 /// `out = a · b` for row-major `a` (n×d), `b` (d×m) and `out` (n×m).
-pub(crate) fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
+pub fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = out.len() / m;
     let (a, b) = ((a, exactly(a, n, d)), (b, exactly(b, d, m)));
     let into = exactly(out, n, m);
@@ -12,7 +12,7 @@ pub(crate) fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize)
 }
 
 /// `out += aᵀ · b` for row-major `a` (n×d), `b` (n×m) and `out` (d×m).
-pub(crate) fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
+pub fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = b.len() / m;
     let (a, b) = ((a, exactly(a, n, d).transposed()), (b, exactly(b, n, m)));
     let into = exactly(out, d, m);
@@ -20,7 +20,7 @@ pub(crate) fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: u
 }
 
 /// `out = a · bᵀ` for row-major `a` (n×d), `b` (m×d) and `out` (n×m).
-pub(crate) fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
+pub fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
     product_with_transposed_at(Level::current(), a, b, out, d);
 }
 

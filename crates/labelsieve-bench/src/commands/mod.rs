@@ -1,0 +1,9 @@
+//! Commands around the systems that the paper compares with.
+
+mod train;
+mod train_attention;
+mod train_episodes;
+
+pub use train::Train;
+pub use train_attention::TrainAttention;
+pub use train_episodes::TrainEpisodes;

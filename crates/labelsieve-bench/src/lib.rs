@@ -31,7 +31,7 @@ use labelsieve_cli::front_end::{self, Commands};
 use labelsieve_cli::{Given, Printer};
 
 use class::Class;
-use commands::{Train, TrainAttention, TrainEpisodes};
+use commands::{Pretrain, Train, TrainAttention, TrainEpisodes};
 use labelsieve_cli::commands::{Evaluate, Predict};
 use mini_imagenet::MiniImageNet;
 use paper::Paper;
@@ -66,6 +66,8 @@ enum Command {
     Relevance(Relevance),
     /// Let a simulated reviewer decide, in every order of looking
     Review(Review),
+    /// Train a backbone by episodes of a few base classes, each the mean of a few examples
+    Pretrain(Box<Pretrain>),
     /// Train a generator of class weights from few examples and similar base classes
     TrainAttention(TrainAttention),
     /// Train a hallucinator of examples or a matching network on episodes of base classes
@@ -84,6 +86,7 @@ impl Commands for Command {
 
     fn check_options(&self, given: &Given) -> Result<()> {
         match self {
+            Command::Pretrain(command) => command.check_options(given),
             Command::TrainAttention(command) => command.check_options(given),
             Command::TrainEpisodes(command) => command.check_options(given),
             Command::Train(command) => command.check_options(given),
@@ -106,6 +109,7 @@ impl Commands for Command {
             Command::Sanity(bench) => bench.run(printer, &mut out)?,
             Command::Relevance(bench) => bench.run(printer, &mut out)?,
             Command::Review(bench) => bench.run(printer, &mut out)?,
+            Command::Pretrain(command) => command.run(printer)?,
             Command::TrainAttention(command) => command.run(printer)?,
             Command::TrainEpisodes(command) => command.run(printer)?,
             Command::Train(command) => command.run(printer)?,

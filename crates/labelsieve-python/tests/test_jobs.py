@@ -388,7 +388,8 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
     for i, photo in enumerate(np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)):
         image.fromarray(photo).save(tmp_path / "photos" / f"{i}.png")
     clip = REPOSITORY / "crates/labelsieve-pipeline/tests/golden/towers/clip"
-    models = {None: ("efficientnet-lite0 ", 1280), "tiny-resnet10": ("resnet10 ", 512), clip: ("clip ", 12)}
+    tiny = REPOSITORY / "models/tiny-resnet10.safetensors"
+    models = {None: ("efficientnet-lite0 ", 1280), tiny: ("resnet10 ", 512), clip: ("clip ", 12)}
     for model, (name, dim) in models.items():
         summary = labelsieve.embed_files(model, "photos", "f.parquet", device="cpu")
         features = labelsieve.read_features("f.parquet")
@@ -396,12 +397,12 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
         words = () if model is None else ("--model", str(model))
         command("embed", *words, "--images", "photos", "--device", "cpu", "-o", "cli.parquet", cwd=tmp_path)
         assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
-    with pytest.raises(ValueError, match="there is no network `tiny_resnet_10`\nhint: did you mean `tiny-resnet10`"):
+    with pytest.raises(ValueError, match="the network `tiny_resnet_10` is not built in\nhint: pass its file: `models/tiny-resnet10.safetensors`"):
         labelsieve.embed_files("tiny_resnet_10", "photos", "g.parquet")
     with pytest.raises(ValueError, match="has no file `config.json`"):
         labelsieve.embed_files("photos", "photos", "g.parquet")
-    with pytest.raises(ValueError, match="`tiny-resnet10` has no text tower"):
-        labelsieve.embed_text_files("tiny-resnet10", clip.parent / "classes.toml", "g.parquet")
+    with pytest.raises(ValueError, match="tiny-resnet10.safetensors` has no text tower"):
+        labelsieve.embed_text_files(tiny, clip.parent / "classes.toml", "g.parquet")
     assert not (tmp_path / "g.parquet").exists()
 
 

@@ -17,6 +17,7 @@ mod examples;
 #[expect(dead_code, reason = "tests of the product use the rest")]
 mod json_page;
 #[path = "../../../labelsieve-cli/tests/end_to_end/pictures.rs"]
+#[expect(dead_code, reason = "tests of the product use the rest")]
 mod pictures;
 #[path = "../../../labelsieve-cli/tests/end_to_end/stopping.rs"]
 mod stopping;

@@ -1,5 +1,6 @@
 //! Options that several commands share, each spelled once, and what they mean to the pipeline.
 
+mod backbone;
 mod device;
 mod images;
 mod memory;
@@ -7,6 +8,7 @@ mod method;
 mod tables;
 mod training;
 
+pub use backbone::BackboneArguments;
 pub use device::DeviceArguments;
 pub use images::{ImageArguments, ImageChoice, on_damage};
 pub use memory::MemoryArguments;

@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Match(Box<match_text::Match>),
     /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
-    /// Train a backbone on base classes, with a cosine classifier or by episodes
+    /// Train a backbone on base classes, with a cosine classifier
     Pretrain(Box<pretrain::Pretrain>),
     /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),

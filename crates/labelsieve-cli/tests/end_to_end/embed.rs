@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 
 use crate::common::{bytes, listing, refuses, run};
 use crate::hub_folder::Published;
-use crate::pictures::drawn;
+use crate::pictures::{TINY_RESNET10, drawn};
 pub use crate::pictures::{encoded, png, write, write_model};
 
 const EMBED: &str = "embed --model M.safetensors --device cpu --images";
@@ -42,7 +42,7 @@ fn length(row: &[f32]) -> f32 {
 }
 
 #[test]
-fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
+fn the_built_in_network_goes_by_name_and_is_used_when_none_is_chosen() {
     let folder = folder_of(3);
     let folder = folder.path();
     let network = |name: &str| {
@@ -54,15 +54,14 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
     assert!(usual.starts_with("efficientnet-lite0 ") && width == 1280, "{usual}, {width}");
     run(folder, "embed --model efficientnet-lite0 --images photos --device cpu -o named.parquet").ok();
     assert_eq!(bytes(folder, "named.parquet"), bytes(folder, "usual.parquet"));
-    run(folder, "embed --model tiny-resnet10 --images photos --device cpu -o tiny.parquet").ok();
+    run(folder, &format!("embed --model {TINY_RESNET10} --images photos --device cpu -o tiny.parquet")).ok();
     assert!(network("tiny.parquet").0.starts_with("resnet10 "));
     refuses(
         folder,
         "embed --model tiny-resnet-10 --images photos -o x.parquet",
         &[
-            "there is no network `tiny-resnet-10`",
-            "hint: did you mean `tiny-resnet10`?",
-            "efficientnet-lite0",
+            "the network `tiny-resnet-10` is not built in",
+            "hint: pass its file: `models/tiny-resnet10.safetensors` of the repository",
         ],
     );
     refuses(
@@ -70,14 +69,14 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
         "embed --model clip --images photos -o x.parquet",
         &[
             "there is no file, folder or built-in network `clip`",
-            "hint: built-in networks: efficientnet-lite0",
+            "hint: the built-in network is `efficientnet-lite0`",
         ],
     );
     assert!(!folder.join("x.parquet").exists());
     refuses(
         folder,
-        "run --clean photos --pool photos --model tiny_resnet10 -o out",
-        &["there is no network `tiny_resnet10`", "hint: did you mean `tiny-resnet10`?"],
+        "run --clean photos --pool photos --model efficientnet_lite_0 -o out",
+        &["there is no network `efficientnet_lite_0`", "hint: did you mean `efficientnet-lite0`?"],
     );
 }
 
@@ -224,7 +223,7 @@ fn threads_and_batches_do_not_matter_to_any_kind_of_network() {
     let published = Published::new("siglip");
     let folder = published.path();
     (0..5).for_each(|i| write(folder, &format!("photos/{i}.png"), &png(i)));
-    for model in ["efficientnet-lite0", "tiny-resnet10", "net"] {
+    for model in ["efficientnet-lite0", TINY_RESNET10, "net"] {
         let embed = |options: &str| {
             run(folder, &format!("embed --model {model} --images photos --device cpu {options} -o A.npy"))
                 .ok();

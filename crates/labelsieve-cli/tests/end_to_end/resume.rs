@@ -7,6 +7,7 @@ use crate::common::{Finished, bytes, refuses, run};
 use crate::embed::{png, write};
 use crate::examples::{clean_of, noisy_of};
 use crate::hub_folder::{Published, save};
+use crate::pictures::TINY_RESNET10;
 use crate::stopping::went_on_after;
 pub use crate::stopping::{holds_work, kill, signal, stopped_midway, stopped_when};
 
@@ -102,7 +103,7 @@ fn a_killed_embed_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
     assert_eq!(resumed, bytes(folder, "R.parquet"));
 }
 
-/// The same with a network that is built in and with a folder of the hub. What one network left is not continued by another, nor
+/// The same with a network of our own layers and with a folder of the hub. What one network left is not continued by another, nor
 /// at another size.
 #[test]
 fn a_killed_embed_is_continued_by_the_same_network_alone() {
@@ -117,7 +118,7 @@ fn a_killed_embed_is_continued_by_the_same_network_alone() {
         std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
         made
     };
-    let models = ["net", "tiny-resnet10", "net --image-size 32"];
+    let models = ["net", TINY_RESNET10, "net --image-size 32"];
     let unbroken = models.map(|model| {
         run(folder, &line(model)).ok();
         take()

@@ -157,8 +157,8 @@ def embed_files(
     Parameters
     ----------
     model : str, path or None
-        Network: ``"efficientnet-lite0"`` (also for None) or ``"tiny-resnet10"``, which are built in; a file (.safetensors) of
-        ``labelsieve pretrain`` or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
+        Network: ``"efficientnet-lite0"`` (also for None), which is built in; a file (.safetensors) of ``labelsieve pretrain``
+        or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
         the hub; or an .onnx file.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or

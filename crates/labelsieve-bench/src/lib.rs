@@ -77,6 +77,7 @@ enum Command {
     /// Predict the classes of new examples, with any classifier
     Predict(Box<Predict>),
     /// Evaluate any classifier on labelled examples, or relevance against ground truth
+    #[command(override_usage = "labelsieve-bench evaluate [OPTIONS] --model <FILE> --test <FILE>")]
     Evaluate(Box<Evaluate>),
 }
 

@@ -1,4 +1,4 @@
-//! `labelsieve bench sanity`: every method on generated pools whose truth is known.
+//! `labelsieve-bench sanity`: every method on generated pools whose truth is known.
 
 use std::collections::BTreeMap;
 use std::io::Write;

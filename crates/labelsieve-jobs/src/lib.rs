@@ -16,5 +16,3 @@ pub mod plan;
 pub mod predict;
 pub mod scoring;
 pub mod train;
-pub mod train_attention;
-pub mod train_episodes;

@@ -17,7 +17,7 @@ use labelsieve_numerics::Device;
 use serde::Serialize;
 
 use crate::device::Devices;
-use crate::inputs::classifier::load_classifier;
+use crate::inputs::classifier::{ReadClassifier, load_classifier};
 
 /// Names the classes of new examples.
 #[derive(Clone, Debug)]
@@ -63,6 +63,11 @@ const ROWS: usize = 65_536;
 impl Predict {
     /// Writes the best guesses for every example.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Predicted> {
+        self.run_with(load_classifier, monitor)
+    }
+
+    /// As [`Predict::run`], for classifiers of features that `read` knows.
+    pub fn run_with(&self, read: ReadClassifier, monitor: &dyn Monitor) -> Result<Predicted> {
         let target =
             self.output.as_deref().map(|output| OutputKind::Predictions.target(output)).transpose()?;
         let files = Files::default().reads([&self.model]);
@@ -70,7 +75,7 @@ impl Predict {
             NewExamples::Features(table) => {
                 files.reads([&table.path]).writes(&self.output).check()?;
                 let mut sink = Sink::new(target, self.top.get(), monitor)?;
-                let predicted = self.predict_features(table, &mut sink, monitor)?;
+                let predicted = self.predict_features(read, table, &mut sink, monitor)?;
                 sink.finish()?;
                 Ok(predicted)
             }
@@ -87,11 +92,12 @@ impl Predict {
 
     fn predict_features(
         &self,
+        read: ReadClassifier,
         features: &Table,
         sink: &mut Sink,
         monitor: &dyn Monitor,
     ) -> Result<Predicted> {
-        let saved = load_classifier(&self.model)?;
+        let saved = read(&self.model)?;
         let table = features.open(monitor)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(Error::input(

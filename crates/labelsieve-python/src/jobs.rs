@@ -7,7 +7,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use labelsieve::Method;
-use labelsieve::classifier::{Diffusion, TextRule};
 use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_files::work::byte_size::ByteSize;
@@ -391,24 +390,9 @@ fn train_files<'py>(
     let options = Options(options);
     let classifier = match options.get::<String>("classifier")?.as_str() {
         "prototype" => Classifier::Prototype,
-        "attention" => Classifier::Attention(options.get("attention")?),
         "cosine" => {
             Classifier::Cosine { batch_size: options.get("batch_size")?, epochs: options.get("epochs")? }
         }
-        "diffusion" => Classifier::Diffusion {
-            settings: Diffusion {
-                iterations: options.get("iterations")?,
-                text: options.choice("labels", text_rule)?,
-                ..Diffusion::default()
-            },
-            background: match options.get::<Option<PathBuf>>("background")? {
-                Some(path) => Some(options.table(path, None)?),
-                None => None,
-            },
-            logistic: options.get("logistic")?,
-        },
-        "hallucination" => Classifier::Hallucination(options.get("episodes")?),
-        "pmn" => Classifier::Matching(options.get("episodes")?),
         other => return Err(value_error(format!("classifier: there is no `{other}`"))),
     };
     let job = Train {
@@ -424,14 +408,6 @@ fn train_files<'py>(
         output: options.get("output")?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
-}
-
-fn text_rule(labels: &str) -> Option<TextRule> {
-    match labels {
-        "any" => Some(TextRule::Ignored),
-        "own" => Some(TextRule::Kept),
-        _ => None,
-    }
 }
 
 #[pyfunction]

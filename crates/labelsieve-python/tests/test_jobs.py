@@ -74,31 +74,6 @@ def test_clean_train_predict_and_evaluate_do_what_the_commands_do(folder):
     assert not list(folder.glob("*.partial"))
 
 
-def test_systems_that_the_paper_compares_with_do_what_the_commands_do(folder):
-    pools = ("--clean", POOLS[0], "--noisy", POOLS[1])
-    labelsieve.clean_files(*POOLS, "r.parquet")
-    for system in ("pmn", "hallucination"):
-        learn = ("--base", "test.npz", "--system", system, "--ways", "3", "--steps", "5", "-o", f"{system}-system.safetensors")
-        printed("train-episodes", *learn, cwd=folder)
-    for options, given in [
-        (("--classifier", "diffusion", "--iterations", "2"), {"classifier": "diffusion", "iterations": 2}),
-        (
-            ("--classifier", "diffusion", "--labels", "own", "--logistic", "0.5", "--background", "test.npz"),
-            {"classifier": "diffusion", "labels": "own", "logistic": 0.5, "background": "test.npz"},
-        ),
-        (
-            ("--classifier", "hallucination", "--episodes", "hallucination-system.safetensors"),
-            {"classifier": "hallucination", "episodes": "hallucination-system.safetensors"},
-        ),
-        (("--classifier", "pmn", "--episodes", "pmn-system.safetensors"), {"classifier": "pmn", "episodes": "pmn-system.safetensors"}),
-    ]:
-        own = labelsieve.train_files(*POOLS, "r.parquet", "own.safetensors", **given)
-        assert own == printed("train", *pools, "--relevance", "r.parquet", *options, "-o", "cli.safetensors", cwd=folder)
-        assert (folder / "own.safetensors").read_bytes() == (folder / "cli.safetensors").read_bytes()
-        own = labelsieve.evaluate_files("own.safetensors", test="test.npz")
-        assert own == printed("evaluate", "--model", "cli.safetensors", "--test", "test.npz", cwd=folder)
-
-
 def test_match_and_candidates_do_what_the_commands_do(tmp_path, sample, monkeypatch):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -340,9 +315,7 @@ def test_errors_are_those_of_python(folder):
         (lambda: labelsieve.clean_files(*POOLS, "r.parquet", neighbours_approximate=1.5), "expected a number between 0 and 1, found 1.5"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 0), "bins: expected"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 2, memory="8"), "memory: expected a unit, e.g. `8GiB`, found `8`"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "attention: expected a file"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="pmn"), "episodes: expected a file"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", iterations=3), 'classifier="diffusion" alone, found classifier="prototype"'),
+        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "classifier: expected prototype or cosine, found"),
         (lambda: labelsieve.train_files(*POOLS, "r", "m", epochs=3), 'classifier="cosine" alone, found classifier="prototype"'),
         (lambda: labelsieve.predict_files("m", "p.csv"), "features and images: expected one of the two, found none"),
         (lambda: labelsieve.predict_files("m", "p.csv", features="f", images="i"), "found both"),
@@ -415,7 +388,8 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
     for i, photo in enumerate(np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)):
         image.fromarray(photo).save(tmp_path / "photos" / f"{i}.png")
     clip = REPOSITORY / "crates/labelsieve-networks/tests/golden/towers/clip"
-    models = {None: ("efficientnet-lite0 ", 1280), "tiny-resnet10": ("resnet10 ", 512), clip: ("clip ", 12)}
+    tiny = REPOSITORY / "models/tiny-resnet10.safetensors"
+    models = {None: ("efficientnet-lite0 ", 1280), tiny: ("resnet10 ", 512), clip: ("clip ", 12)}
     for model, (name, dim) in models.items():
         summary = labelsieve.embed_files(model, "photos", "f.parquet", device="cpu")
         features = labelsieve.read_features("f.parquet")
@@ -423,12 +397,12 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
         words = () if model is None else ("--model", str(model))
         command("embed", *words, "--images", "photos", "--device", "cpu", "-o", "cli.parquet", cwd=tmp_path)
         assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
-    with pytest.raises(ValueError, match="there is no network `tiny_resnet_10`\nhint: did you mean `tiny-resnet10`"):
+    with pytest.raises(ValueError, match="the network `tiny_resnet_10` is not built in\nhint: pass its file: `models/tiny-resnet10.safetensors`"):
         labelsieve.embed_files("tiny_resnet_10", "photos", "g.parquet")
     with pytest.raises(ValueError, match="has no file `config.json`"):
         labelsieve.embed_files("photos", "photos", "g.parquet")
-    with pytest.raises(ValueError, match="`tiny-resnet10` has no text tower"):
-        labelsieve.embed_text_files("tiny-resnet10", clip.parent / "classes.toml", "g.parquet")
+    with pytest.raises(ValueError, match="tiny-resnet10.safetensors` has no text tower"):
+        labelsieve.embed_text_files(tiny, clip.parent / "classes.toml", "g.parquet")
     assert not (tmp_path / "g.parquet").exists()
 
 

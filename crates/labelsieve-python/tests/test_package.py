@@ -66,12 +66,6 @@ def test_the_command_line_is_installed():
     assert "clean" in module.stdout
 
 
-def test_the_wheel_leaves_benchmarks_out_and_says_so():
-    asked = subprocess.run([script(), "bench", "paper", "x"], capture_output=True, text=True)
-    assert asked.returncode == 1 and asked.stdout == ""
-    assert asked.stderr.startswith("error: this build of labelsieve has no benchmarks\nhint: the wheel leaves them out")
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
 def test_control_c_ends_the_command(tmp_path):
     """Python would only note the signal; nothing of Python runs while the command does."""

@@ -18,6 +18,9 @@ import labelsieve.ray as on_ray
 from labelsieve.ray._command import _parser, main
 from labelsieve.ray._options import CLUSTER, COMMANDS
 
+#: A network of the repository.
+TINY = REPOSITORY / "models/tiny-resnet10.safetensors"
+
 
 def single(examples, output, **options):
     clean, noisy = (options.pop(name, default) for name, default in zip(("clean", "noisy"), examples.files))
@@ -195,9 +198,9 @@ def test_tars_are_embedded_side_by_side_into_one_file(nodes, tmp_path):
     (tmp_path / "photos").mkdir()
     tars(tmp_path / "photos")
     with pytest.warns(UserWarning, match="2 of 15 images were skipped"):
-        alone = labelsieve.embed_files("tiny-resnet10", tmp_path / "photos", tmp_path / "single.parquet", batch=4, device="cpu")
+        alone = labelsieve.embed_files(TINY, tmp_path / "photos", tmp_path / "single.parquet", batch=4, device="cpu")
     with pytest.warns(UserWarning, match="2 of 15 images were skipped; `.*f.parquet.skipped.csv` says why"):
-        found = on_ray.embed("tiny-resnet10", tmp_path / "photos", tmp_path / "f.parquet", batch=4)
+        found = on_ray.embed(TINY, tmp_path / "photos", tmp_path / "f.parquet", batch=4)
     assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes()
     lists = [(tmp_path / f"{name}.parquet.skipped.csv").read_bytes() for name in ("f", "single")]
     assert lists[0] == lists[1]
@@ -210,7 +213,7 @@ def test_tars_are_embedded_side_by_side_into_one_file(nodes, tmp_path):
     with pytest.raises(TypeError, match="fit_pca"):
         on_ray.embed(None, tmp_path / "photos", tmp_path / "g.parquet", fit_pca=3)
     with pytest.raises(ValueError, match=r"0000\d.tar`: .*PNG"):
-        on_ray.embed("tiny-resnet10", tmp_path / "photos", tmp_path / "g.parquet", strict=True)
+        on_ray.embed(TINY, tmp_path / "photos", tmp_path / "g.parquet", strict=True)
 
 
 def test_a_classifier_is_trained_in_one_task(nodes, examples, tmp_path):

@@ -8,7 +8,7 @@ import time
 import urllib.request
 
 import pytest
-from test_ray import captions, tars
+from test_ray import TINY, captions, tars
 
 import labelsieve
 import labelsieve.ray as on_ray
@@ -95,9 +95,9 @@ def test_match_and_embed_go_from_s3_to_s3(nodes, s3, examples, tmp_path):
     tars(tmp_path)
     put(s3, tmp_path, "00000.tar", "00001.tar")
     with pytest.warns(UserWarning, match="1 of 14 images were skipped; `s3://bucket/f.parquet.skipped.csv` says why"):
-        on_ray.embed("tiny-resnet10", "s3://bucket/*.tar", "s3://bucket/f.parquet", settings=settings)
+        on_ray.embed(TINY, "s3://bucket/*.tar", "s3://bucket/f.parquet", settings=settings)
     with pytest.warns(UserWarning, match="1 of 14 images were skipped"):
-        labelsieve.embed_files("tiny-resnet10", tmp_path / "0000[01].tar", tmp_path / "f.parquet", device="cpu")
+        labelsieve.embed_files(TINY, tmp_path / "0000[01].tar", tmp_path / "f.parquet", device="cpu")
     assert fetched(s3, "s3://bucket/f.parquet", tmp_path) == (tmp_path / "f.parquet").read_bytes()
 
 

@@ -2,7 +2,7 @@
 //! no network and no other file.
 //!
 //! ```no_run
-//! use crate::RunDirectory;
+//! use labelsieve_report::RunDirectory;
 //!
 //! let run = RunDirectory::open("run")?;
 //! labelsieve_report::write(&run, "report.html")?;

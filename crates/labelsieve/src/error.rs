@@ -70,7 +70,7 @@ impl Error {
 }
 
 /// Checks a setting once, where it enters: `check(lambda > 0.0, "lambda", "a positive number", lambda)?`.
-pub(crate) fn check(
+pub fn check(
     holds: bool,
     name: &'static str,
     expected: &'static str,

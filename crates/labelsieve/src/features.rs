@@ -192,7 +192,8 @@ impl Features {
     }
 
     /// Adds a row that came out of another `Features`.
-    pub(crate) fn push(&mut self, row: &[f32]) {
+    #[doc(hidden)] // for our own crates
+    pub fn push(&mut self, row: &[f32]) {
         self.data.owned().extend_from_slice(row);
         self.n_zero += usize::from(row.iter().all(|&v| v == 0.0));
     }

@@ -19,6 +19,9 @@
 //! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
 //! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
+#[cfg(test)]
+extern crate self as labelsieve; // tests that `labelsieve-bench` shares name this crate
+
 pub mod classifier;
 mod decision;
 pub mod engine;
@@ -37,6 +40,8 @@ pub mod schedule;
 pub mod synthetic;
 
 pub use decision::Decision;
+#[doc(hidden)] // for our own crates
+pub use error::check;
 pub use error::{Error, Result};
 pub use features::{Features, SharedNumbers};
 pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};

@@ -1,4 +1,4 @@
-//! `labelsieve bench paper`: the paper's tables from its released features.
+//! `labelsieve-bench paper`: the paper's tables from its released features.
 //!
 //! Class by class: the pool is read and its graph made once, every method, shot and episode is scored on it, and
 //! the prototypes go into the run's journal. A killed run resumes with the next batch of classes; a finished one is

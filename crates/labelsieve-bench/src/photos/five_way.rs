@@ -1,6 +1,6 @@
 //! The mini-ImageNet protocol: a few classes at a time, many trials.
 
-use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
@@ -17,6 +17,7 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{Collected, Photos, measure};
+use crate::classifier::Attention;
 use crate::protocol::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 
 /// Trials that λ is chosen on.

@@ -52,6 +52,7 @@ pub struct MixedArguments {
 }
 
 impl MixedArguments {
+    /// The choice for a job.
     pub fn mixed(self) -> MixedNetworks {
         if self.allow_mixed { MixedNetworks::Accept } else { MixedNetworks::Refuse }
     }
@@ -88,6 +89,7 @@ pub struct PoolArguments {
 }
 
 impl PoolArguments {
+    /// The files for a job.
     pub fn files(&self, candidates: Option<&Path>) -> PoolFiles {
         PoolFiles {
             clean: self.clean.as_ref().map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
@@ -113,6 +115,7 @@ impl PoolArguments {
 /// What is scored: all that `clean` and `plan` read.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ScoredArguments {
+    /// The examples.
     #[command(flatten)]
     pub pools: PoolArguments,
 
@@ -145,6 +148,7 @@ impl ScoredArguments {
         }
     }
 
+    /// The files for a job.
     pub fn files(&self) -> PoolFiles {
         PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) }
     }

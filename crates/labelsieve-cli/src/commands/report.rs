@@ -21,7 +21,7 @@ use crate::printer::Printer;
 #[command(override_usage = "labelsieve report [OPTIONS] --output <FILE> <RUN>\n       \
                             labelsieve report [OPTIONS] --figures <DIR> <RUN>")]
 pub struct Report {
-    /// Run directory (from `labelsieve bench photos` or `demo`) or relevance file (from `labelsieve clean`)
+    /// Run directory (from `labelsieve-bench photos` or `demo`) or relevance file (from `labelsieve clean`)
     #[arg(value_name = "RUN")]
     source: PathBuf,
 
@@ -134,7 +134,7 @@ impl Report {
                 }
                 return Err(user_error(
                     format!("`{}` is not a run directory: run.json is missing", self.source.display()),
-                    "give the folder that `labelsieve bench photos` or `labelsieve demo` wrote, or a relevance file of \
+                    "give the folder that `labelsieve-bench photos` or `labelsieve demo` wrote, or a relevance file of \
                      `labelsieve clean`",
                 ));
             }

@@ -31,8 +31,6 @@ fn settings_out_of_range_are_refused_by_name() {
         ("clean --clean C.npz --noisy N.npz", "", "--output <FILE>"),
         ("evaluate", "--model M.safetensors", "--test FEATURES"),
         ("predict", "--model M.safetensors --features T.npz --top 0", "'0' for '--top <N>'"),
-        ("bench paper", "--features . --splits . --shots 3", "expected one of 1, 2, 5, 10, 20"),
-        ("bench paper", "--features . --splits . --episodes 6", "'6' for '--episodes <EPISODES>'"),
     ] {
         refuses(folder, &format!("{command} {options}"), &[message]);
     }

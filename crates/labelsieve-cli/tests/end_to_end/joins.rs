@@ -7,8 +7,8 @@ use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
 use labelsieve::synthetic::Recipe;
 use labelsieve_files::{
-    NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable, RelevanceWriter, SavedAttention,
-    SavedClassifier, read_relevance,
+    NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable, RelevanceWriter, SavedClassifier,
+    read_relevance,
 };
 use labelsieve_matching::{CandidateRow, CandidateWriter};
 
@@ -318,23 +318,6 @@ fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
     refused("predict --model W.safetensors --features G.npz", ["G.npz", "W.safetensors"]);
     run(folder, "predict --model W.safetensors --features F.npz").ok();
     run(folder, "predict --model W.safetensors --features G.npz --allow-mixed").ok();
-
-    let attention = "train-attention --steps 3 --posing 1 --most-shots 1 -o A.safetensors";
-    refused(
-        &format!("{attention} --base G.parquet --base-classifier W.safetensors"),
-        ["W.safetensors", "G.parquet"],
-    );
-    run(folder, &format!("{attention} --base F.parquet --base-classifier W.safetensors")).ok();
-    let saved = SavedAttention::load(folder.join("A.safetensors")).expect("what we wrote");
-    assert_eq!(saved.network, Some(network));
-    let with = "--classifier attention --attention A.safetensors";
-    let line = format!("train --clean G.parquet --noisy G.npz {train} {with} --allow-mixed");
-    run(folder, &line).ok();
-    assert_eq!(
-        SavedClassifier::load(folder.join("W.safetensors")).expect("a classifier").network,
-        None,
-        "of two"
-    );
 
     std::fs::write(folder.join("classes.csv"), "id,names\ncat,cat\n").expect("disk space");
     std::fs::write(folder.join("texts.csv"), "id,title\ncat/000.png,a cat\n").expect("disk space");

@@ -2,87 +2,21 @@
 
 use std::path::Path;
 
-use image::{ImageFormat, Rgb, RgbImage};
 use labelsieve_files::{NetworkFile, Precision, RelevanceTable, read_relevance};
 use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
 
+pub use crate::pictures::{base_folder, draw, picture};
+
 use crate::common::{Finished, bytes, listing, refuses, run};
-use crate::embed::{encoded, table, write, write_model};
+use crate::embed::{table, write, write_model};
 use crate::resume::{kill, stopped_when};
 
 pub const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
                         --epochs 8 --batches 4 --batch-size 8 --rate 0.05 --device cpu";
 const CHECKPOINT: &str = "N.safetensors.checkpoint";
 
-/// What a class looks like, in a random place under a little noise.
-pub fn picture(class: &str, i: u32) -> Vec<u8> {
-    let drawn = RgbImage::from_fn(16, 16, |x, y| {
-        let (across, down) = ((x + i) / 2 % 2, (y + i / 3) / 2 % 2);
-        let light = match class {
-            "columns" => 130 * across,
-            "rows" => 130 * down,
-            "checks" => 130 * (across ^ down),
-            _ => 65,
-        };
-        Rgb([(40 + light + (x * 7 + y * 13 + i * 31) % 32) as u8; 3])
-    });
-    encoded(&drawn.into(), ImageFormat::Png)
-}
-
-/// `n` pictures of each class below a folder of its name; `first` makes them others than those of other folders.
-pub fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
-    for class in classes {
-        for i in first..first + n {
-            write(folder, &format!("{name}/{class}/{i:03}.png"), &picture(class, i));
-        }
-    }
-}
-
-/// Pictures of base classes to learn from and to check on.
-pub fn base_folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    draw(folder.path(), "base", &["columns", "rows"], 12, 0);
-    draw(folder.path(), "checked", &["columns", "rows"], 10, 100);
-    folder
-}
-
 fn network(folder: &Path, name: &str) -> NetworkFile {
     NetworkFile::load(folder.join(name)).expect("a network")
-}
-
-#[test]
-fn a_network_learns_from_episodes_and_has_no_classifier() {
-    let folder = base_folder();
-    let folder = folder.path();
-    let line = "pretrain --images base --validation checked --architecture convnet128 --size 16 --epochs 4 --batches 4 \
-                --objective prototypical --ways 2 --shots 2 --queries 4 --rate 0.01 --device cpu";
-    for distance in ["euclidean", "cosine"] {
-        let line = format!("{line} --distance {distance}");
-        let done = run(folder, &format!("{line} --threads 1 -o N.safetensors")).ok();
-        assert!(done.err.contains("4 epochs of 4 batches of 12"), "{done:?}");
-        assert!(done.err.contains("% validation accuracy"), "{done:?}");
-        let found = network(folder, "N.safetensors");
-        assert!(found.tensors.iter().all(|(name, _, _)| !name.starts_with("classifier.")));
-        assert!(found.metadata.expect("metadata").classes.is_empty());
-        run(folder, &format!("{line} --threads 3 -o M.safetensors")).ok();
-        assert_eq!(bytes(folder, "N.safetensors"), bytes(folder, "M.safetensors"), "{distance}");
-        run(folder, "embed --model N.safetensors --images checked --device cpu -o E.npz").ok();
-    }
-    for (options, parts) in [
-        ("--ways 3", &["an episode takes 3 classes, but there are 2", "hint: lower --ways"][..]),
-        ("--queries 40", &["class `columns` has 12 images, but an episode takes 42 of a class", "hint: "]),
-        ("--shots 0", &["shots: expected at least 1, found 0", "hint: ", "--shots"]),
-        ("--batch-size 8", &["--batch-size", "--ways times --shots and --queries"]),
-    ] {
-        let base = line.replace(" --shots 2", "").replace(" --queries 4", "").replace(" --ways 2", "");
-        let rest = [("--ways", "2"), ("--shots", "2"), ("--queries", "4")];
-        let rest: String = rest
-            .iter()
-            .filter(|(name, _)| !options.starts_with(name))
-            .map(|(name, value)| format!(" {name} {value}"))
-            .collect();
-        refuses(folder, &format!("{base}{rest} {options} -o X.safetensors"), parts);
-    }
 }
 
 #[test]

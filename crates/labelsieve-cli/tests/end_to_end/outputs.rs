@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{bytes, listing, refuses, run, shell};
-use crate::examples::{Examples, class_name, clean_of, noisy_of, read_parquet, task_folder, write_truth};
+use crate::examples::{class_name, clean_of, noisy_of, read_parquet, task_folder, write_truth};
 
 const CLEAN: &str = "clean --clean C.npz --noisy N.npz";
 const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet";
@@ -39,13 +39,11 @@ fn the_ending_decides_and_others_are_refused_before_any_work() {
         ("train --clean C --noisy N --relevance R -o m.pt", ".safetensors"),
         ("train --clean C --noisy N --relevance R -o -", ".safetensors"),
         ("train --classifier finetune --network N --images I --relevance R -o m.pth", ".safetensors"),
-        ("train-attention --base B -o m.bin", ".safetensors"),
         ("pretrain --images I -o m.onnx", ".safetensors"),
         ("embed --model M --images I -o e.csv", ".parquet, .npz or .npy"),
         ("embed --model M --images I -o e.npz --fit-pca 3 --pca-output p.npz", ".safetensors"),
         ("report R -o r.pdf", ".html or .htm"),
         ("classes K -o k.csv", ".toml"),
-        ("bench class F --out r.npz", ".npy"),
     ] {
         let message = format!("the extension must be {endings}\nhint: the extension decides the format");
         refuses(folder, line, &[&message]);
@@ -211,14 +209,12 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     run(folder, &format!("{CLEAN} -o R.parquet")).ok();
     run(folder, &format!("{TRAIN} -o W.safetensors")).ok();
-    run(folder, "train-attention --base C.npz --steps 1 --posing 2 --most-shots 1 -o A.safetensors").ok();
     write_truth(&task, folder.join("truth.parquet"));
     write(folder, "labels.txt", "x");
     std::fs::create_dir(folder.join("photos")).expect("disk space");
     for name in ["a.png", "b.html", "metadata.csv"] {
         write(folder, &format!("photos/{name}"), "no picture");
     }
-    Examples::new(2, &[1.0, 0.0], &[0]).npz_with_labels(folder.join("K.npz"), &[0]);
     // Other names of the same files: links of both kinds, with the endings that outputs need.
     for (target, link) in [
         ("N.npz", "N-link.parquet"),
@@ -228,7 +224,6 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         ("photos/a.png", "a-link.parquet"),
         ("photos/a.png", "a-link.safetensors"),
         ("photos/a.png", "a-link.html"),
-        ("K.npz", "K-link.npy"),
         ("labels.txt", "labels-link.safetensors"),
         ("clip/img_emb/img_emb_0000.npy", "clip-link.csv"),
         ("R.parquet", "R-link.html"),
@@ -260,16 +255,12 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         (format!("{guarded} --stats classes-link.json"), "c.parquet"),
         (format!("{TRAIN} --base W.safetensors"), "W.safetensors"),
         (format!("{TRAIN} --base W.safetensors"), "W-symlink.safetensors"),
-        (format!("{TRAIN} --classifier attention --attention A.safetensors"), "A.safetensors"),
         (TRAIN.to_owned(), "R-link.safetensors"),
         (TRAIN.to_owned(), "C-link.safetensors"),
         (format!("{TRAIN} --clean-labels labels.txt"), "labels-link.safetensors"),
         (finetune.to_owned(), "W.safetensors"),
         (finetune.to_owned(), "a-link.safetensors"),
         (finetune.to_owned(), "R-link.safetensors"),
-        ("train-attention --base C.npz".into(), "C-link.safetensors"),
-        ("train-attention --base C.npz --base-classifier W.safetensors".into(), "W.safetensors"),
-        ("train-attention --base C.npz --base-labels labels.txt".into(), "labels-link.safetensors"),
         ("predict --model W.safetensors --features N.parquet".into(), "N.parquet"),
         ("predict --model W.safetensors --features N.parquet".into(), "W-link.tsv"),
         ("predict --model W.safetensors --images photos/a.png".into(), "a-link.parquet"),
@@ -288,11 +279,6 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         refuses(folder, &format!("{line} -o {output}"), &[&message, "hint: choose another name"]);
         assert!(bytes_of_all(folder) == before, "{line} -o {output}");
     }
-    refuses(
-        folder,
-        "bench class K.npz --out K-link.npy",
-        &["the output `K-link.npy` would replace the input `K.npz`"],
-    );
     refuses(
         folder,
         "embed --model W.safetensors --images photos/a.png -o e.parquet --fit-pca 2 --pca-output W.safetensors",

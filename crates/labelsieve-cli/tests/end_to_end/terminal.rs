@@ -116,7 +116,7 @@ fn a_result_that_cannot_be_printed_is_a_failure() {
 fn help_names_every_command_and_a_typo_gets_a_suggestion() {
     let folder = tempfile::tempdir().expect("a folder");
     let help = run(folder.path(), "--help").ok().out;
-    for command in ["clean", "train", "predict", "evaluate", "bench", "demo"] {
+    for command in ["clean", "train", "predict", "evaluate", "demo"] {
         assert!(help.contains(&format!("\n  {command}")), "{help}");
     }
     assert!(run(folder.path(), "--version").ok().out.starts_with("labelsieve 0."));

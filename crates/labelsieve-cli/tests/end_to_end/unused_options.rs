@@ -14,8 +14,6 @@ fn options_that_do_nothing_are_refused_by_name() {
     let clean = "clean --clean C.npz --noisy N.npz -o S.parquet";
     let train = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
     let finetune = "finetune --network W.safetensors --images . --relevance R.parquet -o M.safetensors";
-    let attention = "train --classifier attention --attention A.safetensors --clean C.npz --noisy N.npz --relevance R.parquet \
-                     -o M.safetensors";
     let predict = "predict --model W.safetensors --features T.npz";
     let no_columns = "none of the inputs has columns, so ";
     for (line, option, message) in [
@@ -38,10 +36,7 @@ fn options_that_do_nothing_are_refused_by_name() {
         ("clean --clean C.npz --noisy clip -o S.parquet", "--embedding-column e", no_columns),
         (train, "--epochs 30", "--classifier prototype does not use --epochs"),
         (train, "--batch-size 512", "--classifier prototype does not use --batch-size"),
-        (train, "--attention A.safetensors", "--classifier prototype does not use --attention"),
         (train, "--id-column id", &format!("{no_columns}--id-column")),
-        (attention, "--epochs 3", "--classifier attention does not use --epochs"),
-        ("train-attention --base C.npz -o A.safetensors", "--id-column id", no_columns),
         (
             "match --classes c.toml --text t.csv -o c.csv",
             "--near-duplicate 0.9",

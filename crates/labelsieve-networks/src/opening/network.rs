@@ -9,7 +9,7 @@ use labelsieve_files::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use serde::de::DeserializeOwned;
 
 use crate::images::View;
-use crate::opening::built_in::BuiltIn;
+use crate::opening::built_in::{BuiltIn, IN_REPOSITORY};
 use crate::{Architecture, Network, Pca, Snapshot, Stem, weights};
 
 /// A network that is ready for a device.
@@ -130,18 +130,22 @@ fn not_supported(path: &Path) -> Error {
 
 /// Says which networks there are, and which one was perhaps meant.
 pub(super) fn no_such_model(path: &Path, error: DataError) -> Error {
-    let names = || BuiltIn::all().into_iter().map(|network| network.name);
+    let built_in = BuiltIn::usual().name;
+    let names = || IN_REPOSITORY.into_iter().chain([built_in]);
     let is_name = path.components().count() == 1 && path.extension().is_none();
     let meant = path.to_str().filter(|_| is_name).and_then(|name| nearest(name, names()));
-    let list = BuiltIn::names();
     match meant {
-        Some(meant) => Error::input(
+        Some(meant) if meant == built_in => Error::input(
             format!("there is no network `{}`", path.display()),
-            format!("did you mean `{meant}`? built-in networks: {list}"),
+            format!("did you mean `{meant}`? it is the only built-in network"),
+        ),
+        Some(meant) => Error::input(
+            format!("the network `{}` is not built in", path.display()),
+            format!("pass its file: `models/{meant}.safetensors` of the repository"),
         ),
         None if is_name => Error::input(
             format!("there is no file, folder or built-in network `{}`", path.display()),
-            format!("built-in networks: {list}; those of the hub have to be downloaded first"),
+            format!("the built-in network is `{built_in}`; those of the hub have to be downloaded first"),
         ),
         None if path.is_relative() && path.components().count() == 2 && path.extension().is_none() => {
             let folder = path.file_name().unwrap_or_default().display();

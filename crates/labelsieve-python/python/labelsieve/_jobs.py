@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from . import _labelsieve
 from ._arrays import as_seed
-from ._choice import ClassifierName, DiffusedLabels, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
+from ._choice import ClassifierName, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
 from ._files import Path
 from ._progress import Progress, Stretches
 from ._relevance import _count, _number, as_device, check_base, method_json
@@ -157,8 +157,8 @@ def embed_files(
     Parameters
     ----------
     model : str, path or None
-        Network: ``"efficientnet-lite0"`` (also for None) or ``"tiny-resnet10"``, which are built in; a file (.safetensors) of
-        ``labelsieve pretrain`` or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
+        Network: ``"efficientnet-lite0"`` (also for None), which is built in; a file (.safetensors) of ``labelsieve pretrain``
+        or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
         the hub; or an .onnx file.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
@@ -525,12 +525,6 @@ def train_files(
     class_text: Optional[Path] = None,
     decisions: Optional[Path] = None,
     classifier: ClassifierName = "prototype",
-    attention: Optional[Path] = None,
-    episodes: Optional[Path] = None,
-    iterations: Optional[int] = None,
-    labels: Optional[DiffusedLabels] = None,
-    background: Optional[Path] = None,
-    logistic: Optional[float] = None,
     base: Optional[Path] = None,
     batch_size: Optional[int] = None,
     epochs: Optional[int] = None,
@@ -558,19 +552,9 @@ def train_files(
         Accepted candidates count as clean examples, rejected ones not at all; by default those that the relevance was
         made with.
     output : path
-        File to write (.safetensors), for :func:`predict_files` and, of the first three kinds, :func:`read_classifier`.
-    classifier : {"prototype", "attention", "cosine", "diffusion", "hallucination", "pmn"}
-        The weighted mean of each class; the same with what base classes bring; a cosine classifier; or one of the systems that the
-        paper compares with: labels that spread over one graph of all candidates, logistic regression on hallucinated examples
-        too, a prototype matching network.
-    attention : path, optional
-        Generator of class weights, for ``attention``.
-    episodes : path, optional
-        What ``labelsieve train-episodes`` wrote, for ``hallucination`` and ``pmn``.
-    iterations, labels, background, logistic : optional
-        For ``diffusion``: steps (by default 3), whether candidates take labels of any class (``"any"``, the default) or only of
-        those that they were found for (``"own"``), a file of further rows to spread over, and the share of a logistic regression on
-        the clean examples that joins in.
+        File to write (.safetensors), for :func:`predict_files` and :func:`read_classifier`.
+    classifier : {"prototype", "cosine"}
+        The weighted mean of each class, or a cosine classifier.
     base : path, optional
         Classifier of base classes to extend.
     batch_size, epochs : int, optional
@@ -601,17 +585,8 @@ def train_files(
     3
     """
     name = as_choice("classifier", classifier, ClassifierName)
-    if (name == "attention") != (attention is not None):
-        raise ValueError(f"attention: expected a file with classifier=\"attention\" alone, found classifier=\"{name}\"")
     if name != "cosine" and (batch_size is not None or epochs is not None):
         raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
-    if (name in ("hallucination", "pmn")) != (episodes is not None):
-        raise ValueError(f"episodes: expected a file with classifier=\"hallucination\" or \"pmn\" alone, found classifier=\"{name}\"")
-    if name != "diffusion" and any(value is not None for value in (iterations, labels, background, logistic)):
-        raise ValueError(
-            "iterations, labels, background and logistic: expected with classifier=\"diffusion\" alone, "
-            f"found classifier=\"{name}\""
-        )
     options = {
         **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
@@ -619,12 +594,6 @@ def train_files(
         "decisions": decisions,
         "output": _output("output", output),
         "classifier": name,
-        "attention": attention,
-        "episodes": episodes,
-        "iterations": 3 if iterations is None else _count("iterations", iterations, least=0),
-        "labels": as_choice("labels", labels or "any", DiffusedLabels),
-        "background": background,
-        "logistic": None if logistic is None else _number("logistic", logistic),
         "base": base,
         "batch_size": None if batch_size is None else _count("batch_size", batch_size),
         "epochs": None if epochs is None else _count("epochs", epochs, least=0),

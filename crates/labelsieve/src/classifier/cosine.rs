@@ -214,7 +214,7 @@ fn add_gradient(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32,
 }
 
 /// The gradient with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
-pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
+pub fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
     let along = dot(gradient, unit);
     let shrink = if length > 0.0 { 1.0 / length } else { 0.0 };
     gradient
@@ -224,18 +224,20 @@ pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: 
 }
 
 /// ‖row‖ by the similarity of this crate.
-pub(super) fn length(row: &[f32]) -> f32 {
+pub fn length(row: &[f32]) -> f32 {
     dot(row, row).sqrt()
 }
 
-pub(super) fn softmax(logits: &mut [f32]) {
+/// Turns logits into probabilities.
+pub fn softmax(logits: &mut [f32]) {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     logits.iter_mut().for_each(|l| *l = (*l - most).exp());
     let total: f32 = logits.iter().sum();
     logits.iter_mut().for_each(|l| *l /= total);
 }
 
-pub(super) fn log_softmax(logits: &[f32], class: usize) -> f32 {
+/// The logarithm of the probability of a class.
+pub fn log_softmax(logits: &[f32], class: usize) -> f32 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let total: f32 = logits.iter().map(|l| (l - most).exp()).sum();
     logits[class] - most - total.ln()

@@ -17,7 +17,8 @@ pub use affinity::{Affinity, Propagation};
 pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
-pub(crate) use outside::nearest_to;
+#[doc(hidden)] // for our own crates
+pub use outside::nearest_to;
 pub(crate) use sorted::Sorted;
 
 /// The paper's number of neighbours.

@@ -14,7 +14,7 @@ const ROWS: usize = 4096;
 
 /// The `count` rows, or all, that are most similar to each example, best first; equal ones by lower row. Exact: a fast product leaves out what
 /// cannot be among them, and what remains is measured by the similarity of this crate.
-pub(crate) fn nearest_to(rows: &Features, examples: &Features, count: usize) -> Vec<u32> {
+pub fn nearest_to(rows: &Features, examples: &Features, count: usize) -> Vec<u32> {
     let width = count.min(rows.len());
     if width == 0 {
         return Vec::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::Golden;
+use super::files::Golden;
 use crate::common::{bytes, listing, run};
 use crate::embed::{png, write};
 use crate::examples::{Examples, class_name};

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional, Union, get_args
 
 from .. import _jobs
-from .._choice import ClassifierName, DiffusedLabels, Method, Rule, StoredAs, TextFormat
+from .._choice import ClassifierName, Method, Rule, StoredAs, TextFormat
 
 Kind = Union[type, tuple[str, ...], Callable[[str], Any]]
 
@@ -162,12 +162,6 @@ COMMANDS = {
             *_COLUMNS,
             Option("decisions", "FILE", "decisions about candidates [default: those of the relevance file]"),
             Option("classifier", "KIND", "kind of classifier", get_args(ClassifierName)),
-            Option("attention", "FILE", "class weight generator from `labelsieve train-attention`"),
-            Option("episodes", "FILE", "system from `labelsieve train-episodes`, for hallucination and pmn"),
-            Option("iterations", "N", "steps of the diffusion [default: 3]", int),
-            Option("labels", "KIND", "labels that a candidate may take in the diffusion [default: any]", get_args(DiffusedLabels)),
-            Option("background", "FILE", "further rows that the diffusion spreads over"),
-            Option("logistic", "SHARE", "share of a logistic regression that joins the diffusion [default: none joins]", float),
             Option("base", "FILE", "base classifier to extend"),
             Option("batch_size", "N", "batch size, for cosine [default: 512]", int),
             Option("epochs", "N", "epochs, for cosine [default: 30]", int),

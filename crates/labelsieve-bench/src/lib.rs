@@ -77,7 +77,8 @@ enum Command {
     /// Predict the classes of new examples, with any classifier
     Predict(Box<Predict>),
     /// Evaluate any classifier on labelled examples, or relevance against ground truth
-    #[command(override_usage = "labelsieve-bench evaluate [OPTIONS] --model <FILE> --test <FILE>")]
+    #[command(override_usage = "labelsieve-bench evaluate [OPTIONS] --model <FILE> --test <FILE>\n       \
+                                labelsieve-bench evaluate [OPTIONS] --relevance <FILE> --truth <FILE>")]
     Evaluate(Box<Evaluate>),
 }
 

@@ -3,7 +3,6 @@
 mod arguments;
 mod commands;
 mod hint;
-mod old_spellings;
 mod options;
 pub mod panics;
 mod printer;
@@ -61,7 +60,6 @@ struct Arguments {
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let (arguments, note) = old_spellings::replace(arguments.into_iter().collect());
     let mut command = Arguments::command();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
@@ -70,9 +68,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(answer) => {
-            if let Some(note) = note.filter(|_| answer.use_stderr()) {
-                Printer::new(Verbosity::Normal).note(note);
-            }
             let _ = answer.print(); // `--help` to nobody is no failure
             if let Some(hint) = options::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
@@ -80,21 +75,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return answer.exit_code() as u8;
         }
     };
-    let code = start(&arguments, &Given::new(&matches, &command), note);
+    let code = start(&arguments, &Given::new(&matches, &command));
     let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
     code
 }
 
-fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8 {
+fn start(arguments: &Arguments, given: &Given) -> u8 {
     let verbosity = match (arguments.quiet, arguments.verbose) {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     };
     let printer = Printer::new(verbosity);
-    if let Some(note) = old_spelling {
-        printer.note(note);
-    }
     if let Err(error) = Level::from_environment() {
         printer.error(&error.to_string());
         printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE).into());

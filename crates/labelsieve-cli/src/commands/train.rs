@@ -20,7 +20,7 @@ pub struct Train {
     #[command(flatten)]
     pools: PoolArguments,
 
-    /// Relevance file from `labelsieve clean`
+    /// Relevance file from `labelsieve score`
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 

@@ -148,9 +148,9 @@ fn answers_about_features_are_documented() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     write_truth(&task, folder.join("truth.parquet"));
-    let pools = "--clean C.npz --noisy N.npz";
-    check_line(folder, "clean", &format!("{pools} --dry-run"));
-    check_line(folder, "clean", &format!("{pools} -o R.parquet"));
+    let pools = "--clean C.npz --pool N.npz";
+    check_line(folder, "score", &format!("{pools} --dry-run"));
+    check_line(folder, "score", &format!("{pools} -o R.parquet"));
     check_line(folder, "train", &format!("{pools} --relevance R.parquet -o M.safetensors"));
     check_line(folder, "train-attention", "--base C.npz --steps 4 --posing 2 -o A.safetensors");
     let episodes = "--base C.npz --system hallucination --ways 4 --steps 4 -o E.safetensors";

@@ -47,7 +47,7 @@ const COMMON: &str = "Common options";
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    front_end::run::<Command>(arguments.into_iter().collect(), None)
+    front_end::run::<Command>(arguments.into_iter().collect())
 }
 
 #[derive(Subcommand)]

@@ -67,9 +67,9 @@ pub(crate) fn command_line<C: Commands>() -> Command {
     Arguments::<C>::command().name(C::NAME).bin_name(C::NAME).about(C::ABOUT)
 }
 
-/// Runs the command that `arguments` spell, the program's name first, and returns the exit code; `note` is printed before it.
+/// Runs the command that `arguments` spell, the program's name first, and returns the exit code.
 /// Meant to be the one thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
-pub fn run<C: Commands>(arguments: Vec<OsString>, note: Option<&str>) -> u8 {
+pub fn run<C: Commands>(arguments: Vec<OsString>) -> u8 {
     let mut command = command_line::<C>();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let arguments = Arguments::<C>::from_arg_matches(&matches)?;
@@ -78,9 +78,6 @@ pub fn run<C: Commands>(arguments: Vec<OsString>, note: Option<&str>) -> u8 {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(answer) => {
-            if let Some(note) = note.filter(|_| answer.use_stderr()) {
-                Printer::new(Verbosity::Normal).note(note);
-            }
             let _ = answer.print(); // `--help` to nobody is no failure
             if let Some(hint) = options::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
@@ -88,21 +85,18 @@ pub fn run<C: Commands>(arguments: Vec<OsString>, note: Option<&str>) -> u8 {
             return answer.exit_code() as u8;
         }
     };
-    let code = start(&arguments, &Given::new(&matches, &command), note);
+    let code = start(&arguments, &Given::new(&matches, &command));
     let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
     code
 }
 
-fn start<C: Commands>(arguments: &Arguments<C>, given: &Given, note: Option<&str>) -> u8 {
+fn start<C: Commands>(arguments: &Arguments<C>, given: &Given) -> u8 {
     let verbosity = match (arguments.quiet, arguments.verbose) {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     };
     let printer = Printer::new(verbosity);
-    if let Some(note) = note {
-        printer.note(note);
-    }
     if let Err(error) = Level::from_environment() {
         printer.error(&error.to_string());
         printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE).into());

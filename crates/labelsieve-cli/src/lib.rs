@@ -6,7 +6,6 @@ pub mod arguments;
 pub mod commands;
 pub mod front_end;
 mod hint;
-mod old_spellings;
 mod options;
 pub mod panics;
 mod printer;
@@ -25,6 +24,5 @@ pub use printer::Printer;
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let (arguments, note) = old_spellings::replace(arguments.into_iter().collect());
-    front_end::run::<Command>(arguments, note)
+    front_end::run::<Command>(arguments.into_iter().collect())
 }

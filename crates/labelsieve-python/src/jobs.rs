@@ -48,8 +48,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embed_files, module)?)?;
     module.add_function(wrap_pyfunction!(join_features, module)?)?;
     module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
-    module.add_function(wrap_pyfunction!(clean_files, module)?)?;
-    module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(score_files, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate_score_files, module)?)?;
     module.add_function(wrap_pyfunction!(merge_files, module)?)?;
     module.add_function(wrap_pyfunction!(plan_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
@@ -115,7 +115,7 @@ impl<'py> Options<'py> {
                 None => None,
             },
             class_text: self.get("class_text")?,
-            noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
+            noisy: self.table(self.get("pool")?, Some("pool_labels"))?,
             candidates,
             base: None,
             mixed: self.mixed()?,
@@ -313,7 +313,7 @@ fn precision(name: &str) -> Option<Precision> {
 }
 
 #[pyfunction]
-fn clean_files<'py>(
+fn score_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,
@@ -323,9 +323,9 @@ fn clean_files<'py>(
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
-/// What [`clean_files`] would take.
+/// What [`score_files`] would take.
 #[pyfunction]
-fn estimate_clean_files<'py>(
+fn estimate_score_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,

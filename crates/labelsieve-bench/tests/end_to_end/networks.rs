@@ -27,8 +27,8 @@ fn a_generator_keeps_its_network_and_refuses_features_of_another() {
             );
         }
     }
-    product(folder, "clean --clean F.parquet --noisy F.npz --method similarity -o R.parquet");
-    product(folder, "train --clean F.parquet --noisy F.npz --relevance R.parquet -o W.safetensors");
+    product(folder, "score --clean F.parquet --pool F.npz --method similarity -o R.parquet");
+    product(folder, "train --clean F.parquet --pool F.npz --relevance R.parquet -o W.safetensors");
     let network =
         read_relevance(folder.join("R.parquet")).expect("what we wrote").metadata[NETWORK_KEY].clone();
 
@@ -40,7 +40,7 @@ fn a_generator_keeps_its_network_and_refuses_features_of_another() {
     let saved = std::fs::read(folder.join("A.safetensors")).expect("what we wrote");
     assert!(String::from_utf8_lossy(&saved).contains(&network), "the generator names its network");
 
-    let train = "train --clean G.parquet --noisy G.npz --relevance R.parquet -o V.safetensors --classifier attention \
+    let train = "train --clean G.parquet --pool G.npz --relevance R.parquet -o V.safetensors --classifier attention \
                  --attention A.safetensors";
     run(folder, train).fails_with(&MIXED);
     run(folder, &format!("{train} --allow-mixed")).ok();

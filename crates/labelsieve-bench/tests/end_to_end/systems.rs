@@ -12,9 +12,9 @@ use crate::product::product;
 use crate::stopping::held;
 
 const CLEAN: &str =
-    "clean --clean C.npz --noisy N.npz --method gcn --lambda 0.01 --seed 0 --threads 2 -o R.parquet";
+    "score --clean C.npz --pool N.npz --method gcn --lambda 0.01 --seed 0 --threads 2 -o R.parquet";
 const TRAIN: &str =
-    "train --clean C.npz --noisy N.npz --relevance R.parquet --classifier prototype -o M.safetensors";
+    "train --clean C.npz --pool N.npz --relevance R.parquet --classifier prototype -o M.safetensors";
 const EVALUATE: &str = "evaluate --model M.safetensors --test T.npz --json";
 
 fn accuracy(folder: &Path) -> f64 {
@@ -145,7 +145,7 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
     {
         std::fs::hard_link(folder.join(target), folder.join(link)).expect("disk space");
     }
-    let attention = "train --classifier attention --attention A.safetensors --clean C.npz --noisy N.npz --relevance R.parquet";
+    let attention = "train --classifier attention --attention A.safetensors --clean C.npz --pool N.npz --relevance R.parquet";
     for (line, output) in [
         (attention, "A.safetensors"),
         ("train-attention --base C.npz", "C-link.safetensors"),

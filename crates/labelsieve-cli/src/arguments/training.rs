@@ -19,7 +19,7 @@ pub struct TrainingArguments {
     #[command(flatten)]
     pools: PoolArguments,
 
-    /// Relevance file from `labelsieve clean`
+    /// Relevance file from `labelsieve score`
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 

@@ -40,7 +40,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", requires = "model")]
     baseline: Option<PathBuf>,
 
-    /// Relevance file from `labelsieve clean`
+    /// Relevance file from `labelsieve score`
     #[arg(long, value_name = "FILE")]
     relevance: Option<PathBuf>,
 

@@ -14,7 +14,7 @@ use crate::printer::{Printer, refuse_json_beside};
 /// Merge the parts of a run into the file that a single run would have written, byte for byte
 #[derive(Args)]
 pub struct Merge {
-    /// Parts that `clean --bin`, `clean --shard` or `match --shard` wrote, in any order, or folders of them
+    /// Parts that `score --bin`, `score --shard` or `match --shard` wrote, in any order, or folders of them
     #[arg(value_name = "PART", required = true)]
     parts: Vec<PathBuf>,
 

@@ -1,7 +1,6 @@
 //! One file per command.
 
 mod classes;
-mod clean;
 mod completions;
 mod decisions;
 mod demo;
@@ -19,6 +18,7 @@ mod report;
 mod review;
 mod run;
 mod run_sources;
+mod score;
 mod train;
 mod words;
 
@@ -34,7 +34,7 @@ use crate::printer::Printer;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run the whole pipeline: embed, match, clean, train and report, each step as its own command
+    /// Run the whole pipeline: embed, match, score, train and report, each step as its own command
     Run(Box<run::Run>),
     /// Find the candidates of each class: examples whose texts contain one of its names
     Match(Box<match_text::Match>),
@@ -44,11 +44,11 @@ pub(crate) enum Command {
     Pretrain(Box<pretrain::Pretrain>),
     /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),
-    /// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `clean --class-text`
+    /// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `score --class-text`
     EmbedText(embed_text::EmbedText),
     /// Score the relevance of every candidate to its class
-    Clean(Box<clean::Clean>),
-    /// Pack the classes of a run into bins, each to be scored by `labelsieve clean --plan FILE --bin I`
+    Score(Box<score::Score>),
+    /// Pack the classes of a run into bins, each to be scored by `labelsieve score --plan FILE --bin I`
     Plan(Box<plan::Plan>),
     /// Merge the parts of a run into the file that a single run would have written, byte for byte
     Merge(merge::Merge),
@@ -83,7 +83,7 @@ impl Commands for Command {
         match self {
             Command::Match(command) => command.check_options(given),
             Command::Pretrain(command) => command.check_options(given),
-            Command::Clean(command) => command.check_options(given),
+            Command::Score(command) => command.check_options(given),
             Command::Plan(command) => command.check_options(given),
             Command::Train(command) => command.check_options(given),
             Command::Predict(command) => command.check_options(given),
@@ -112,7 +112,7 @@ impl Commands for Command {
             Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::EmbedText(command) => command.run(printer),
-            Command::Clean(command) => command.run(printer),
+            Command::Score(command) => command.run(printer),
             Command::Plan(command) => command.run(printer),
             Command::Merge(command) => command.run(printer),
             Command::Decisions(command) => command.run(printer),

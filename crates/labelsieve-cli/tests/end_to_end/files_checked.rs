@@ -18,7 +18,7 @@ fn a_flipped_bit_in_a_stored_array_is_noticed_wherever_it_is() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let whole = bytes(folder, "N.npz");
-    let clean = "clean --clean C.npz --noisy N.npz -o R.parquet";
+    let clean = "score --clean C.npz --pool N.npz -o R.parquet";
     for at in [1000, whole.len() / 2, whole.len() * 9 / 10] {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
@@ -135,8 +135,8 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
 
     let (task, _) = task_folder();
     let task = task.path();
-    run(task, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
-    run(task, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
+    run(task, "score --clean C.npz --pool N.npz -o R.parquet").ok();
+    run(task, "train --clean C.npz --pool N.npz --relevance R.parquet -o W.safetensors").ok();
     std::fs::copy(task.join("W.safetensors"), folder.join("W.safetensors")).expect("disk space");
     poisoned("W.safetensors", "scale", 0.0);
     std::fs::copy(folder.join("X-W.safetensors"), task.join("X-W.safetensors")).expect("disk space");
@@ -157,7 +157,7 @@ fn features_may_have_as_many_columns_as_is_promised() {
         };
         write("C.npz", 2);
         write("N.npz", 6);
-        let line = format!("clean --clean C.npz --noisy N.npz --method {method} --neighbours 2 -o R.parquet");
+        let line = format!("score --clean C.npz --pool N.npz --method {method} --neighbours 2 -o R.parquet");
         let done = run(folder, &line).ok();
         assert!(folder.join("R.parquet").exists(), "{done:?}");
         std::fs::remove_file(folder.join("R.parquet")).expect("it exists");

@@ -67,9 +67,9 @@ fn answers_about_features_are_documented() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     write_truth(&task, folder.join("truth.parquet"));
-    let pools = "--clean C.npz --noisy N.npz";
-    check_line(folder, "clean", &format!("{pools} --dry-run"));
-    check_line(folder, "clean", &format!("{pools} -o R.parquet"));
+    let pools = "--clean C.npz --pool N.npz";
+    check_line(folder, "score", &format!("{pools} --dry-run"));
+    check_line(folder, "score", &format!("{pools} -o R.parquet"));
     check_line(folder, "train", &format!("{pools} --relevance R.parquet -o M.safetensors"));
     check_line(folder, "predict", "--model M.safetensors --features T.npz -o P.csv");
     check_line(

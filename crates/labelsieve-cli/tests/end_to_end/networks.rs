@@ -167,7 +167,7 @@ pub fn novel_folder() -> tempfile::TempDir {
         let line = format!("embed --model N.safetensors --device cpu --images {name} -o {name}.parquet");
         run(path, &line).ok();
     }
-    let clean = "clean --clean clean.parquet --noisy pool.parquet --lambda 1 --neighbours 3 -o R.parquet";
+    let clean = "score --clean clean.parquet --pool pool.parquet --lambda 1 --neighbours 3 -o R.parquet";
     run(path, clean).ok();
     folder
 }
@@ -207,10 +207,6 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert!(share_right(&guessed) > 0.85, "{guessed:?}");
     run(folder, &format!("{FINETUNE} --threads 2 -o again.safetensors")).ok();
     assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "again.safetensors"));
-    let old = FINETUNE.replace("finetune", "train --classifier finetune");
-    let done = run(folder, &format!("{old} -o old.safetensors")).ok();
-    assert!(done.err.starts_with("`labelsieve train --classifier finetune` is `labelsieve finetune` now\n"));
-    assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "old.safetensors"));
 
     run(folder, &format!("{FINETUNE} --base-images base -o A.safetensors")).ok();
     let classes = network(folder, "A.safetensors").metadata.expect("metadata").classes;
@@ -292,11 +288,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let single = format!("{FINETUNE} clean/checks/200.png -o L.safetensors");
     refuses(folder, &single, &["would replace the input `clean/checks/200.png`", "hint: "]);
 
-    let train = "train --clean clean.parquet --noisy pool.parquet --relevance R.parquet -o W.safetensors";
+    let train = "train --clean clean.parquet --pool pool.parquet --relevance R.parquet -o W.safetensors";
     let other = ["unexpected argument '--network' found", "hint: `labelsieve finetune` takes --network"];
     refuses(folder, &format!("{train} --network N.safetensors"), &other);
     run(folder, train).ok();
-    refuses(folder, &train.replace("--noisy pool.parquet", ""), &["not provided", "--noisy <FILE>"]);
+    refuses(folder, &train.replace("--pool pool.parquet", ""), &["not provided", "--pool <FILE>"]);
     let kind = ["`W.safetensors` is a classifier of features, not a network", "hint: ", "predict --features"];
     refuses(folder, "predict --model W.safetensors --images test", &kind);
     refuses(folder, &line("").replace("N.safetensors", "W.safetensors"), &kind);

@@ -132,7 +132,7 @@ fn dangling_links_are_noticed() {
     ] {
         assert_eq!(dangles(&document, link).is_none(), good, "{link}");
     }
-    let text = "`labelsieve demo`, `demo`\n```sh\n$ labelsieve clean \\\n  --seed 1 # why\nls\n```\n";
-    assert_eq!(commands(text, "labelsieve"), ["labelsieve demo", "labelsieve clean    --seed 1"]);
+    let text = "`labelsieve demo`, `demo`\n```sh\n$ labelsieve score \\\n  --seed 1 # why\nls\n```\n";
+    assert_eq!(commands(text, "labelsieve"), ["labelsieve demo", "labelsieve score    --seed 1"]);
     assert_eq!(links("see [a](b.md) and\n```\n[c](d)\n```\n[e](f#g)."), ["b.md", "f#g"]);
 }

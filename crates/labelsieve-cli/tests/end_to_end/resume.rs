@@ -12,7 +12,7 @@ use crate::hub_folder::{Published, save};
 use crate::pictures::TINY_RESNET10;
 use crate::stopping::went_on_after;
 
-pub const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
+pub const SCORE: &str = "score --clean C.npz --pool N.npz --lambda 0.01 --threads 1 -o R.parquet";
 pub const JOURNAL: &str = "R.parquet.partial";
 
 /// Pools of a few hundred rows: a class takes long enough to be caught between two.
@@ -29,13 +29,13 @@ pub fn slow_folder() -> tempfile::TempDir {
 fn a_killed_clean_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
     let folder = slow_folder();
     let folder = folder.path();
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     assert!(!folder.join("R.parquet").exists());
-    let again = run(folder, CLEAN).ok();
+    let again = run(folder, SCORE).ok();
     assert!((1..12).contains(&went_on_after(&again, "classes")), "{again:?}");
     let resumed = bytes(folder, "R.parquet");
     assert!(!folder.join(JOURNAL).exists());
-    let unbroken = run(folder, CLEAN).ok();
+    let unbroken = run(folder, SCORE).ok();
     assert!(!unbroken.err.contains("resuming"), "{unbroken:?}");
     assert_eq!(resumed, bytes(folder, "R.parquet"));
 }
@@ -44,14 +44,14 @@ fn a_killed_clean_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
 fn a_run_killed_again_and_again_loses_nothing() {
     let folder = slow_folder();
     let folder = folder.path();
-    run(folder, &CLEAN.replace("R.parquet", "whole.parquet")).ok();
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    run(folder, &SCORE.replace("R.parquet", "whole.parquet")).ok();
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     // A kill in the middle of a write leaves a torn record.
     let mut torn = bytes(folder, JOURNAL);
     let whole_records = torn.len();
     torn.extend_from_within(20..60);
     std::fs::write(folder.join(JOURNAL), &torn).expect("disk space");
-    let again = run(folder, CLEAN).ok();
+    let again = run(folder, SCORE).ok();
     assert!(went_on_after(&again, "classes") >= 1, "{whole_records} {again:?}");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "whole.parquet"));
 }
@@ -60,11 +60,11 @@ fn a_run_killed_again_and_again_loses_nothing() {
 fn other_settings_or_files_start_anew() {
     let folder = slow_folder();
     let folder = folder.path();
-    let other = CLEAN.replace("0.01", "0.5");
+    let other = SCORE.replace("0.01", "0.5");
     run(folder, &other).ok();
     let expected = bytes(folder, "R.parquet");
     std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     let anew = run(folder, &other).ok();
     assert!(anew.err.contains("was made with different settings or files; starting over"), "{anew:?}");
     assert_eq!(bytes(folder, "R.parquet"), expected);
@@ -81,9 +81,9 @@ fn other_settings_or_files_start_anew() {
 fn two_runs_do_not_work_on_one_output() {
     let folder = slow_folder();
     let folder = folder.path();
-    let first = stopped_midway(folder, CLEAN, JOURNAL);
+    let first = stopped_midway(folder, SCORE, JOURNAL);
     let message = ["another process is using `R.parquet.partial`", "hint: "];
-    refuses(folder, CLEAN, &message);
+    refuses(folder, SCORE, &message);
     signal(&first, "-CONT");
     Finished::from(first.wait_with_output().expect("it ends")).ok();
     assert!(folder.join("R.parquet").exists() && !folder.join(JOURNAL).exists());

@@ -35,7 +35,7 @@ fn write_rows(examples: &Examples, order: &[usize], path: &Path) {
 
 /// The relevance of every candidate, by class and id.
 fn relevance(folder: &Path, line: &str) -> HashMap<(String, String), f32> {
-    run(folder, &format!("clean {line} --seed 3 --device cpu -o R.parquet")).ok();
+    run(folder, &format!("score {line} --seed 3 --device cpu -o R.parquet")).ok();
     let table = read_relevance(folder.join("R.parquet")).expect("a relevance file");
     let noisy = (0..table.ids.len()).filter(|&i| !table.is_clean[i]);
     noisy.map(|i| ((table.classes.get(i).to_owned(), table.ids[i].to_owned()), table.relevance[i])).collect()
@@ -53,8 +53,8 @@ fn shuffled_candidates_have_the_same_relevance() {
     write_rows(&noisy, &(0..noisy.len()).collect::<Vec<_>>(), &folder.join("N.parquet"));
     write_rows(&noisy, &Stream::new(1).choose(noisy.len(), noisy.len()), &folder.join("S.parquet"));
     for method in METHODS {
-        let before = relevance(folder, &format!("--clean C.parquet --noisy N.parquet --method {method}"));
-        let after = relevance(folder, &format!("--clean C.parquet --noisy S.parquet --method {method}"));
+        let before = relevance(folder, &format!("--clean C.parquet --pool N.parquet --method {method}"));
+        let after = relevance(folder, &format!("--clean C.parquet --pool S.parquet --method {method}"));
         assert!(before.len() > 290 && before.len() == after.len(), "a few are copies of clean examples");
         for (candidate, relevance) in &before {
             let gap = (after[candidate] - relevance).abs();
@@ -82,10 +82,10 @@ fn neither_the_order_of_classes_nor_candidates_of_another_class_change_a_bit() {
     write_rows(&noisy, &few, &folder.join("N.parquet"));
     write_rows(&noisy, &[few, last].concat(), &folder.join("M.parquet"));
     for method in METHODS {
-        let before = relevance(folder, &format!("--clean C.parquet --noisy N.parquet --method {method}"));
-        let others = relevance(folder, &format!("--clean T.parquet --noisy N.parquet --method {method}"));
+        let before = relevance(folder, &format!("--clean C.parquet --pool N.parquet --method {method}"));
+        let others = relevance(folder, &format!("--clean T.parquet --pool N.parquet --method {method}"));
         assert_eq!(before, others, "{method}: classes in another order");
-        let more = relevance(folder, &format!("--clean C.parquet --noisy M.parquet --method {method}"));
+        let more = relevance(folder, &format!("--clean C.parquet --pool M.parquet --method {method}"));
         let grown = class_name(RECIPE.n_classes - 1);
         for (candidate, relevance) in before.iter().filter(|((class, _), _)| *class != grown) {
             assert_eq!(more[candidate], *relevance, "{method}, {candidate:?}: `{grown}` has grown");
@@ -107,8 +107,8 @@ fn a_demo_that_nobody_listens_to_goes_on_to_its_report() {
 fn files_are_written_though_nobody_reads_stdout() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
-    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
+    run(folder, "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors").ok();
     with_closed_stdout(folder, "predict --model M.safetensors --features T.npz -o P.parquet");
     with_closed_stdout(folder, "predict --model M.safetensors --features N.npz");
     with_closed_stdout(folder, "evaluate --model M.safetensors --test T.npz");
@@ -130,10 +130,10 @@ fn a_training_is_refused_while_another_works_on_its_output() {
         }
     }
     write_model(&folder.join("M.safetensors"), 0);
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
     let pretrain = "pretrain --images base --architecture convnet128 --size 16 --epochs 1 --batches 1 --batch-size 4 \
                     --device cpu -o O.safetensors";
-    let finetune = "train --classifier finetune --network M.safetensors --images base --relevance R.parquet \
+    let finetune = "finetune --network M.safetensors --images base --relevance R.parquet \
                     --device cpu -o O.safetensors";
     for line in [pretrain, finetune] {
         let lock = held(folder, "O.safetensors.lock");
@@ -152,11 +152,11 @@ fn counts_out_of_range_are_refused_and_never_a_panic() {
     write(folder, "base/owl/1.png", &png(1));
     write(folder, "base/fox/1.png", &png(2));
     write_model(&folder.join("M.safetensors"), 0);
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
     let pretrain = "pretrain --images base --architecture convnet128 --device cpu -o O.safetensors";
-    let cosine = "train --clean C.npz --noisy N.npz --relevance R.parquet --classifier cosine --device cpu -o O.safetensors";
+    let cosine = "train --clean C.npz --pool N.npz --relevance R.parquet --classifier cosine --device cpu -o O.safetensors";
     let embed = "embed --model M.safetensors --images base --device cpu -o O.parquet";
-    let finetune = "train --classifier finetune --network M.safetensors --images base --relevance R.parquet --device cpu \
+    let finetune = "finetune --network M.safetensors --images base --relevance R.parquet --device cpu \
                     -o O.safetensors";
     const HUGE: [&str; 4] = ["0", "4294967296", "18446744073709551615", "-1"];
     for (line, option, message) in [

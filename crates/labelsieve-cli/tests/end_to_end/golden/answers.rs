@@ -35,10 +35,10 @@ fn answers_about_relevance_stay_as_they_are() {
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     let mut golden = Golden::default();
     let mut check = |name: &str, line: &str| check(&mut golden, folder, name, line);
-    let pools = "--clean C.parquet --noisy N.parquet --device cpu";
-    check("clean-dry-run", &format!("clean {pools} --dry-run"));
+    let pools = "--clean C.parquet --pool N.parquet --device cpu";
+    check("score-dry-run", &format!("score {pools} --dry-run"));
     for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
-        check(&format!("clean-{method}"), &format!("clean {pools} --method {method} -o {method}.parquet"));
+        check(&format!("score-{method}"), &format!("score {pools} --method {method} -o {method}.parquet"));
     }
     let mut decisions = "id,class,decision\n".to_owned();
     for (row, &class) in noisy_of(&task).classes.iter().enumerate().step_by(5) {
@@ -46,16 +46,16 @@ fn answers_about_relevance_stay_as_they_are() {
         decisions += &format!("n{row},{},{decision}\n", class_name(class));
     }
     write(folder, "d.csv", decisions.as_bytes());
-    check("clean-decisions", &format!("clean {pools} --decisions d.csv -o decided.parquet"));
+    check("score-decisions", &format!("score {pools} --decisions d.csv -o decided.parquet"));
     check("decisions-import", "decisions import d.csv -o d.parquet");
     check("decisions-show", "decisions show d.parquet");
     check("evaluate-decisions", "evaluate --relevance auto.parquet --decisions d.csv");
 
     check("plan", &format!("plan {pools} --method gcn --bins 2 -o plan.json"));
     for bin in 0..2 {
-        let line = format!("clean {pools} --method gcn --plan plan.json --bin {bin} -o parts/{bin}.parquet");
+        let line = format!("score {pools} --method gcn --plan plan.json --bin {bin} -o parts/{bin}.parquet");
         std::fs::create_dir_all(folder.join("parts")).expect("disk space");
-        check(&format!("clean-bin-{bin}"), &line);
+        check(&format!("score-bin-{bin}"), &line);
     }
     check("merge", "merge parts -o merged.parquet");
     review_answer(&mut golden, folder);
@@ -65,7 +65,7 @@ fn answers_about_relevance_stay_as_they_are() {
 /// A review prints its answer and goes on.
 fn review_answer(golden: &mut Golden, folder: &Path) {
     let line =
-        "review gcn.parquet --clean C.parquet --noisy N.parquet -o D.parquet --no-open --device cpu --json";
+        "review gcn.parquet --clean C.parquet --pool N.parquet -o D.parquet --no-open --device cpu --json";
     let mut review =
         command(folder, line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     let mut answer = String::new();
@@ -88,10 +88,10 @@ fn answers_about_classifiers_stay_as_they_are() {
     write_truth(&task, folder.join("truth.parquet"));
     let mut golden = Golden::default();
     let mut check = |name: &str, line: &str| check(&mut golden, folder, name, line);
-    let pools = "--clean C.npz --noisy N.npz --device cpu";
-    run(folder, &format!("clean {pools} -o R.parquet")).ok();
+    let pools = "--clean C.npz --pool N.npz --device cpu";
+    run(folder, &format!("score {pools} -o R.parquet")).ok();
     write_texts(folder, "text.parquet", None);
-    check("clean-class-text", &format!("clean {pools} --class-text text.parquet -o X.parquet"));
+    check("score-class-text", &format!("score {pools} --class-text text.parquet -o X.parquet"));
     check("train", &format!("train {pools} --relevance R.parquet -o M.safetensors"));
     let cosine = format!("train {pools} --relevance R.parquet --classifier cosine --epochs 3");
     check("train-cosine", &format!("{cosine} -o W.safetensors"));

@@ -50,14 +50,14 @@ fn keys_of_relevance_and_features_stay_as_they_are() {
     let mut golden = Golden::default();
     let (folder, _) = task_folder();
     let folder = folder.path();
-    let clean = "clean --clean C.npz --noisy N.npz --device cpu --threads 1 -o R.parquet";
+    let score = "score --clean C.npz --pool N.npz --device cpu --threads 1 -o R.parquet";
     for (name, options) in [
-        ("clean", ""),
-        ("clean-gcn", "--method gcn --lambda 0.5 --seed 3"),
-        ("clean-label-propagation", "--method label-propagation"),
-        ("clean-shard", "--shard 1/2"),
+        ("score", ""),
+        ("score-gcn", "--method gcn --lambda 0.5 --seed 3"),
+        ("score-label-propagation", "--method label-propagation"),
+        ("score-shard", "--shard 1/2"),
     ] {
-        let key = key_of_killed(folder, &format!("{clean} {options}"), "R.parquet.partial");
+        let key = key_of_killed(folder, &format!("{score} {options}"), "R.parquet.partial");
         golden.check(&format!("keys/{name}.txt"), first_key(&key));
     }
     let folder = folder_of(40);

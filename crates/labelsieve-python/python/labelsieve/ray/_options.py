@@ -59,7 +59,7 @@ SEVERAL = ("text", "images", "guard_features", "where")
 _POOLS = [
     Option("class_text", "FILE", "class texts from `labelsieve embed-text`: one more clean example of each class"),
     Option("clean_labels", "FILE", "classes of the clean examples, for .npy: integers in .npy, or text with one per line"),
-    Option("noisy_labels", "FILE", "labels of the noisy examples, for .npy"),
+    Option("pool_labels", "FILE", "labels of the candidates, for .npy"),
     Option("allow_mixed", None, "accept features of different networks in one run", bool),
 ]
 _COLUMNS = [
@@ -70,7 +70,7 @@ _COLUMNS = [
 _DEVICE = Option("device", "DEVICE", "device: auto, cpu, cuda or cuda:1; auto is the GPU with --num-gpus, else the CPU")
 _SEED = Option("seed", "N", "random seed; the same seed gives the same result", int)
 _CLEAN = Option("clean", "FILE", "clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder")
-_NOISY = Option("noisy", "FILE", "noisy examples, in the same formats")
+_POOL = Option("pool", "FILE", "candidates, in the same formats")
 
 COMMANDS = {
     "match": Command(
@@ -125,15 +125,15 @@ COMMANDS = {
         ],
         [],
     ),
-    "clean": Command(
+    "score": Command(
         "score the relevance of every candidate to its class: a task for each bin of classes",
-        _jobs.clean_files,
-        [_NOISY, Option("output", "FILE", "output file, .parquet or .csv, with one row per example and class")],
+        _jobs.score_files,
+        [_POOL, Option("output", "FILE", "output file, .parquet or .csv, with one row per example and class")],
         [
             _CLEAN,
             *_POOLS,
             *_COLUMNS,
-            Option("candidates", "FILE", "candidates of each class, from `match` [default: the labels of the noisy examples]"),
+            Option("candidates", "FILE", "candidates of each class, from `match` [default: the labels of the pool]"),
             Option("base", "FILE", "base classes to compare candidates with"),
             Option("decisions", "FILE", "decisions about candidates"),
             Option("method", "METHOD", "method for scoring relevance", get_args(Method)),
@@ -152,8 +152,8 @@ COMMANDS = {
         "train a classifier with every candidate weighted by its relevance, in one task",
         _jobs.train_files,
         [
-            _NOISY,
-            Option("relevance", "FILE", "relevance file from `clean`"),
+            _POOL,
+            Option("relevance", "FILE", "relevance file from `score`"),
             Option("output", "FILE", "output file (.safetensors)"),
         ],
         [

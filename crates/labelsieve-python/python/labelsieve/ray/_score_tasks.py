@@ -1,4 +1,4 @@
-"""What tasks of ``clean`` do on their node: make the plan, and score a bin."""
+"""Tasks of ``score`` on their node: make the plan, and score a bin."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Optional
 import pyarrow.parquet as pq
 
 from .._files import Examples, read_features
-from .._jobs import clean_files, plan_files
+from .._jobs import plan_files, score_files
 from ._cluster import node_name
-from ._inputs import CLEAN_INPUTS, fetch_all
+from ._inputs import SCORE_INPUTS, fetch_all
 from ._peak import peak_bytes
 from ._scratch import scratch
 from ._shuffle import gather_candidates, gather_rows
@@ -39,7 +39,7 @@ class Planning:
     def run(self, output: str) -> None:
         """Packs the classes into bins."""
         with scratch() as folder:
-            inputs = fetch_all(self.storage, self.options, (*CLEAN_INPUTS, "noisy", "noisy_labels", "candidates"), folder)
+            inputs = fetch_all(self.storage, self.options, (*SCORE_INPUTS, "pool", "pool_labels", "candidates"), folder)
             clean = _clean_tables(inputs)
             self._check_ids(clean)
             n_classes = len({str(label) for table in clean if table.y is not None for label in table.y})
@@ -55,7 +55,7 @@ class Planning:
         numbers = (str(id) for table in clean if table.ids is not None for id in table.ids)
         taken = next((id for id in numbers if id.isdecimal() and int(id) < self.table.n_rows), None)
         if taken is not None:
-            hint = "hint: give the noisy examples a column `id`"
+            hint = "hint: give the pool a column `id`"
             raise ValueError(f"the clean example `{taken}` has the number of a row of `{self.table.path}`, which has no ids\n{hint}")
 
 
@@ -72,7 +72,7 @@ def _clean_tables(options: Mapping[str, Any]) -> list[Examples]:
 
 @dataclass(frozen=True)
 class Share:
-    """What every bin is scored with: where the parts of the run are, and the options of ``clean_files``."""
+    """What every bin is scored with: where the parts of the run are, and the options of ``score_files``."""
 
     storage: Storage
     folder: str
@@ -85,11 +85,11 @@ class Share:
         fit in so many bytes are scored out of core."""
         began = time.monotonic()
         with scratch() as folder:
-            inputs = fetch_all(self.storage, self.options, CLEAN_INPUTS, folder)
-            inputs.pop("noisy_labels", None)  # the rows bring their classes along
-            inputs["noisy"] = os.path.join(folder, "rows.npy")
-            FETCHED[inputs["noisy"]] = f"{self.options['noisy']} (the rows of bin {index})"
-            gather_rows(self.storage, self.pieces, index, self.columns, inputs["noisy"])
+            inputs = fetch_all(self.storage, self.options, SCORE_INPUTS, folder)
+            inputs.pop("pool_labels", None)  # the rows bring their classes along
+            inputs["pool"] = os.path.join(folder, "rows.npy")
+            FETCHED[inputs["pool"]] = f"{self.options['pool']} (the rows of bin {index})"
+            gather_rows(self.storage, self.pieces, index, self.columns, inputs["pool"])
             if inputs.get("candidates") is not None:
                 inputs["candidates"] = os.path.join(folder, "candidates.parquet")
                 gather_candidates(self.storage, join(self.folder, "rows", "candidates.parquet"), index, inputs["candidates"])
@@ -97,7 +97,7 @@ class Share:
             part = os.path.join(folder, numbered("bin", index))
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="skipping ")  # of all bins, the plan has told
-                summary = clean_files(**inputs, output=part, plan=plan, bin=index, memory=memory)
+                summary = score_files(**inputs, output=part, plan=plan, bin=index, memory=memory)
             noted = {"summary": summary, "seconds": time.monotonic() - began, "peak_bytes": peak_bytes(), "node": node_name()}
             self.storage.put_text(json.dumps(noted), join(self.folder, "bins", f"bin-{index:05}.json"))
             self.storage.put(part, join(self.folder, "bins", numbered("bin", index)))

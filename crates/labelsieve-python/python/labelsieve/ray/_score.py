@@ -1,4 +1,4 @@
-"""``clean`` on a cluster: classes packed into bins, rows shuffled to them, a task for each, and the parts merged."""
+"""``score`` on a cluster: classes packed into bins, rows shuffled to them, a task for each, and the parts merged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._files import Path
-from .._jobs import clean_files
-from ._clean_tasks import Planning, Share, check_part
+from .._jobs import score_files
+from ._score_tasks import Planning, Share, check_part
 from ._cluster import Cluster, Task
-from ._inputs import CLEAN_INPUTS, as_path, check_names, identities, normalized_paths
+from ._inputs import SCORE_INPUTS, as_path, check_names, identities, normalized_paths
 from ._merge import merge_parts
 from ._settings import Settings
 from ._shuffle import RowsToBins, candidates_to_bins, n_strays
@@ -20,7 +20,7 @@ from ._tables import Columns, Layout, cut, layout
 from ._work import Work, numbered
 
 #: Options that are inputs.
-_ALL = (*CLEAN_INPUTS, "noisy", "noisy_labels", "candidates")
+_ALL = (*SCORE_INPUTS, "pool", "pool_labels", "candidates")
 #: Rows that a task shuffles at a time.
 _PIECE_BYTES = 256 << 20
 #: What a process of Ray's takes before it works on anything.
@@ -29,9 +29,9 @@ _PROCESS_BYTES = 400 << 20
 _BINS_PER_SLOT = 4
 
 
-def clean(
+def score(
     clean: Optional[Path],
-    noisy: Path,
+    pool: Path,
     output: Path,
     *,
     bins: Optional[int] = None,
@@ -40,12 +40,12 @@ def clean(
     **options: Any,
 ) -> dict[str, Any]:
     """Scores the relevance of every candidate to its class on a Ray cluster; the file is the one that
-    :func:`labelsieve.clean_files` writes, byte for byte.
+    :func:`labelsieve.score_files` writes, byte for byte.
 
     Parameters
     ----------
-    clean, noisy, output : paths or URLs
-        As in :func:`labelsieve.clean_files`.
+    clean, pool, output : paths or URLs
+        As in :func:`labelsieve.score_files`.
     bins : int, optional
         Into how many parts the work is cut; by default four for every task that the cluster runs at a time.
     memory : str, optional
@@ -53,14 +53,14 @@ def clean(
     settings : Settings, optional
         The cluster, the resources of a task and where parts are kept.
     **options
-        All others of :func:`labelsieve.clean_files`, with the same defaults.
+        All others of :func:`labelsieve.score_files`, with the same defaults.
 
     Returns
     -------
     dict
-        What :func:`labelsieve.clean_files` returns, and ``bins``: what each was planned to take and took, slowest first.
+        What :func:`labelsieve.score_files` returns, and ``bins``: what each was planned to take and took, slowest first.
     """
-    run = _Run.of(settings or Settings(), clean, noisy, output, {"bins": bins, "memory": memory}, options)
+    run = _Run.of(settings or Settings(), clean, pool, output, {"bins": bins, "memory": memory}, options)
     with run.settings.cluster() as cluster, run.work.kept():
         plan = run.plan(cluster)
         pieces = run.shuffle(cluster, plan)
@@ -81,7 +81,7 @@ class _Run:
     table: Layout
     columns: Columns
     output: str
-    #: Of :func:`labelsieve.clean_files`; paths are valid everywhere.
+    #: Of :func:`labelsieve.score_files`; paths are valid everywhere.
     options: dict[str, Any]
     packing: dict[str, Any]
 
@@ -89,24 +89,24 @@ class _Run:
     def of(
         settings: Settings,
         clean: Optional[Path],
-        noisy: Path,
+        pool: Path,
         output: Path,
         packing: dict[str, Any],
         options: dict[str, Any],
     ) -> "_Run":
-        check_names("clean", clean_files, options, without=("plan", "bin", "shard", "neighbours_approximate", "memory", "scratch", "dry_run"))
+        check_names("score", score_files, options, without=("plan", "bin", "shard", "neighbours_approximate", "memory", "scratch", "dry_run"))
         options["device"] = settings.device(options.get("device", "auto"))
-        options = normalized_paths({**options, "clean": clean, "noisy": noisy}, _ALL)
+        options = normalized_paths({**options, "clean": clean, "pool": pool}, _ALL)
         storage, target = settings.storage(), as_path("output", output)
         if ending(target) not in ("parquet", "csv"):
             raise ValueError(f"cannot write `{target}`: the extension must be .parquet or .csv")
         inputs = {name: options.get(name) for name in _ALL}
         own = {name: value for name, value in options.items() if name not in inputs}
         found = dict(zip(inputs, identities(storage, inputs.values())))
-        key = {"command": "clean", "options": own, "packing": packing, "inputs": found}
-        names = ("embedding_column", "label_column", "id_column", "noisy_labels")
+        key = {"command": "score", "options": own, "packing": packing, "inputs": found}
+        names = ("embedding_column", "label_column", "id_column", "pool_labels")
         columns = Columns(*(options.get(name) for name in names))
-        table = layout(storage, options["noisy"], columns)
+        table = layout(storage, options["pool"], columns)
         _check_table(table, options)
         return _Run(settings, storage, Work(settings, target, key), table, columns, target, options, packing)
 
@@ -187,7 +187,7 @@ class _Run:
         return found
 
     def _table_bytes(self) -> int:
-        """What the noisy examples take in memory where they are opened whole: arrays stay on disk."""
+        """What the pool takes in memory where it is opened whole: arrays stay on disk."""
         return 4 * self.table.n_rows * self.table.dim if ending(self.table.path) == "parquet" else 0
 
 

@@ -1,4 +1,4 @@
-//! `labelsieve clean`: the relevance of every candidate to its class.
+//! `labelsieve score`: the relevance of every candidate to its class.
 
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,12 @@ const MOST_ADVISED: usize = 10;
 /// Score the relevance of every candidate to its class
 #[derive(Args)]
 #[command(
-    override_usage = "labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --output <FILE>\n       \
-                            labelsieve clean [OPTIONS] --class-text <FILE> --noisy <FILE> --output <FILE>\n       \
-                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --dry-run\n       \
-                            labelsieve clean [OPTIONS] --clean <FILE> --noisy <FILE> --plan <FILE> --bin <I> --output <FILE>"
+    override_usage = "labelsieve score [OPTIONS] --clean <FILE> --pool <FILE> --output <FILE>\n       \
+                            labelsieve score [OPTIONS] --class-text <FILE> --pool <FILE> --output <FILE>\n       \
+                            labelsieve score [OPTIONS] --clean <FILE> --pool <FILE> --dry-run\n       \
+                            labelsieve score [OPTIONS] --clean <FILE> --pool <FILE> --plan <FILE> --bin <I> --output <FILE>"
 )]
-pub struct Clean {
+pub struct Score {
     #[command(flatten)]
     scored: ScoredArguments,
 
@@ -43,7 +43,7 @@ pub struct Clean {
     #[arg(long, value_name = "FILE", requires = "bin", help_heading = PARTS)]
     plan: Option<PathBuf>,
 
-    /// Which bin of the plan, from 0. --noisy and --candidates may hold the rows of the bin alone
+    /// Which bin of the plan, from 0. --pool and --candidates may hold the rows of the bin alone
     #[arg(long, value_name = "I", requires = "plan", help_heading = PARTS)]
     bin: Option<usize>,
 
@@ -75,7 +75,7 @@ pub struct Clean {
     json: JsonArguments,
 }
 
-impl Clean {
+impl Score {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         self.method.check_options(given)?;
         self.scored.check_options(given)?;
@@ -113,14 +113,14 @@ impl Clean {
         if self.dry_run {
             let estimate = job.estimate(printer)?;
             return match self.json.json {
-                true => printer.json("clean", &estimate),
+                true => printer.json("score", &estimate),
                 false => printer.data(&estimate.to_string()),
             };
         }
         refuse_json_beside(self.json, &job.output)?;
         let cleaned = job.run(printer)?;
         match self.json.json {
-            true => printer.json("clean", &cleaned),
+            true => printer.json("score", &cleaned),
             false => {
                 tell(&cleaned, &job.output, printer);
                 Ok(())

@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn rows_that_were_normalised_otherwise_hardly_ever_get_another_key() {
-        let (stream, dim) = (Stream::new(5), 512);
+        let stream = Stream::new(5);
+        let dim = 512;
         let rows: Vec<f32> = (0..1000 * dim).map(|i| stream.normal(i as u64)).collect();
         let twice = |values: &[f32], factor: f32| {
             let scaled: Vec<f32> = values.iter().map(|value| factor * value).collect();

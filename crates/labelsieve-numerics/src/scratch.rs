@@ -46,7 +46,7 @@ pub trait Scratch: Send + Sync {
 }
 
 /// Where new arrays go: a scratch space, or memory if there is none.
-pub type Place<'a> = Option<&'a dyn Scratch>;
+pub type OptionalScratch<'a> = Option<&'a dyn Scratch>;
 
 /// Bytes of a streamed array that are in use at a time.
 const STREAMED: usize = 4 << 20;
@@ -79,7 +79,7 @@ impl Element for u32 {
 
 impl<T: Element> Array<T> {
     /// Zeros.
-    pub fn zeros(place: Place, len: usize) -> Result<Array<T>> {
+    pub fn zeros(place: OptionalScratch, len: usize) -> Result<Array<T>> {
         match place {
             Some(scratch) if len > 0 => Ok(Array::Scratch(T::pages(scratch, len)?)),
             _ => Ok(Array::Memory(vec![T::default(); len])),

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::error::Result;
-use crate::scratch::{Access, Array, Place};
+use crate::scratch::{Access, Array, OptionalScratch};
 
 /// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
 pub struct Aligned {
@@ -19,7 +19,7 @@ impl Aligned {
     }
 
     /// As [`Aligned::zeros`], in a scratch space if there is one.
-    pub fn zeros_in(place: Place, len: usize) -> Result<Aligned> {
+    pub fn zeros_in(place: OptionalScratch, len: usize) -> Result<Aligned> {
         const LINE: usize = 64;
         let numbers: Array<f32> = Array::zeros(place, len + LINE / size_of::<f32>())?;
         let start = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());

@@ -54,9 +54,10 @@ impl Layout {
         if self.rows <= 1 && self.columns <= 1 || self.rows == 0 || self.columns == 0 {
             return true;
         }
-        let (near, far) = match self.column_stride <= self.row_stride {
-            true => ((self.columns, self.column_stride), self.row_stride),
-            false => ((self.rows, self.row_stride), self.column_stride),
+        let (near, far) = if self.column_stride <= self.row_stride {
+            ((self.columns, self.column_stride), self.row_stride)
+        } else {
+            ((self.rows, self.row_stride), self.column_stride)
         };
         near.1 > 0 && far >= near.0 * near.1
     }
@@ -85,7 +86,9 @@ pub fn multiply<T: Number>(
     sum: Sum,
     (out, out_layout): (&mut [T], Layout),
 ) {
-    let (m, k, n) = (a_layout.rows, a_layout.columns, b_layout.columns);
+    let m = a_layout.rows;
+    let k = a_layout.columns;
+    let n = b_layout.columns;
     assert!(b_layout.rows == k && (out_layout.rows, out_layout.columns) == (m, n), "shapes disagree");
     assert!(a.len() >= a_layout.len() && b.len() >= b_layout.len(), "a factor leaves its slice");
     assert!(out.len() >= out_layout.len() && out_layout.is_injective(), "the product leaves its slice");
@@ -284,7 +287,9 @@ mod tests {
             let draw = |label: u64, count: usize| -> Vec<f32> {
                 (0..count).map(|i| stream.branch(label).normal(i as u64)).collect()
             };
-            let (a, b, before) = (draw(0, m * k), draw(1, k * n), draw(2, m * n));
+            let a = draw(0, m * k);
+            let b = draw(1, k * n);
+            let before = draw(2, m * n);
             let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| f64::from(v)).collect() };
             let expected = naive(&wide(&a), &wide(&b), (m, k, n));
             let sides = [
@@ -322,7 +327,8 @@ mod tests {
     #[test]
     fn a_product_into_a_part_of_a_matrix_leaves_the_rest_alone() {
         for level in Level::available() {
-            let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+            let a = [1.0, 2.0, 3.0, 4.0];
+            let b = [5.0, 6.0, 7.0, 8.0];
             let square = Layout::by_rows(2, 2);
             let mut out = [-1.0f64; 8];
             let part = Layout { row_stride: 4, ..square };

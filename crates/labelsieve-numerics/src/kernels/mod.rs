@@ -125,7 +125,8 @@ mod tests {
         let draw =
             |label: u64, n: u64| -> Vec<f32> { (0..n).map(|i| stream.branch(label).normal(i)).collect() };
         for n in 0..70 {
-            let (start, row) = (draw(0, n), draw(1, n));
+            let start = draw(0, n);
+            let row = draw(1, n);
             let sum: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + r).collect();
             let scaled: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + 0.3 * r).collect();
             for level in Level::available() {

@@ -6,7 +6,8 @@ use crate::level::Level;
 /// `out = a · b` for row-major `a` (n×d), `b` (d×m) and `out` (n×m).
 pub fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = out.len() / m;
-    let (a, b) = ((a, exactly(a, n, d)), (b, exactly(b, d, m)));
+    let a = (a, exactly(a, n, d));
+    let b = (b, exactly(b, d, m));
     let into = exactly(out, n, m);
     multiply(Level::current(), a, b, Sum::Replace, (out, into));
 }
@@ -14,7 +15,8 @@ pub fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
 /// `out += aᵀ · b` for row-major `a` (n×d), `b` (n×m) and `out` (d×m).
 pub fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = b.len() / m;
-    let (a, b) = ((a, exactly(a, n, d).transposed()), (b, exactly(b, n, m)));
+    let a = (a, exactly(a, n, d).transposed());
+    let b = (b, exactly(b, n, m));
     let into = exactly(out, d, m);
     multiply(Level::current(), a, b, Sum::Add, (out, into));
 }
@@ -26,8 +28,10 @@ pub fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) 
 
 /// [`product_with_transposed`] by the instructions of `level`.
 pub(super) fn product_with_transposed_at(level: Level, a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
-    let (n, m) = (a.len() / d, b.len() / d);
-    let (a, b) = ((a, exactly(a, n, d)), (b, exactly(b, m, d).transposed()));
+    let n = a.len() / d;
+    let m = b.len() / d;
+    let a = (a, exactly(a, n, d));
+    let b = (b, exactly(b, m, d).transposed());
     let into = exactly(out, n, m);
     multiply(level, a, b, Sum::Replace, (out, into));
 }

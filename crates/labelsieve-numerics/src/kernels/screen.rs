@@ -114,9 +114,11 @@ pub fn rounding_bound(dim: usize) -> f32 {
 }
 
 fn plain_hits(level: Level, rows: RowSlice, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
-    let (n, m) = (tile.rows.len(), tile.columns.len());
+    let n = tile.rows.len();
+    let m = tile.columns.len();
     scratch.resize(n * m, 0.0);
-    let (a, b) = (rows.block(tile.rows.clone()), rows.block(tile.columns.clone()));
+    let a = rows.block(tile.rows.clone());
+    let b = rows.block(tile.columns.clone());
     product_with_transposed_at(level, a, b, scratch, rows.dim);
     for (i, (scores, &row_floor)) in scratch.chunks_exact(m).zip(tile.row_floor).enumerate() {
         scan_row(level, i, scores, row_floor, tile.column_floor, hits);
@@ -181,7 +183,8 @@ mod tests {
         }
         for i in rows.clone() {
             for j in columns.clone() {
-                let (i_tile, j_tile) = (i - rows.start, j - columns.start);
+                let i_tile = i - rows.start;
+                let j_tile = j - columns.start;
                 let exact = dot(row(i), row(j));
                 let floor = row_floor[i_tile].min(column_floor[j_tile]);
                 match found[i_tile * columns.len() + j_tile] {

@@ -90,7 +90,8 @@ impl Lists {
     /// Written without branches: which gradients are zero cannot be guessed.
     #[inline(always)]
     fn new(gradients: &[f32]) -> Lists {
-        let (mut rows, mut lengths) = ([[0u8; BLOCK]; COLUMNS], [0usize; COLUMNS]);
+        let mut rows = [[0u8; BLOCK]; COLUMNS];
+        let mut lengths = [0usize; COLUMNS];
         for (r, gradients) in gradients.as_chunks::<COLUMNS>().0.iter().enumerate() {
             for u in 0..COLUMNS {
                 rows[u][lengths[u] % BLOCK] = r as u8;
@@ -419,7 +420,8 @@ mod tests {
         };
         for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (63, 130), (64, 512), (31, 257)]
         {
-            let (x, weights) = (numbers(n * d, 1), numbers(d * COLUMNS, 2));
+            let x = numbers(n * d, 1);
+            let weights = numbers(d * COLUMNS, 2);
             let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
             // Most gradients are zero, of either sign; the sums start with what is there.
             let keep =
@@ -447,13 +449,15 @@ mod tests {
 
     #[test]
     fn blocks_of_rows_add_up_as_if_they_were_one() {
-        let (n, d) = (BLOCK, 40);
+        let n = BLOCK;
+        let d = 40;
         let stream = Stream::new(2);
         let x: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64)).collect();
         let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
         let gradients: Vec<f32> = (0..n * COLUMNS).map(|i| stream.normal(i as u64).max(0.0)).collect();
         for level in Level::available() {
-            let (mut whole, mut parts) = (vec![0f32; d * COLUMNS], vec![0f32; d * COLUMNS]);
+            let mut whole = vec![0f32; d * COLUMNS];
+            let mut parts = vec![0f32; d * COLUMNS];
             add_gradients(level, &rows, &gradients, &mut whole, d);
             add_gradients(level, &rows[..11], &gradients[..11 * COLUMNS], &mut parts, d);
             add_gradients(level, &rows[11..], &gradients[11 * COLUMNS..], &mut parts, d);

@@ -216,7 +216,8 @@ mod tests {
         for dim in [1, 2, 15, 16, 17, 37, 512] {
             let row: Vec<f32> = (0..dim).map(|i| 2.0 * stream.uniform(i) - 1.0).collect();
             for level in Level::available() {
-                let (mut words, mut square) = (vec![0; row.len().next_multiple_of(GROUP) / 2], 0.0);
+                let mut words = vec![0; row.len().next_multiple_of(GROUP) / 2];
+                let mut square = 0.0;
                 pack_row(level, &row, &mut words, &mut square);
                 let whole = words.iter().flat_map(|&word| [word as u16 as i16, (word >> 16) as u16 as i16]);
                 let moved: Vec<f64> = (whole.clone().zip(&row))
@@ -233,7 +234,8 @@ mod tests {
     /// A machine with VNNI would never run the kernel for those without it.
     #[test]
     fn avx2_finds_the_same_without_vnni() {
-        let (n, dim) = (100, 37);
+        let n = 100;
+        let dim = 37;
         let stream = Stream::new(3);
         let rows: Vec<f32> = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
         let (unit, _) = unit_rows(&rows, dim, |row| dot(row, row).sqrt());

@@ -169,7 +169,9 @@ impl Features {
 
     /// As [`Features::select`], with the rows, which are in ascending order, in a scratch space.
     pub fn select_in(&self, rows: &[usize], scratch: &dyn Scratch) -> Result<Features> {
-        let (dim, mut data, mut n_zero) = (self.dim, scratch.floats(rows.len() * self.dim)?, 0);
+        let dim = self.dim;
+        let mut data = scratch.floats(rows.len() * self.dim)?;
+        let mut n_zero = 0;
         for part in streamed(rows.len(), dim * size_of::<f32>()) {
             let out = &mut (*data).as_mut()[part.start * dim..part.end * dim];
             for (&i, out) in rows[part.clone()].iter().zip(out.chunks_exact_mut(dim)) {

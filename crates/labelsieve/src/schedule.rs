@@ -24,7 +24,7 @@ pub fn map_classes<R: Send>(sizes: &[usize], work: impl Fn(usize) -> R + Sync) -
 /// the rows that each class needs in memory, examples of other classes that it learns from included; `dim` the numbers per
 /// row.
 pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
-    const MOST_BYTES: usize = 1 << 30;
+    const MAX_BYTES: usize = 1 << 30;
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
     let mut batches: Vec<Vec<usize>> = Vec::new();
@@ -35,7 +35,7 @@ pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
             Some(batch) if bytes <= bytes_left => batch.push(class),
             _ => {
                 batches.push(vec![class]);
-                bytes_left = MOST_BYTES;
+                bytes_left = MAX_BYTES;
             }
         }
         bytes_left = bytes_left.saturating_sub(bytes);

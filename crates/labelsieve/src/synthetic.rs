@@ -191,7 +191,8 @@ mod tests {
         let recipe = Recipe { n_classes: 6, largest_pool: 200, noise, ..Recipe::default() };
         let task = recipe.generate(4);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        let (mut known, mut n) = (0, 0);
+        let mut known = 0;
+        let mut n = 0;
         for (c, class) in task.classes.iter().enumerate() {
             for (i, _) in class.truth.iter().enumerate().filter(|(_, relevant)| !**relevant) {
                 let near = |other: usize| {

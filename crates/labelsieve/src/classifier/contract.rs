@@ -32,11 +32,9 @@ fn all(base: &[Features]) -> Vec<(&'static str, Learn)> {
         let sizes = EpisodicSizes { hidden: 16, noise: 4, ..EpisodicSizes::usual(DIM) };
         short.train(kind, sizes, base, 0, &Watch::new(), |_, _| ()).unwrap()
     };
-    let (prototypical, hallucinator, matching) = (
-        system(EpisodicKind::Prototypical),
-        system(EpisodicKind::Hallucination),
-        system(EpisodicKind::PrototypeMatching),
-    );
+    let prototypical = system(EpisodicKind::Prototypical);
+    let hallucinator = system(EpisodicKind::Hallucination);
+    let matching = system(EpisodicKind::PrototypeMatching);
     let diffusion = Diffusion { neighbours: 8, ..Diffusion::default() };
     let spread = move |classes: &[WeightedClass]| diffusion.train(classes, &Features::empty(DIM)).unwrap();
     let logistic = |classes: &[WeightedClass]| Logistic::default().train(classes, DIM).unwrap();
@@ -119,7 +117,8 @@ fn an_example_has_the_scores_that_it_has_alone() {
 #[test]
 fn every_classifier_is_defined_at_the_edges() {
     let (task, base) = task();
-    let (none, zero) = (Features::empty(DIM), Features::new(vec![0.0; DIM], DIM).unwrap());
+    let none = Features::empty(DIM);
+    let zero = Features::new(vec![0.0; DIM], DIM).unwrap();
     let one = task.classes[0].clean.select(&[0]);
     let class = |clean| WeightedClass::new(clean, &none, &[]).unwrap();
     for (name, learn) in all(&base) {

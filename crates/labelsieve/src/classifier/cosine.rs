@@ -16,7 +16,7 @@ pub const BATCH_SIZES: [usize; 5] = [512, 1024, 2048, 4096, 8192];
 pub const EPOCHS: [usize; 4] = [10, 20, 30, 50];
 
 /// More would take centuries.
-const MOST_EPOCHS: usize = 1_000_000;
+const MAX_EPOCHS: usize = 1_000_000;
 
 /// How the cosine classifier is learned: SGD with momentum on **eq. (6)** from the prototypes, the learning rate
 /// annealed by half a cosine.
@@ -54,7 +54,7 @@ impl Cosine {
     /// Refuses settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)?;
-        check((1..=MOST_EPOCHS).contains(&self.epochs), "epochs", "1 to 1000000", self.epochs)?;
+        check((1..=MAX_EPOCHS).contains(&self.epochs), "epochs", "1 to 1000000", self.epochs)?;
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
@@ -174,7 +174,8 @@ impl Step {
         let batch: Vec<&Example> = batch.collect();
         let size = self.weights.len();
         let (unit, lengths) = unit_rows(&self.weights, self.dim, length);
-        let (dim, scale) = (self.dim, self.scale);
+        let dim = self.dim;
+        let scale = self.scale;
         let n = batch.len() as f32;
         self.partial.par_chunks_exact_mut(size).zip(batch.par_chunks(batch.len().div_ceil(PARTS))).for_each(
             |(partial, part)| {
@@ -229,16 +230,16 @@ pub(super) fn length(row: &[f32]) -> f32 {
 }
 
 pub(super) fn softmax(logits: &mut [f32]) {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    logits.iter_mut().for_each(|l| *l = (*l - most).exp());
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    logits.iter_mut().for_each(|l| *l = (*l - largest).exp());
     let total: f32 = logits.iter().sum();
     logits.iter_mut().for_each(|l| *l /= total);
 }
 
 pub(super) fn log_softmax(logits: &[f32], class: usize) -> f32 {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let total: f32 = logits.iter().map(|l| (l - most).exp()).sum();
-    logits[class] - most - total.ln()
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f32 = logits.iter().map(|l| (l - largest).exp()).sum();
+    logits[class] - largest - total.ln()
 }
 
 #[cfg(test)]
@@ -307,8 +308,8 @@ mod tests {
 
     #[test]
     fn eq_6_on_two_classes_that_are_told_apart_perfectly() {
-        let (east, north) =
-            (Features::new(vec![1.0, 0.0], 2).unwrap(), Features::new(vec![0.0, 1.0], 2).unwrap());
+        let east = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let north = Features::new(vec![0.0, 1.0], 2).unwrap();
         let none = Features::empty(2);
         let classes =
             [WeightedClass::new(&east, &none, &[]).unwrap(), WeightedClass::new(&north, &none, &[]).unwrap()];

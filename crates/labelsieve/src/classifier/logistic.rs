@@ -25,12 +25,12 @@ pub struct Logistic {
     /// L2 penalty on the weights.
     pub decay: f32,
     /// Iterations, at most.
-    pub most_iterations: usize,
+    pub max_iterations: usize,
 }
 
 impl Default for Logistic {
     fn default() -> Logistic {
-        Logistic { decay: 1e-3, most_iterations: 500 }
+        Logistic { decay: 1e-3, max_iterations: 500 }
     }
 }
 
@@ -51,7 +51,7 @@ impl Logistic {
     /// Refuses settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.decay > 0.0 && self.decay.is_finite(), "decay", "a positive number", self.decay)?;
-        check(self.most_iterations >= 1, "most_iterations", "at least 1", self.most_iterations)
+        check(self.max_iterations >= 1, "max_iterations", "at least 1", self.max_iterations)
     }
 
     /// Learns from the examples of all classes. There is nothing random in it.
@@ -67,7 +67,7 @@ impl Logistic {
         let mut point = vec![0f32; n_weights + classes.len()]; // W, then b
         let mut ahead = point.clone();
         let mut age = 1f32; // the t of Nesterov's momentum
-        for _ in 0..self.most_iterations {
+        for _ in 0..self.max_iterations {
             let mut gradient = examples.gradient(&ahead);
             let weights = gradient[..n_weights].iter_mut().zip(&ahead);
             weights.for_each(|(gradient, weight)| *gradient += self.decay * weight);
@@ -93,7 +93,8 @@ impl LinearClassifier {
     /// K×d weights and K biases; refuses shapes that disagree and numbers that are not finite.
     pub fn new(weights: Vec<f32>, biases: Vec<f32>, dim: usize) -> Result<LinearClassifier> {
         if weights.len() != biases.len() * dim {
-            let (expected, found) = (biases.len() * dim, weights.len());
+            let expected = biases.len() * dim;
+            let found = weights.len();
             return Err(Error::Length { what: "weights of a linear classifier", expected, found });
         }
         let finite = |numbers: &[f32]| numbers.iter().all(|value| value.is_finite());
@@ -183,7 +184,8 @@ impl Examples {
     }
 
     fn part_gradient(&self, point: &[f32], start: usize, classes: &[usize]) -> Vec<f32> {
-        let (k, dim) = (self.n_classes, self.dim);
+        let k = self.n_classes;
+        let dim = self.dim;
         let (weights, biases) = point.split_at(k * dim);
         let rows = &self.rows[start * dim..(start + classes.len()) * dim];
         let mut errors = vec![0f32; classes.len() * k]; // logits, then gradients by them
@@ -212,7 +214,8 @@ mod tests {
     fn the_minimum_is_pytorchs() {
         let golden = read("multinomial");
         let case = |name: &str| golden[name].as_array().unwrap().iter().map(features).collect::<Vec<_>>();
-        let (clean, noisy) = (case("clean"), case("noisy"));
+        let clean = case("clean");
+        let noisy = case("noisy");
         let relevance: Vec<Vec<f32>> = golden["relevance"].as_array().unwrap().iter().map(numbers).collect();
         let classes: Vec<WeightedClass> = (0..clean.len())
             .map(|c| WeightedClass::new(&clean[c], &noisy[c], &relevance[c]).unwrap())
@@ -225,8 +228,8 @@ mod tests {
 
     #[test]
     fn two_classes_on_opposite_sides_are_told_apart_without_a_bias() {
-        let (east, west) =
-            (Features::new(vec![1.0, 0.0], 2).unwrap(), Features::new(vec![-1.0, 0.0], 2).unwrap());
+        let east = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let west = Features::new(vec![-1.0, 0.0], 2).unwrap();
         let none = Features::empty(2);
         let classes =
             [WeightedClass::new(&east, &none, &[]).unwrap(), WeightedClass::new(&west, &none, &[]).unwrap()];

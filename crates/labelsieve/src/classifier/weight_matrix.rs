@@ -47,7 +47,8 @@ impl Classifier for WeightMatrix {
     /// Cosines ŵ_c·ĝ(x).
     fn scores(&self, features: &Features) -> Scores {
         const CHUNK: usize = 256;
-        let (k, dim) = (self.weights.len(), self.weights.dim());
+        let k = self.weights.len();
+        let dim = self.weights.dim();
         let mut values = vec![0f32; features.len() * k];
         if k > 0 {
             let all_weights = self.weights.block(0..k);

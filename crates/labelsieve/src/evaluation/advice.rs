@@ -36,7 +36,9 @@ impl Advice {
         let least = threshold as f32; // as the numbers in a file compare with it
         let kept = || probability.iter().filter(|p| **p >= least);
         let sum = |values: &mut dyn Iterator<Item = &f32>| values.map(|&p| f64::from(p)).sum::<f64>();
-        let (n_kept, right, all_right) = (kept().count(), sum(&mut kept()), sum(&mut probability.iter()));
+        let n_kept = kept().count();
+        let right = sum(&mut kept());
+        let all_right = sum(&mut probability.iter());
         Advice {
             threshold,
             n_kept,
@@ -47,7 +49,8 @@ impl Advice {
 
     /// What several classes come to, each with its own threshold: how many are kept, and the share expected to be right.
     pub fn sum<'a>(classes: impl Iterator<Item = &'a Advice>) -> (usize, Option<f64>) {
-        let (mut n_kept, mut right) = (0, 0.0);
+        let mut n_kept = 0;
+        let mut right = 0.0;
         for advice in classes {
             n_kept += advice.n_kept;
             right += advice.n_kept as f64 * advice.share_right.unwrap_or(0.0);

@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn probabilities_that_keep_their_word_have_no_error() {
-        let (mut p, mut relevant) = (Vec::new(), Vec::new());
+        let mut p = Vec::new();
+        let mut relevant = Vec::new();
         for quarters in 0..=4 {
             for i in 0..4 {
                 p.push(quarters as f32 / 4.0);

@@ -64,7 +64,8 @@ mod tests {
             let Doubts { is_flat, small_pool } = Doubts::new(Some(method), relevance, (2, relevance.len()));
             (is_flat, small_pool)
         };
-        let (gcn, similarity) = (Method::gcn(), Method::Similarity(Similarity {}));
+        let gcn = Method::gcn();
+        let similarity = Method::Similarity(Similarity {});
         assert_eq!(doubts(&gcn, &[0.75; 60]), (true, None));
         assert_eq!(doubts(&gcn, &spread[..9]), (false, Some(50)));
         assert_eq!(doubts(&gcn, &spread), (false, None));

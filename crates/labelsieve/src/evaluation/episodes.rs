@@ -12,8 +12,8 @@ pub fn alternate_halves(n: usize) -> (Vec<usize>, Vec<usize>) {
 
 /// Draws `most` clean examples of each class as positions below `sizes[class]`, all different. The first k of a class
 /// are its clean examples at k shots, so that more shots add to the same examples. A class with fewer gives all it has.
-pub fn draw_clean(sizes: &[usize], most: usize, stream: Stream) -> Vec<Vec<usize>> {
-    let of_class = |(class, &size): (usize, &usize)| stream.branch(class as u64).choose(size, most);
+pub fn draw_clean(sizes: &[usize], max_clean: usize, stream: Stream) -> Vec<Vec<usize>> {
+    let of_class = |(class, &size): (usize, &usize)| stream.branch(class as u64).choose(size, max_clean);
     sizes.iter().enumerate().map(of_class).collect()
 }
 
@@ -45,7 +45,8 @@ impl FewWay {
     pub fn draw(&self, labelled: &[usize], tests: &[usize], stream: Stream) -> Result<FewWayTrial> {
         check(labelled.len() >= self.ways, "classes", "as many as a trial has ways", labelled.len())?;
         let classes = stream.branch(0).choose(labelled.len(), self.ways);
-        let (mut clean, mut queries) = (Vec::new(), Vec::new());
+        let mut clean = Vec::new();
+        let mut queries = Vec::new();
         for (way, &class) in classes.iter().enumerate() {
             check(labelled[class] >= self.shots, "labelled examples", "one per shot", labelled[class])?;
             clean.push(stream.branch(1).branch(way as u64).choose(labelled[class], self.shots));

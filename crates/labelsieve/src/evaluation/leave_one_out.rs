@@ -104,8 +104,10 @@ mod tests {
     #[test]
     fn a_pool_of_the_wrong_class_shows_in_the_untreated_figure() {
         let features = |values: &[f32]| Features::new(values.to_vec(), 2).unwrap();
-        let (east, north) = (features(&[1.0, 0.0, 1.0, 0.1]), features(&[0.0, 1.0, 0.1, 1.0]));
-        let (good, bad) = (features(&[1.0, 0.0].repeat(9)), features(&[1.0, -0.1].repeat(9)));
+        let east = features(&[1.0, 0.0, 1.0, 0.1]);
+        let north = features(&[0.0, 1.0, 0.1, 1.0]);
+        let good = features(&[1.0, 0.0].repeat(9));
+        let bad = features(&[1.0, -0.1].repeat(9));
         let classes = [
             checked(&east, &good, &[1.0; 9], &NONE),
             checked(&north, &bad, &[0.0; 9], &NONE), // its candidates are all of the other class
@@ -120,8 +122,10 @@ mod tests {
         // Class east: one clean example east. Class north: one north, and three candidates south of relevance 0. Alike,
         // what is left of north points south, so its example is closer to east (0) than to its own class (-1).
         let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
-        let (east, north) = (row(1.0, 0.0), row(0.0, 1.0));
-        let (good, wrong) = (row(1.0, 0.0), Features::new([0.0, -1.0].repeat(3), 2).unwrap());
+        let east = row(1.0, 0.0);
+        let north = row(0.0, 1.0);
+        let good = row(1.0, 0.0);
+        let wrong = Features::new([0.0, -1.0].repeat(3), 2).unwrap();
         let none = Features::empty(2);
         let listed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &wrong, &[0.0; 3], &NONE)];
         let summed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &none, &[], &[0.0, -3.0])];

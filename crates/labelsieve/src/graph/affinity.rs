@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use labelsieve_numerics::kernels::{Aligned, add_scaled};
-use labelsieve_numerics::scratch::{Access, Array, Place, Scratch, streamed, stretches};
+use labelsieve_numerics::scratch::{Access, Array, OptionalScratch, Scratch, streamed, stretches};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
-use super::sorted::{Sorted, restore, stretches_of};
+use super::sorted::{SortedRows, restore, stretches_of};
 use crate::error::Result;
 use crate::features::Features;
 
@@ -19,6 +19,12 @@ pub struct Affinity {
     offsets: Vec<usize>,
     columns: Array<u32>,
     weights: Array<f32>,
+}
+
+/// An affinity that several models read, and the number of neighbours it was made with.
+pub(crate) struct SharedAffinity {
+    pub neighbours: usize,
+    pub affinity: Arc<Affinity>,
 }
 
 /// Rows that a thread works on at a time.
@@ -34,8 +40,9 @@ impl Affinity {
     }
 
     /// As [`Affinity::reciprocal`], with the edges in a scratch space if there is one.
-    pub(crate) fn reciprocal_in(place: Place, neighbours: &Neighbours) -> Result<Affinity> {
-        let (n, list) = (neighbours.len(), neighbours.width() * size_of::<Entry>());
+    pub(crate) fn reciprocal_in(place: OptionalScratch, neighbours: &Neighbours) -> Result<Affinity> {
+        let n = neighbours.len();
+        let list = neighbours.width() * size_of::<Entry>();
         let mut last: Vec<Option<Entry>> = Vec::with_capacity(n);
         for rows in streamed(n, list) {
             last.par_extend(rows.clone().into_par_iter().with_min_len(ROWS).map(|i| neighbours.last(i)));
@@ -50,7 +57,8 @@ impl Affinity {
         for i in 0..n {
             offsets[i + 1] += offsets[i];
         }
-        let (columns, weights) = (Array::zeros(place, offsets[n])?, Array::zeros(place, offsets[n])?);
+        let columns = Array::zeros(place, offsets[n])?;
+        let weights = Array::zeros(place, offsets[n])?;
         let mut graph = Affinity { offsets, columns, weights };
         for rows in streamed(n, list) {
             graph.edges_mut(rows.clone()).into_par_iter().for_each_init(
@@ -77,7 +85,8 @@ impl Affinity {
     /// The edges of these rows, to be filled, some rows at a time.
     fn edges_mut(&mut self, rows: Range<usize>) -> Vec<(Range<usize>, &mut [u32], &mut [f32])> {
         let all = self.offsets[rows.start]..self.offsets[rows.end];
-        let (mut columns, mut weights) = (&mut self.columns[all.clone()], &mut self.weights[all]);
+        let mut columns = &mut self.columns[all.clone()];
+        let mut weights = &mut self.weights[all];
         let mut parts = Vec::with_capacity(rows.len().div_ceil(ROWS));
         for start in rows.clone().step_by(ROWS) {
             let part = start..rows.end.min(start + ROWS);
@@ -126,7 +135,9 @@ impl Affinity {
 
     /// These rows alone, with the columns that they have.
     pub(crate) fn select(&self, rows: &[u32]) -> Affinity {
-        let (mut offsets, mut all_columns, mut all_weights) = (vec![0], Vec::new(), Vec::new());
+        let mut offsets = vec![0];
+        let mut all_columns = Vec::new();
+        let mut all_weights = Vec::new();
         for &row in rows {
             let (columns, weights) = self.row(row as usize);
             all_columns.extend_from_slice(columns);
@@ -278,11 +289,13 @@ impl Propagation {
     pub(crate) fn propagate_sorted(
         &self,
         clean: &Features,
-        sorted: Sorted,
+        sorted: SortedRows,
         scratch: &dyn Scratch,
     ) -> Result<Aligned> {
         const MEAN_OF: usize = 32; // rows, about
-        let (k, d, n) = (clean.len(), clean.dim(), sorted.len());
+        let k = clean.len();
+        let d = clean.dim();
+        let n = sorted.len();
         let stretches = || stretches(n, MEAN_OF * d * size_of::<f32>(), scratch.memory() / 2);
         let mut by_place = Aligned::zeros_in(Some(scratch), n * d)?;
         let edges_stay = self.memory() < scratch.memory() / 4;

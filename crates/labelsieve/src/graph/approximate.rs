@@ -16,7 +16,7 @@ use super::search::{self, PANEL, Tiles};
 use crate::features::Features;
 
 /// Below this many rows, an exact search takes seconds.
-pub(super) const FEWEST_ROWS: usize = 65_536;
+pub(super) const MIN_ROWS: usize = 65_536;
 /// Clusters that a row votes for.
 const VOTES: usize = 8;
 /// Rows that the number of votes is learned from, and as many that the recall is measured on.
@@ -40,10 +40,7 @@ pub(super) fn approximate(
     wanted: f64,
     watch: &Watch,
 ) -> (Neighbours, f64) {
-    let leading = match features.len() < FEWEST_ROWS {
-        true => None,
-        false => Leading::choose(level, features, count),
-    };
+    let leading = if features.len() < MIN_ROWS { None } else { Leading::choose(level, features, count) };
     match &leading {
         Some(leading) => approximate_by(level, features, count, wanted, leading, watch),
         None => (search::exact(level, features, count, watch), 1.0),
@@ -64,10 +61,10 @@ fn approximate_by(
     let pairs = pairs(&clusters, watch);
     let n_panels = n.div_ceil(PANEL);
     let probes = |first: usize| (0..PROBES).map(move |i| (first + 2 * i) * n / (2 * PROBES));
-    let least = (!watch.is_stopped())
+    let min_votes = (!watch.is_stopped())
         .then(|| votes_for(wanted, &pairs, &clusters, &truth(features, count, probes(0))))
         .flatten();
-    let chosen = least.map(|least| chosen(pairs, least, n_panels));
+    let chosen = min_votes.map(|min_votes| chosen(pairs, min_votes, n_panels));
     let all = n_panels * (n_panels + 1) / 2;
     match chosen.filter(|chosen| (chosen.len() as f64) < NOT_WORTH_IT * all as f64) {
         None => (search::exact_by(level, features, count, Some(leading), watch), 1.0),
@@ -129,7 +126,8 @@ fn votes_for(wanted: f64, pairs: &[Pair], clusters: &Clusters, truth: &[Probe]) 
     let places = clusters.places();
     let panel = |row: u32| places[row as usize] / PANEL as u32;
     let votes = |probe: &Probe, other: u32| {
-        let (a, b) = (panel(probe.row), panel(other));
+        let a = panel(probe.row);
+        let b = panel(other);
         if a.abs_diff(b) <= 1 {
             return u32::MAX; // searched anyway
         }
@@ -145,9 +143,10 @@ fn votes_for(wanted: f64, pairs: &[Pair], clusters: &Clusters, truth: &[Probe]) 
 
 /// The pairs with votes enough, and every panel with itself and the next one, so that no row is left without neighbours; those with most
 /// votes first, so that floors rise early.
-fn chosen(pairs: Vec<Pair>, least: u32, n_panels: usize) -> Vec<(u32, u32)> {
+fn chosen(pairs: Vec<Pair>, min_votes: u32, n_panels: usize) -> Vec<(u32, u32)> {
     let near = |pair: &Pair| pair.panels.1 - pair.panels.0 <= 1;
-    let mut others: Vec<Pair> = pairs.into_iter().filter(|pair| pair.votes >= least && !near(pair)).collect();
+    let mut others: Vec<Pair> =
+        pairs.into_iter().filter(|pair| pair.votes >= min_votes && !near(pair)).collect();
     others.par_sort_unstable_by_key(|pair| (std::cmp::Reverse(pair.votes), pair.panels));
     let panels = 0..n_panels as u32;
     let with_next = panels.clone().zip(panels.clone().skip(1));
@@ -231,7 +230,8 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| search(&features, 0.9))
         };
-        let (one, three) = (with(1), with(3));
+        let one = with(1);
+        let three = with(3);
         assert!(one.1 < 1.0); // else it was an exact search
         assert!(one == three);
     }

@@ -78,7 +78,8 @@ impl<'a> Candidates<'a> {
     /// lists does.
     #[cold]
     fn make_room(&mut self, i: usize) {
-        let (width, margin) = (self.search.width, self.margin());
+        let width = self.search.width;
+        let margin = self.margin();
         let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
         slots.select_nth_unstable_by(width - 1, by_score);
         let mut floor = slots[width - 1].similarity - margin;
@@ -149,7 +150,8 @@ fn measure(search: &Search, row: u32, entries: &mut [Entry]) {
     if search.error.is_none() {
         return;
     }
-    let (features, a) = (search.features, search.features.row(row as usize));
+    let features = search.features;
+    let a = features.row(row as usize);
     for i in 0..entries.len() {
         if let Some(soon) = entries.get(i + 2) {
             prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost

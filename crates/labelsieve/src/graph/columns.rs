@@ -96,7 +96,9 @@ mod tests {
 
     #[test]
     fn columns_side_by_side_have_the_bits_of_each_alone_at_every_level() {
-        let (n, first, stream) = (90, 3, Stream::new(1));
+        let n = 90;
+        let first = 3;
+        let stream = Stream::new(1);
         let features = Features::new((0..n * 8).map(|i| stream.normal(i as u64)).collect(), 8).unwrap();
         let propagation = Propagation::new(Affinity::reciprocal(&Neighbours::exact(&features, 30)));
         let number = |row: usize, column: usize| stream.branch(column as u64).normal(row as u64);

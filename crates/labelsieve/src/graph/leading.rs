@@ -24,7 +24,7 @@ use crate::features::Features;
 /// Numbers of a reduced row that are tried: the leading ones and ρ.
 const WIDTHS: [usize; 3] = [32, 64, 128];
 /// Below this many rows, multiplying everything is as fast; between the two, more than 64 numbers never pay.
-const FEWEST_ROWS: usize = 8192;
+const MIN_ROWS: usize = 8192;
 const MANY_ROWS: usize = 16_384;
 /// Rows that directions are made from, and rows whose neighbours are looked at to choose how many.
 const SAMPLE: usize = 1024;
@@ -51,12 +51,13 @@ impl Leading {
     /// The directions by which a search for `count` neighbours of each row should be bounded; none where the rows fill their space too
     /// evenly, or are too few, for that to pay.
     pub fn choose(level: Level, features: &Features, count: usize) -> Option<Leading> {
-        let (n, dim) = (features.len(), features.dim());
-        if n < FEWEST_ROWS || count == 0 {
+        let n = features.len();
+        let dim = features.dim();
+        if n < MIN_ROWS || count == 0 {
             return None;
         }
-        let most = if n < MANY_ROWS { 64 } else { 128 };
-        let widest = *WIDTHS.iter().rfind(|&&width| width <= most.min(dim / 4))?;
+        let max_width = if n < MANY_ROWS { 64 } else { 128 };
+        let widest = *WIDTHS.iter().rfind(|&&width| width <= max_width.min(dim / 4))?;
         let size = SAMPLE.min(n / 4);
         let draws = Stream::new(n as u64);
         let sample = features.select(&(0..size).map(|i| draws.below(i as u64, n)).collect::<Vec<_>>());
@@ -69,7 +70,8 @@ impl Leading {
 
     /// Approximately the first `count` principal directions of `rows`, by power iterations that start from some of the rows.
     pub(super) fn of(level: Level, rows: &Features, count: usize) -> Leading {
-        let (n, dim) = (rows.len(), rows.dim());
+        let n = rows.len();
+        let dim = rows.dim();
         let mut directions: Vec<f32> = (0..count).flat_map(|i| rows.row(i * n / count).to_vec()).collect();
         for _ in 0..ITERATIONS {
             directions = times_covariance(rows, &directions);
@@ -110,7 +112,8 @@ impl Leading {
 
     /// The width of reduced rows for which a search among `n` rows like those of the sample does least, if that is worth it.
     fn choose_width(&self, level: Level, sample: &Features, n: usize, count: usize) -> Option<usize> {
-        let (size, dim) = (sample.len(), sample.dim());
+        let size = sample.len();
+        let dim = sample.dim();
         let n_probes = PROBES.min(size);
         let mut reduced = vec![0f32; size * (self.len() + 1)];
         reduced::reduce(self, sample, 0..size, &mut reduced, Watch::unwatched());
@@ -159,7 +162,8 @@ fn narrowed(reduced: &[f32], all: usize, width: usize) -> Vec<f32> {
 
 /// `directions` (p×d) · SᵀS, S being the rows.
 fn times_covariance(rows: &Features, directions: &[f32]) -> Vec<f32> {
-    let (n, dim) = (rows.len(), rows.dim());
+    let n = rows.len();
+    let dim = rows.dim();
     let p = directions.len() / dim;
     const BLOCK: usize = 128;
     let parts: Vec<Vec<f32>> = (0..n.div_ceil(BLOCK))

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::level::Level;
-use labelsieve_numerics::scratch::{Array, Place, Scratch};
+use labelsieve_numerics::scratch::{Array, OptionalScratch, Scratch};
 
-use super::sorted::Sorted;
+use super::sorted::SortedRows;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 
@@ -76,7 +76,7 @@ impl Neighbours {
 
     /// As [`Neighbours::exact_watched`], for rows that memory does not hold.
     pub(crate) fn exact_sorted(
-        sorted: &Sorted,
+        sorted: &SortedRows,
         count: usize,
         scratch: &dyn Scratch,
         watch: &Watch,
@@ -85,8 +85,9 @@ impl Neighbours {
     }
 
     /// Lists of `width` entries for `n` rows, to be filled through [`Neighbours::lists_mut`].
-    pub(super) fn blank(place: Place, n: usize, width: usize) -> Result<Neighbours> {
-        let (indices, similarities) = (Array::zeros(place, n * width)?, Array::zeros(place, n * width)?);
+    pub(super) fn blank(place: OptionalScratch, n: usize, width: usize) -> Result<Neighbours> {
+        let indices = Array::zeros(place, n * width)?;
+        let similarities = Array::zeros(place, n * width)?;
         Ok(Neighbours { n, width, indices, similarities })
     }
 

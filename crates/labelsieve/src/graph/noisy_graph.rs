@@ -1,7 +1,7 @@
 //! The part of a class's graph that does not depend on which examples are clean.
 
 use labelsieve_numerics::kernels::dot;
-use labelsieve_numerics::scratch::{Place, streamed};
+use labelsieve_numerics::scratch::{OptionalScratch, streamed};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
@@ -50,8 +50,14 @@ impl NoisyGraph {
     }
 
     /// As [`NoisyGraph::insert`], with the lists in a scratch space if there is one.
-    pub(crate) fn insert_in(&self, place: Place, clean: &Features, noisy: &Features) -> Result<Neighbours> {
-        let (k, z) = (clean.len(), noisy.len());
+    pub(crate) fn insert_in(
+        &self,
+        place: OptionalScratch,
+        clean: &Features,
+        noisy: &Features,
+    ) -> Result<Neighbours> {
+        let k = clean.len();
+        let z = noisy.len();
         let width = self.count.min((k + z).saturating_sub(1));
         let mut merged = Neighbours::blank(place, k + z, width)?;
         if width == 0 {

@@ -25,7 +25,8 @@ pub(crate) fn nearest_to(rows: &Features, examples: &Features, count: usize) -> 
 }
 
 fn nearest_to_block(rows: &Features, examples: &Features, block: Range<usize>, width: usize) -> Vec<u32> {
-    let (n, dim) = (rows.len(), rows.dim());
+    let n = rows.len();
+    let dim = rows.dim();
     let margin = 2.0 * rounding_bound(dim);
     let of_rows = |start: usize| -> Vec<Vec<Entry>> {
         let range = start..n.min(start + ROWS);

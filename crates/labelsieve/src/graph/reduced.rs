@@ -68,12 +68,15 @@ pub(super) fn reduce(
     out: &mut [f32],
     watch: &Watch,
 ) {
-    let (p, width, dim) = (leading.len(), leading.len() + 1, rows.dim());
+    let p = leading.len();
+    let width = leading.len() + 1;
+    let dim = rows.dim();
     out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(Vec::new, |numbers, (block, out)| {
         if watch.is_stopped() {
             return;
         }
-        let (first, n) = (range.start + block * BLOCK, out.len() / width);
+        let first = range.start + block * BLOCK;
+        let n = out.len() / width;
         numbers.resize(n * p, 0.0);
         let rows = rows.block(first..first + n);
         product_with_transposed(rows, leading.directions(), numbers, dim);
@@ -147,7 +150,8 @@ impl Pivots {
 
     /// The places of the `count` pivots that each of these reduced rows is most similar to, best first.
     fn nearest(&self, rows: &[f32], count: usize, nearest: &mut [u32], watch: &Watch) {
-        let (width, n_pivots) = (self.width, self.places.len());
+        let width = self.width;
+        let n_pivots = self.places.len();
         let blocks = nearest.par_chunks_mut(BLOCK * count).enumerate();
         blocks.for_each_init(Vec::new, |products, (block, nearest)| {
             if watch.is_stopped() {
@@ -199,7 +203,7 @@ pub(super) struct Clusters {
 }
 
 /// The most clusters: all pairs of them are looked at.
-const MOST_CLUSTERS: usize = 4096;
+const MAX_CLUSTERS: usize = 4096;
 /// Rows per cluster that its centre is made from.
 const ROWS_PER_CENTRE: usize = 64;
 
@@ -212,8 +216,9 @@ impl Clusters {
         per_row: usize,
         watch: &Watch,
     ) -> Clusters {
-        let (n, width) = (rows.len(), leading.len() + 1);
-        let n_clusters = n_clusters.clamp(1, MOST_CLUSTERS.min(n));
+        let n = rows.len();
+        let width = leading.len() + 1;
+        let n_clusters = n_clusters.clamp(1, MAX_CLUSTERS.min(n));
         let per_row = per_row.min(n_clusters);
         let mut values = vec![0f32; n * width];
         reduce(leading, rows, 0..n, &mut values, watch);

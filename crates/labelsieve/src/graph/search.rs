@@ -191,7 +191,8 @@ impl<'a> Pass<'a> {
             let Buffers { scores, hits, row_floor, column_floor } = buffers;
             lock(i).copy_floors(0..rows.len(), self.slack, row_floor);
             lock(j).copy_floors(first..first + columns.len(), self.slack, column_floor);
-            let (row_start, column_start) = (i * n_rows, j * n_rows + first);
+            let row_start = i * n_rows;
+            let column_start = j * n_rows + first;
             let tile = Tile {
                 rows: row_start..row_start + rows.len(),
                 columns: column_start..column_start + columns.len(),
@@ -237,7 +238,8 @@ impl<'a> Pass<'a> {
                 prefetch(features.row(columns[soon.j as usize] as usize));
             }
             let hit = &mut hits[h];
-            let (a, b) = (rows[hit.i as usize], columns[hit.j as usize]);
+            let a = rows[hit.i as usize];
+            let b = columns[hit.j as usize];
             hit.score = dot_at(level, features.row(a as usize), features.row(b as usize));
         }
     }
@@ -277,7 +279,8 @@ impl Tiles<'_> {
         match self {
             Tiles::Triangle(n_panels) => in_triangle(t, n_panels),
             Tiles::Rectangle(n_rows, n_columns) => {
-                let (step, i) = (t / n_rows, t % n_rows);
+                let step = t / n_rows;
+                let i = t % n_rows;
                 (i, n_rows + (i + step) % n_columns)
             }
             Tiles::Listed(pairs) => (pairs[t].0 as usize, pairs[t].1 as usize),
@@ -287,13 +290,11 @@ impl Tiles<'_> {
 
 fn in_triangle(t: usize, n_panels: usize) -> (usize, usize) {
     let first = |step: usize| step * n_panels - step * step.saturating_sub(1) / 2; // tiles nearer to the diagonal
-    let (mut step, mut end) = (0, n_panels);
+    let mut step = 0;
+    let mut end = n_panels;
     while end - step > 1 {
         let middle = step.midpoint(end);
-        match first(middle) <= t {
-            true => step = middle,
-            false => end = middle,
-        }
+        if first(middle) <= t { step = middle } else { end = middle }
     }
     (t - first(step), t - first(step) + step)
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::features::Features;
 
 /// Rows of a pool by place: similar ones side by side where they live in few directions, else as they are.
-pub(crate) struct Sorted {
+pub(crate) struct SortedRows {
     leading: Option<Leading>,
     features: Features,
     /// Which row is at each place, and where each row is; none: where it always was.
@@ -27,7 +27,7 @@ struct Order {
     places: Vec<u32>,
 }
 
-impl Sorted {
+impl SortedRows {
     /// Copies `features` to where a search for `count` neighbours of each row wants them.
     pub fn new(
         level: Level,
@@ -35,9 +35,9 @@ impl Sorted {
         count: usize,
         scratch: &dyn Scratch,
         watch: &Watch,
-    ) -> Result<Sorted> {
+    ) -> Result<SortedRows> {
         let leading = Leading::choose(level, features, count.min(features.len().saturating_sub(1)));
-        Sorted::by(leading, features, scratch, watch)
+        SortedRows::by(leading, features, scratch, watch)
     }
 
     /// The same by the given directions, if any.
@@ -46,20 +46,20 @@ impl Sorted {
         features: &Features,
         scratch: &dyn Scratch,
         watch: &Watch,
-    ) -> Result<Sorted> {
-        let Some(directions) = &leading else { return Ok(Sorted::as_they_are(features)) };
+    ) -> Result<SortedRows> {
+        let Some(directions) = &leading else { return Ok(SortedRows::unsorted(features)) };
         let rows = order(directions, features, watch);
         watch.check()?;
         let mut places = vec![0u32; rows.len()];
         (0..).zip(&rows).for_each(|(place, &row)| places[row as usize] = place);
         let order = Order { rows, places };
         let features = order.sort(features, scratch, watch)?;
-        Ok(Sorted { leading, features, order: Some(order) })
+        Ok(SortedRows { leading, features, order: Some(order) })
     }
 
     /// Rows where they are.
-    pub fn as_they_are(features: &Features) -> Sorted {
-        Sorted { leading: None, features: features.clone(), order: None }
+    pub fn unsorted(features: &Features) -> SortedRows {
+        SortedRows { leading: None, features: features.clone(), order: None }
     }
 
     /// Number of rows.

@@ -2,7 +2,7 @@
 //!
 //! Rows are cut into windows of as many as memory holds two of. Each window is searched by itself, then every pair of windows for
 //! neighbours across; the best of each row so far wait in a scratch space until its window is looked at again. Similar rows stand together
-//! ([`Sorted`]), so floors are high after the first round, and the pairs that are left to be measured lie in the two windows at hand. Which pairs are
+//! ([`SortedRows`]), so floors are high after the first round, and the pairs that are left to be measured lie in the two windows at hand. Which pairs are
 //! looked at when changes nothing of the answer ([`search`](super::search)).
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::candidates::Candidates;
 use super::neighbours::{Entry, Neighbours};
 use super::reduced::reduce;
 use super::search::{PANEL, Pass, Tiles, inner};
-use super::sorted::{Sorted, restore, stretches_of};
+use super::sorted::{SortedRows, restore, stretches_of};
 use crate::error::Result;
 
 /// In place of the index of a neighbour that was not yet found.
@@ -27,7 +27,7 @@ const NOBODY: u32 = u32::MAX;
 /// The `count` nearest other rows of each row.
 pub(super) fn exact(
     level: Level,
-    sorted: &Sorted,
+    sorted: &SortedRows,
     count: usize,
     scratch: &dyn Scratch,
     watch: &Watch,
@@ -71,23 +71,20 @@ pub(super) fn exact(
 }
 
 /// Rows of which two windows fit in `memory`: their numbers, what the screen makes of them, their candidates and their lists.
-fn rows_per_window(sorted: &Sorted, width: usize, memory: usize) -> usize {
+fn rows_per_window(sorted: &SortedRows, width: usize, memory: usize) -> usize {
     let row = sorted.features().dim() * size_of::<f32>();
     let screened = sorted.leading().map_or(row, |leading| (leading.len() + 1) * size_of::<f32>());
     let bytes = row + screened * 3 / 2 + Candidates::bytes_per_row(width) + width * size_of::<Entry>();
     let n_rows = (memory / (2 * bytes) / PANEL).max(1) * PANEL;
     // All at once if they fit, else windows of about the same size.
     let n = sorted.len();
-    match n <= 2 * n_rows {
-        true => n,
-        false => n.div_ceil(n.div_ceil(n_rows)).next_multiple_of(PANEL),
-    }
+    if n <= 2 * n_rows { n } else { n.div_ceil(n.div_ceil(n_rows)).next_multiple_of(PANEL) }
 }
 
 /// A search under way.
 struct Windows<'a> {
     level: Level,
-    sorted: &'a Sorted,
+    sorted: &'a SortedRows,
     /// Neighbours wanted per row.
     width: usize,
     /// Rows per window.

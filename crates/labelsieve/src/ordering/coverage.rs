@@ -13,9 +13,9 @@ use crate::model::ClassProblem;
 /// Rows of a pool that are to be covered, rows that may be chosen, and decided rows that cover, at most. Larger pools are drawn
 /// from: what covers a thousand rows of a pool covers the pool, and 2,000 × 1,000 similarities take a fraction of a second at any
 /// pool size.
-const MOST_COVERED: usize = 1000;
-const MOST_CHOSEN_FROM: usize = 2000;
-const MOST_SEEN: usize = 2000;
+const MAX_COVERED: usize = 1000;
+const MAX_CHOSEN_FROM: usize = 2000;
+const MAX_SEEN: usize = 2000;
 
 /// How well the rows of a pool are covered by what a person has seen.
 ///
@@ -39,9 +39,9 @@ impl<'a> Coverage<'a> {
     /// Covered by the clean examples and by whatever was decided, the unsure ones too: those were looked at.
     pub fn of(problem: &ClassProblem<'a>) -> Coverage<'a> {
         let noisy = problem.noisy.features();
-        let rows = drawn((0..noisy.len() as u32).collect(), MOST_COVERED, noisy);
+        let rows = drawn((0..noisy.len() as u32).collect(), MAX_COVERED, noisy);
         let decided = (0..noisy.len() as u32).filter(|&row| problem.decision(row as usize).is_some());
-        let decided = drawn(decided.collect(), MOST_SEEN, noisy);
+        let decided = drawn(decided.collect(), MAX_SEEN, noisy);
         let decided = decided.iter().map(|&row| noisy.row(row as usize));
         let seen: Vec<&[f32]> = problem.clean.rows().chain(decided).collect();
         let best =
@@ -52,7 +52,7 @@ impl<'a> Coverage<'a> {
 
     /// The best `count` of `rows`, one after the other; equal gains go to the lower row.
     pub fn choose(mut self, rows: Vec<u32>, count: usize) -> Vec<u32> {
-        let rows = drawn(rows, MOST_CHOSEN_FROM.max(count), self.noisy);
+        let rows = drawn(rows, MAX_CHOSEN_FROM.max(count), self.noisy);
         let first = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
         let mut heap = BinaryHeap::from(rows.par_iter().with_min_len(16).map(first).collect::<Vec<_>>());
         let mut chosen = Vec::with_capacity(count.min(heap.len()));

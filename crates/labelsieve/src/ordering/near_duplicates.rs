@@ -17,7 +17,8 @@ pub fn near_duplicates(graph: &NoisyGraph, at_least: f32) -> Vec<u32> {
         let (others, similarities) = neighbours.of(row);
         let close = others.iter().zip(similarities).take_while(|(_, similarity)| **similarity >= at_least);
         for (&other, _) in close {
-            let (a, b) = (first_of(&mut parents, row as u32), first_of(&mut parents, other));
+            let a = first_of(&mut parents, row as u32);
+            let b = first_of(&mut parents, other);
             parents[a.max(b) as usize] = a.min(b);
         }
     }

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::check_lambda;
 use super::shared::Shared;
 use super::training::{Trainer, Training};
-use crate::engine::Job;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS, Propagation};
-use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
+use crate::model::{ClassProblem, Job, Relevance, RelevanceModel, one_by_one};
 
 /// A two-layer GCN (**eq. 2**) trained with **eq. (3)**; its probability of "clean" is the relevance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -83,7 +83,7 @@ pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
 /// by a fixed factor per iteration; 10⁻⁶ is reached within some 70 of them at α = 0.9.
 fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f32> {
     const TOLERANCE: f64 = 1e-6;
-    const MOST_ITERATIONS: usize = 1000;
+    const MAX_ITERATIONS: usize = 1000;
     let n = affinity.len();
     let scale: Vec<f32> = affinity
         .degrees()
@@ -111,7 +111,7 @@ fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f
     let mut direction = residual.clone();
     let mut square = dot_f64(&residual, &residual);
     let goal = TOLERANCE * TOLERANCE * dot_f64(seeds, seeds);
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..MAX_ITERATIONS {
         if square <= goal || watch.is_stopped() {
             break;
         }
@@ -136,13 +136,14 @@ fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn rejected_labels_add_up_to_no_more_than_the_positive_ones() {
         use Decision::{Accept, Reject, Unsure};
         let rows = Features::new(vec![1.0; 8], 1).unwrap();
-        let (clean, pool) = (rows.select(&[0]), NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7])));
+        let clean = rows.select(&[0]);
+        let pool = NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7]));
         let seeds = |decisions: [Option<Decision>; 7]| {
             label_seeds(&ClassProblem::new(&clean, &pool).unwrap().with_decisions(&decisions).unwrap())
         };

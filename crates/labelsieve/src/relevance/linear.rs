@@ -65,13 +65,13 @@ impl RelevanceModel for Linear {
 const REJECTED_SHARE: f32 = 0.5;
 
 /// How many examples of other classes [`others`] draws, at most.
-pub const MOST_OTHERS: usize = 1000;
+pub const MAX_OTHERS: usize = 1000;
 
-/// Clean examples of the classes other than `class`, at most [`MOST_OTHERS`], drawn at random: the negatives of `class`. The
+/// Clean examples of the classes other than `class`, at most [`MAX_OTHERS`], drawn at random: the negatives of `class`. The
 /// order of classes and of their examples decides nothing.
 pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
     let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
-    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST_OTHERS, stream)
+    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MAX_OTHERS, stream)
 }
 
 /// At most `count` of these rows, drawn by their contents and not by their positions, in an order of the stream's own.
@@ -94,14 +94,14 @@ struct Side<'a> {
 /// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (positives and
 /// negatives each add at most ¼‖(v, 1)‖² ≤ ½), so the step 1/L and the momentum of Nesterov need no tuning.
 fn fit(sides: &[Side], dim: usize, decay: f32) -> (Vec<f32>, f32) {
-    const MOST_ITERATIONS: usize = 2000;
+    const MAX_ITERATIONS: usize = 2000;
     const FLAT: f32 = 1e-6;
     let curvature = 1.0 + decay;
     let ratio = (decay / curvature).sqrt();
     let momentum = (1.0 - ratio) / (1.0 + ratio);
     let mut point = vec![0f32; dim + 1]; // weights, then the bias
     let mut ahead = point.clone();
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..MAX_ITERATIONS {
         let mut gradient = vec![0f32; dim + 1];
         add_scaled(&mut gradient[..dim], decay, &ahead[..dim]);
         sides.iter().for_each(|side| add_gradient(side, &ahead, &mut gradient));

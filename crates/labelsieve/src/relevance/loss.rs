@@ -43,9 +43,11 @@ pub fn weighted_loss(p: &[f32], weights: &[f32]) -> f32 {
 /// The weights of [`weighted_loss`] for every row of a class, clean rows first. Examples that a person was unsure about
 /// count as undecided.
 pub fn loss_weights(problem: &ClassProblem, lambda: f32) -> Vec<f32> {
-    let (k, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
+    let k = problem.clean.len();
+    let n_noisy = problem.noisy.features().len();
     let count = |decision| problem.decided(decision).len();
-    let (n_accepted, n_rejected) = (count(Decision::Accept), count(Decision::Reject));
+    let n_accepted = count(Decision::Accept);
+    let n_rejected = count(Decision::Reject);
     let share = |weight: f32, n: usize| weight / n.max(1) as f32;
     let positive = share(1.0, k + n_accepted);
     let undecided = -share(lambda, n_noisy - n_accepted - n_rejected);
@@ -80,7 +82,7 @@ fn mean(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn eq_3_is_a_weighted_cross_entropy() {

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::features::Features;
-use crate::graph::{Affinity, NEIGHBOURS};
-use crate::model::{ClassProblem, NoisyPool, Relevance, RelevanceModel};
+use crate::graph::{Affinity, NEIGHBOURS, NoisyPool};
+use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
 /// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
 ///
@@ -56,14 +56,14 @@ impl Default for Mixture {
 const OWN: f32 = 0.6;
 /// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at three times 65 numbers
 /// per candidate; an ambiguous word brings a handful.
-pub const MOST_CLASSES: usize = 64;
+pub const MAX_CLASSES: usize = 64;
 /// Products with other classes that are looked at before rounds begin; in large pools, or beside many classes, an even sample of the
 /// candidates makes them.
 const LOOK: usize = 1 << 19;
 /// The fewest candidates of such a sample.
-const LEAST_SAMPLE: usize = 64;
+const MIN_SAMPLE: usize = 64;
 /// Keeps τ from making much of little when all similarities are nearly the same.
-const LEAST_DEVIATION: f64 = 0.02;
+const MIN_DEVIATION: f64 = 0.02;
 /// Rows per unit of work: sums are the same at any number of threads.
 const CHUNK: usize = 256;
 /// Other classes compared with a chunk at a time, so that their rows stay in the cache.
@@ -107,7 +107,7 @@ impl Mixture {
         let direction = unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim()));
         let looked_at = sample(noisy.len(), others.len());
         let tau = self.contrast / deviation(noisy, &looked_at, others);
-        let chosen = most_explaining(noisy, &looked_at, others, &direction, tau);
+        let chosen = best_explaining(noisy, &looked_at, others, &direction, tau);
         problem.watch().check()?;
         let evidence = Evidence {
             level: Level::current(),
@@ -120,7 +120,8 @@ impl Mixture {
         };
         let mut state = State { proportions: first_proportions(chosen.len()), direction };
         let blank = || Array::zeros(problem.noisy.scratch(), noisy.len() * evidence.n_classes);
-        let (mut before, mut posteriors) = (Array::from(Vec::new()), blank()?); // none before the first round
+        let mut before = Array::from(Vec::new());
+        let mut posteriors = blank()?; // none before the first round
         for round in 0..self.rounds {
             problem.watch().check()?;
             state = evidence.round(&state, &before, &mut posteriors, &clean);
@@ -193,7 +194,8 @@ impl Evidence<'_> {
             posteriors.release(range);
             self.release(rows, before);
         }
-        let (mut counts, mut direction) = (vec![0f64; self.n_classes], clean.to_vec());
+        let mut counts = vec![0f64; self.n_classes];
+        let mut direction = clean.to_vec();
         for part in parts {
             counts.iter_mut().zip(part.counts).for_each(|(sum, part)| *sum += part);
             direction.iter_mut().zip(part.direction).for_each(|(sum, part)| *sum += f64::from(part));
@@ -240,8 +242,8 @@ impl Evidence<'_> {
         if decision == Some(0.0) {
             row[0] = f32::NEG_INFINITY;
         }
-        let most = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
-        row.iter_mut().for_each(|s| *s = (*s - most).exp());
+        let largest = row.iter().fold(f32::NEG_INFINITY, |largest, &s| largest.max(s));
+        row.iter_mut().for_each(|s| *s = (*s - largest).exp());
         let sum: f32 = row.iter().sum();
         row.iter_mut().for_each(|s| *s /= sum);
     }
@@ -271,7 +273,8 @@ fn first_proportions(n_others: usize) -> Vec<f32> {
 
 /// Products of these candidates with all classes, one row each, blocks of classes at a time.
 fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32]) {
-    let (level, n_classes) = (Level::current(), classes.len());
+    let level = Level::current();
+    let n_classes = classes.len();
     for start in (0..n_classes).step_by(BLOCK) {
         let block = start..(start + BLOCK).min(n_classes);
         for (&row, out) in rows.iter().zip(out.chunks_exact_mut(n_classes)) {
@@ -282,7 +285,7 @@ fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32
 
 /// Candidates to look at first, evenly spaced.
 fn sample(n_noisy: usize, n_others: usize) -> Vec<usize> {
-    let n = n_noisy.min((LOOK / n_others.max(1)).max(LEAST_SAMPLE));
+    let n = n_noisy.min((LOOK / n_others.max(1)).max(MIN_SAMPLE));
     (0..n).map(|i| i * n_noisy / n).collect()
 }
 
@@ -300,13 +303,13 @@ fn deviation(noisy: &Features, rows: &[usize], others: &Features) -> f32 {
         .collect();
     let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
     let count = (rows.len() * others.len()) as f64;
-    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(LEAST_DEVIATION) as f32
+    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(MIN_DEVIATION) as f32
 }
 
-/// The other classes that explain the most of these candidates before anything is learned, at most [`MOST_CLASSES`], ascending.
-fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
+/// The other classes that explain the most of these candidates before anything is learned, at most [`MAX_CLASSES`], ascending.
+fn best_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
     let n_others = others.len();
-    if n_others <= MOST_CLASSES {
+    if n_others <= MAX_CLASSES {
         return (0..n_others).collect();
     }
     let level = Level::current();
@@ -319,9 +322,9 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
             let mut counts = vec![0f32; n_others];
             for (&row, found) in rows.iter().zip(found.chunks_exact_mut(n_others)) {
                 let own = dot_at(level, noisy.row(row), own);
-                let most = found.iter().fold(own, |most, &s| most.max(s));
-                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - most)).exp());
-                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - most)).exp();
+                let largest = found.iter().fold(own, |largest, &s| largest.max(s));
+                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - largest)).exp());
+                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - largest)).exp();
                 add_scaled_at(level, &mut counts, 1.0 / sum, found);
             }
             counts
@@ -333,14 +336,15 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
         .for_each(|part| counts.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(*part)));
     let mut chosen: Vec<usize> = (0..n_others).collect();
     chosen.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
-    chosen.truncate(MOST_CLASSES);
+    chosen.truncate(MAX_CLASSES);
     chosen.sort_unstable();
     chosen
 }
 
 /// τ x_i·o_j for all candidates.
 fn exponents(pool: &NoisyPool, others: &Features, tau: f32) -> Result<Array<f32>> {
-    let (noisy, n_others) = (pool.features(), others.len());
+    let noisy = pool.features();
+    let n_others = others.len();
     let mut exponents = Array::zeros(pool.scratch(), noisy.len() * n_others)?;
     for rows in streamed(noisy.len(), (n_others + noisy.dim()) * size_of::<f32>()) {
         let part = rows.start * n_others..rows.end * n_others;
@@ -380,7 +384,6 @@ fn unit(sum: &[f64]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NoisyPool;
 
     fn relevance(noisy: Vec<f32>, others: Vec<f32>, rounds: usize) -> Vec<f32> {
         let clean = Features::new(vec![1.0, 0.0], 2).unwrap();

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::check_lambda;
 use super::shared::Shared;
 use super::training::{Trainer, Training};
-use crate::engine::Job;
 use crate::error::Result;
 use crate::graph::Propagation;
-use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
+use crate::model::{ClassProblem, Job, Relevance, RelevanceModel, one_by_one};
 
 /// The network of **eq. (2)** with Ã = I, trained with **eq. (3)**.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 mod adam;
 mod auto;
 mod beta;
+mod class_graph;
 #[cfg(test)]
 mod contract;
 mod gcn;
@@ -24,10 +25,11 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use auto::Auto;
+pub(crate) use auto::SharedInputs;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
-pub use linear::{Linear, MOST_OTHERS, others};
+pub use linear::{Linear, MAX_OTHERS, others};
 pub use loss::{cleaning_loss, weighted_loss};
 pub use mixture::Mixture;
 pub use mlp::Mlp;
@@ -35,16 +37,15 @@ pub use similarity::Similarity;
 pub use training::Training;
 
 use crate::error::{Result, check};
-use crate::model::{ClassProblem, NoisyPool, RelevanceModel};
+use crate::graph::NoisyPool;
+use crate::model::{ClassProblem, RelevanceModel};
 
-#[doc(hidden)] // for our own crates
-pub use auto::Centred;
 #[doc(hidden)] // for our own crates
 pub use label_propagation::label_seeds;
 #[doc(hidden)] // for our own crates
 pub use loss::loss_weights;
 #[doc(hidden)] // for our own crates
-pub use mixture::{MOST_CLASSES, class_direction};
+pub use mixture::{MAX_CLASSES, class_direction};
 #[doc(hidden)] // for our own crates
 pub use similarity::clean_direction;
 

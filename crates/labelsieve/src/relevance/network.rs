@@ -65,7 +65,8 @@ pub(super) struct Cell {
 
 impl Cell {
     pub fn new(own: Own, weights: Weights) -> Cell {
-        let (k, n_parameters) = (own.n_clean, weights.0.len());
+        let k = own.n_clean;
+        let n_parameters = weights.0.len();
         Cell {
             own,
             weights,
@@ -167,7 +168,10 @@ impl<'a> Network<'a> {
 
     /// R and s.
     fn first_layer(&mut self, dropouts: &[Dropout]) {
-        let (level, shared, width, chunk) = (self.level, self.shared, self.width, self.chunk);
+        let level = self.level;
+        let shared = self.shared;
+        let width = self.width;
+        let chunk = self.chunk;
         let (clean, noisy) = self.support.split_at_mut(self.n_clean * width);
         self.cells.par_iter_mut().zip(dropouts).for_each(|(cell, &dropout)| {
             let (theta_1, bias_1, theta_2, _) = cell.weights.parts();
@@ -191,7 +195,8 @@ impl<'a> Network<'a> {
             .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
             .enumerate()
             .for_each(|(at, (support, hidden))| {
-                let (start, n) = (at * chunk, support.len() / width);
+                let start = at * chunk;
+                let n = support.len() / width;
                 for rows in shared.blocks(start, n) {
                     for (c, cell) in cells.iter().enumerate() {
                         let hidden = of_cell(hidden, c, n, &rows, start);
@@ -211,8 +216,11 @@ impl<'a> Network<'a> {
 
     /// p, and from it the gradients of the loss.
     fn second_layer(&mut self) {
-        let (level, shared, width, chunk, n_clean) =
-            (self.level, self.shared, self.width, self.chunk, self.n_clean);
+        let level = self.level;
+        let shared = self.shared;
+        let width = self.width;
+        let chunk = self.chunk;
+        let n_clean = self.n_clean;
         let cells = &self.cells;
         let support = Columns { numbers: &self.support, width, first: n_clean - shared.n_clean };
         let bias_2: Vec<f32> =
@@ -276,7 +284,10 @@ impl<'a> Network<'a> {
 
     /// The gradient of eq. (3) at the last forward pass, per cell in the order of [`Weights`].
     pub fn backward(&mut self, dropouts: &[Dropout]) {
-        let (level, shared, chunk, dim) = (self.level, self.shared, self.chunk, self.shared.dim);
+        let level = self.level;
+        let shared = self.shared;
+        let chunk = self.chunk;
+        let dim = self.shared.dim;
         let len = partial_len(dim);
         let all = len * self.cells.len();
         let own = Columns { numbers: &self.gradients, width: self.width, first: self.n_clean };
@@ -298,7 +309,8 @@ impl<'a> Network<'a> {
                 if at > 0 {
                     partial.fill(0.0); // the first one has the clean rows'
                 }
-                let (start, n) = (at * chunk, hidden.len() / (HIDDEN * cells.len()));
+                let start = at * chunk;
+                let n = hidden.len() / (HIDDEN * cells.len());
                 let mut sums = vec![0f32; BLOCK * gradients.width];
                 for rows in shared.blocks(start, n) {
                     let sums = &mut sums[..rows.len() * gradients.width];
@@ -334,16 +346,22 @@ impl<'a> Network<'a> {
     /// The gradients of all chunks together, in order.
     fn add_up(&mut self) {
         const COLUMNS: usize = 64;
-        let (level, dim, n_clean, width) = (self.level, self.shared.dim, self.n_clean, self.width);
+        let level = self.level;
+        let dim = self.shared.dim;
+        let n_clean = self.n_clean;
+        let width = self.width;
         let len = partial_len(dim);
         let all = len * self.cells.len();
-        let (partial, output_sums) = (&self.partial, &self.output_sums);
-        let (p, loss_weights) = (&self.probabilities, &self.loss_weights);
+        let partial = &self.partial;
+        let output_sums = &self.output_sums;
+        let p = &self.probabilities;
+        let loss_weights = &self.loss_weights;
         self.cells.par_iter_mut().enumerate().for_each(|(c, cell)| {
             let parts = || partial.chunks_exact(all).map(|chunk| &chunk[c * len..(c + 1) * len]);
             let (theta_1, rest) = cell.gradient.split_at_mut(dim * HIDDEN);
             theta_1.par_chunks_mut(COLUMNS * HIDDEN).enumerate().for_each(|(at, theta_1)| {
-                let (from, n) = (at * COLUMNS, theta_1.len() / HIDDEN);
+                let from = at * COLUMNS;
+                let n = theta_1.len() / HIDDEN;
                 let mut sums = [[0f32; COLUMNS]; HIDDEN];
                 for part in parts() {
                     for (u, sums) in sums.iter_mut().enumerate() {
@@ -401,7 +419,8 @@ impl Cell {
         slot: usize,
         loss_weight: f32,
     ) -> (f32, f32) {
-        let (row, column) = (slot / support.width, slot % support.width);
+        let row = slot / support.width;
+        let column = slot % support.width;
         let columns = Columns { first: n_clean, ..support };
         let sum = self.gathered(columns, own, row, column);
         let p = sigmoid(self.own.propagation.inverse_degree(own) * sum + self.weights.parts().3);

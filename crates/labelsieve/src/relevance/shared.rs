@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use super::units::HIDDEN;
 use crate::error::Result;
 use crate::features::Features;
+use crate::graph::NoisyPool;
 use crate::graph::Propagation;
-use crate::model::NoisyPool;
 
 /// Bytes of memory that the training of one network takes for a noisy row beside Ã V and edges: its hidden units, a key, and a
 /// number each of s, p, their gradient, the loss (twice) and D⁻¹.
@@ -48,13 +48,16 @@ impl Shared {
     pub fn of_pool(noisy: &Features, propagation: Propagation) -> Shared {
         let mut x = Aligned::zeros(noisy.len() * noisy.dim());
         propagation.propagate_rows(&Features::empty(noisy.dim()), noisy, |i| i, &mut x);
-        let (propagation, keys) = (Arc::new(propagation), row_keys(noisy));
+        let propagation = Arc::new(propagation);
+        let keys = row_keys(noisy);
         Shared { dim: noisy.dim(), x, keys, propagation, n_clean: 0, n_resident: usize::MAX }
     }
 
     /// A single choice, whose Ã is that of clean rows stacked on noisy ones.
     pub fn of_one(clean: &Features, pool: &NoisyPool, propagation: Propagation) -> Result<(Shared, Own)> {
-        let (k, dim, noisy) = (clean.len(), clean.dim(), pool.features());
+        let k = clean.len();
+        let dim = clean.dim();
+        let noisy = pool.features();
         let mut of_clean = Aligned::zeros(k * dim);
         propagation.propagate_rows(clean, noisy, |i| i, &mut of_clean);
         let x = pool.propagate(clean, &propagation)?;
@@ -67,7 +70,8 @@ impl Shared {
             propagation: Arc::clone(&propagation),
         };
         let n_resident = pool.scratch().map_or(usize::MAX, |scratch| {
-            let (edges, buffers) = (propagation.memory(), noisy.len() * BYTES_PER_ROW);
+            let edges = propagation.memory();
+            let buffers = noisy.len() * BYTES_PER_ROW;
             scratch.memory().saturating_sub(buffers) / (dim * size_of::<f32>() + edges / noisy.len().max(1))
         });
         Ok((Shared { dim, x, keys: row_keys(noisy), propagation, n_clean: k, n_resident }, own))
@@ -77,7 +81,8 @@ impl Shared {
     pub fn choice(&self, clean: &Features, noisy: &Features, propagation: &Propagation) -> Own {
         let k = clean.len();
         let is_changed = |&row: &u32| {
-            let (before, after) = (self.propagation.edges(row as usize), propagation.edges(k + row as usize));
+            let before = self.propagation.edges(row as usize);
+            let after = propagation.edges(k + row as usize);
             // Shifted columns are compared as they come: of an edge to a clean row, before has none.
             let same_column = |(&a, &b): (&u32, &u32)| a + k as u32 == b;
             before.1 != after.1 || !before.0.iter().zip(after.0).all(same_column)
@@ -139,7 +144,8 @@ impl Own {
     /// The changed rows among these: the place in the own rows, and the noisy row.
     pub fn changed_in(&self, rows: &Range<usize>) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {
         let place = |row: usize| self.changed.partition_point(|&changed| (changed as usize) < row);
-        let (first, end) = (place(rows.start), place(rows.end));
+        let first = place(rows.start);
+        let end = place(rows.end);
         let own = self.n_clean + first;
         self.changed[first..end].iter().enumerate().map(move |(i, &row)| (own + i, row as usize))
     }

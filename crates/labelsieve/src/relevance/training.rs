@@ -9,10 +9,9 @@ use super::loss::loss_weights;
 use super::network::{Cell, Network, Weights};
 use super::shared::{Own, Shared};
 use super::units::Dropout;
-use crate::engine::Job;
 use crate::error::{Error, Result, check};
 use crate::graph::Propagation;
-use crate::model::{ClassProblem, Relevance};
+use crate::model::{ClassProblem, Job, Relevance};
 use crate::schedule::LARGE;
 
 /// How the network is trained; the defaults are the paper's.
@@ -56,12 +55,12 @@ pub(super) struct Trainer {
     pub lambda: Option<f32>,
     pub training: Training,
     /// Bytes that trainings at once may take beside the pool's own, about.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 impl Trainer {
     pub fn new(lambda: Option<f32>, training: Training) -> Trainer {
-        Trainer { lambda, training, most_bytes: 256 << 20 }
+        Trainer { lambda, training, max_bytes: 256 << 20 }
     }
 
     /// Trains over a given Ã and reads off the noisy rows.
@@ -81,15 +80,18 @@ impl Trainer {
         own: impl Fn(&Job) -> Result<(Own, T)>,
         finish: impl Fn(usize, Relevance, T) -> Relevance,
     ) -> Vec<Result<Relevance>> {
-        const MOST_CELLS: usize = 32; // more would only crowd each other out of the cache
+        const MAX_CELLS: usize = 32; // more would only crowd each other out of the cache
         // Small pools are trained side by side, one on each thread.
         let at_once = if shared.len() < LARGE { rayon::current_num_threads() } else { 1 };
-        let most_bytes = self.most_bytes / at_once;
+        let max_bytes = self.max_bytes / at_once;
         let mut results: Vec<Result<Relevance>> = Vec::with_capacity(jobs.len());
         while results.len() < jobs.len() {
             let from = results.len();
-            let (mut cells, mut notes, mut bytes, mut failure) = (Vec::new(), Vec::new(), 0, None);
-            while from + cells.len() < jobs.len() && bytes < most_bytes.max(1) && cells.len() < MOST_CELLS {
+            let mut cells = Vec::new();
+            let mut notes = Vec::new();
+            let mut bytes = 0;
+            let mut failure = None;
+            while from + cells.len() < jobs.len() && bytes < max_bytes.max(1) && cells.len() < MAX_CELLS {
                 let job = &jobs[from + cells.len()];
                 match job.problem.watch().check().map_err(Error::from).and_then(|()| own(job)) {
                     Ok((own, note)) => {

@@ -136,7 +136,8 @@ mod tests {
     fn exp_is_within_three_units_of_its_last_place() {
         for i in -870_000..=880_000 {
             let x = i as f32 * 1e-4;
-            let (found, exact) = (f64::from(exp(x)), f64::from(x).exp());
+            let found = f64::from(exp(x));
+            let exact = f64::from(x).exp();
             assert!((found / exact - 1.0).abs() < 3.0 * 1.2e-7, "e^{x}: {found} against {exact}");
         }
         assert_eq!(exp(0.0), 1.0);
@@ -149,7 +150,8 @@ mod tests {
         let a: Vec<f32> = (0..999).map(|i| 0.3 * (i as f32 - 500.0)).collect();
         let weights: Vec<f32> = (0..999).map(|i| [0.5, -0.1, -0.0][i % 3]).collect();
         let at = |level| {
-            let (mut p, mut gradients) = (a.clone(), vec![f32::NAN; a.len()]);
+            let mut p = a.clone();
+            let mut gradients = vec![f32::NAN; a.len()];
             outputs(level, &mut p, &weights, &mut gradients);
             (p, gradients)
         };

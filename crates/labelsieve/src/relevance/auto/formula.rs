@@ -17,9 +17,9 @@ const NETWORK: std::ops::RangeInclusive<f32> = 0.5..=1.0;
 /// weights of wrong candidates outvote the clean examples.
 const SMALL_POOL: f32 = 50.0;
 /// What the least similar candidate of a pool keeps of its similarity.
-const LEAST_STANDING: f32 = 0.05;
+const MIN_STANDING: f32 = 0.05;
 /// Candidates whose similarities differ by less are about equally similar.
-const LEAST_SPREAD: f32 = 0.05;
+const MIN_SPREAD: f32 = 0.05;
 
 /// What network, mixture and similarity say of one candidate, together.
 ///
@@ -57,9 +57,10 @@ pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
         problem.noisy.features().pass().map(|row| dot(row, direction.row(0))).collect();
     let mut sorted = similarities.clone();
     sorted.sort_by(f32::total_cmp);
-    let (low, high) = (quantile(&sorted, 0.05), quantile(&sorted, 0.95));
-    let spread = (high - low).max(LEAST_SPREAD);
-    Ok(similarities.iter().map(|s| (1.0 - (high - s) / spread).clamp(LEAST_STANDING, 1.0)).collect())
+    let low = quantile(&sorted, 0.05);
+    let high = quantile(&sorted, 0.95);
+    let spread = (high - low).max(MIN_SPREAD);
+    Ok(similarities.iter().map(|s| (1.0 - (high - s) / spread).clamp(MIN_STANDING, 1.0)).collect())
 }
 
 /// With linear interpolation between the sorted values; 0 of none.
@@ -75,7 +76,7 @@ pub fn quantile(sorted: &[f32], share: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn the_formula_by_hand() {

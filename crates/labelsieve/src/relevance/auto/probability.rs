@@ -18,18 +18,18 @@ const STANDING: f32 = 1.0;
 const SHARE: f32 = 0.38;
 const SHOTS: f32 = 0.24;
 /// Measured up to this k; beyond it, the term stays.
-const MOST_SHOTS: usize = 20;
+const MAX_SHOTS: usize = 20;
 /// Below this, a pool has no relevance to be relative to.
-const LEAST_RELEVANCE: f32 = 1e-3;
+const MIN_RELEVANCE: f32 = 1e-3;
 
 /// One probability for each candidate; `standing` as [`super::formula::standing`] gives it, `share` as
 /// [`super::share::relevant_share`].
 pub fn probability(problem: &ClassProblem, relevance: &[f32], standing: &[f32], share: f32) -> Vec<f32> {
-    let n_clean = problem.clean.len().min(MOST_SHOTS);
+    let n_clean = problem.clean.len().min(MAX_SHOTS);
     let of_class = CONSTANT + SHARE * logit(share, 0.05) + SHOTS * (n_clean as f32).ln();
     let mut sorted = relevance.to_vec();
     sorted.sort_by(f32::total_cmp);
-    let high = quantile(&sorted, 0.95).max(LEAST_RELEVANCE);
+    let high = quantile(&sorted, 0.95).max(MIN_RELEVANCE);
     let of_candidate = |(r, s): (&f32, &f32)| {
         let logit = of_class + RELEVANCE * logit(r / high, 0.02) + STANDING * s;
         1.0 / (1.0 + (-logit).exp())
@@ -47,7 +47,7 @@ fn logit(p: f32, margin: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn probability_by_hand_and_in_the_order_of_relevance() {

@@ -17,11 +17,13 @@ pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
     const NONE: f32 = 0.9;
     const ALL: f32 = 0.5;
     const PRETENDED: f32 = 2.0;
-    const MOST: usize = 20;
-    let (clean, noisy) = (problem.clean, problem.noisy.features());
+    const MAX_LEFT_OUT: usize = 20;
+    let clean = problem.clean;
+    let noisy = problem.noisy.features();
     let k = clean.len();
-    let (mut sum, mut count) = (PRETENDED * 0.7, PRETENDED);
-    let left_out = (0..k.min(MOST)).map(|i| i * k / k.min(MOST));
+    let mut sum = PRETENDED * 0.7;
+    let mut count = PRETENDED;
+    let left_out = (0..k.min(MAX_LEFT_OUT)).map(|i| i * k / k.min(MAX_LEFT_OUT));
     for left_out in left_out.filter(|_| k >= 2 && !noisy.is_empty()) {
         problem.watch().check()?;
         let rest: Vec<usize> = (0..k).filter(|&i| i != left_out).collect();
@@ -47,7 +49,7 @@ pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn the_share_by_hand() {

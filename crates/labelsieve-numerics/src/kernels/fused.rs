@@ -1,6 +1,6 @@
-//! `a · b + c` rounded once, on machines that have an instruction for it and on those that have none.
+//! `a · b + c` rounded once, with or without an instruction for it.
 
-/// `a * b + c` rounded once: the machine's own instruction where every machine of its kind has it.
+/// `a * b + c` rounded once, by the instruction that every machine of this architecture has.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(super) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
@@ -18,7 +18,7 @@ pub(super) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     let product = f64::from(a) * f64::from(b);
     let c = f64::from(c);
     let sum = product + c;
-    // What the sum lost, exactly (Knuth's two-sum).
+    // The rounding error of the sum, exactly (Knuth's two-sum).
     let of_c = sum - product;
     let lost = (product - (sum - of_c)) + (c - of_c);
     let bits = sum.to_bits();

@@ -1,4 +1,4 @@
-//! What every classifier promises, checked on all of them.
+//! The contract of classifiers, checked on all of them.
 
 use labelsieve_numerics::Watch;
 

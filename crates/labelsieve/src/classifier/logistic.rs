@@ -1,4 +1,4 @@
-//! Multinomial logistic regression on weighted examples, for the rows of other papers that end in one.
+//! Multinomial logistic regression on weighted examples.
 
 use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_transposed};
 use rayon::prelude::*;
@@ -16,9 +16,9 @@ use crate::model::{Classifier, Scores};
 /// L = - 1/K Σ_c 1/r(X^c) Σ_{x ∈ X^c} r(x) ln softmax(W g(x) + b)_c  +  decay/2 ‖W‖²
 /// ```
 ///
-/// r: relevance, 1 for clean examples; g(x): unit features; the biases b are free. Every class weighs the same, as it does
-/// where examples are drawn class by class (the published code of Douze et al. does so). The loss is convex, so the
-/// settings decide nothing but how near to the minimum one gets.
+/// r: relevance, 1 for clean examples; g(x): unit features; the biases b are free. Every class has the same weight, as if
+/// examples were drawn class by class (as in the published code of Douze et al.). The loss is convex, so the limit on iterations
+/// only affects how close the result is to the minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Logistic {
@@ -48,16 +48,16 @@ pub struct LinearClassifier {
 }
 
 impl Logistic {
-    /// Refuses settings outside their range.
+    /// An error if a setting is out of range.
     pub fn checked(&self) -> Result<()> {
         check(self.decay > 0.0 && self.decay.is_finite(), "decay", "a positive number", self.decay)?;
         check(self.max_iterations >= 1, "max_iterations", "at least 1", self.max_iterations)
     }
 
-    /// Learns from the examples of all classes. There is nothing random in it.
+    /// Learns from the examples of all classes, without randomness.
     ///
     /// Accelerated gradient descent: the curvature of the loss is at most ½‖(g, 1)‖² + decay ≤ 1 + decay, so the step
-    /// needs no tuning; momentum starts over where it leads uphill.
+    /// needs no tuning; momentum restarts when it leads uphill.
     pub fn train(&self, classes: &[WeightedClass], dim: usize) -> Result<LinearClassifier> {
         const FLAT: f32 = 1e-6;
         self.checked()?;
@@ -82,7 +82,8 @@ impl Logistic {
             for ((ahead, next), point) in ahead.iter_mut().zip(&next).zip(&point) {
                 *ahead = next + momentum * (next - point);
             }
-            (point, age) = (next, older);
+            point = next;
+            age = older;
         }
         let biases = point.split_off(n_weights);
         LinearClassifier::new(point, biases, dim)
@@ -90,7 +91,7 @@ impl Logistic {
 }
 
 impl LinearClassifier {
-    /// K×d weights and K biases; refuses shapes that disagree and numbers that are not finite.
+    /// K×d weights and K biases; an error if shapes disagree or a number is not finite.
     pub fn new(weights: Vec<f32>, biases: Vec<f32>, dim: usize) -> Result<LinearClassifier> {
         if weights.len() != biases.len() * dim {
             let expected = biases.len() * dim;

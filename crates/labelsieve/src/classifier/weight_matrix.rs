@@ -9,7 +9,7 @@ use crate::model::{Classifier, Scores};
 
 /// A classifier by cosine: **eq. (4)**, π(x) = argmax_c ŵ_c·ĝ(x).
 ///
-/// The scale s turns cosines into the logits of eq. (6); it does not change who wins.
+/// The scale s turns cosines into the logits of eq. (6); it does not change the predicted class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightMatrix {
     weights: Features,

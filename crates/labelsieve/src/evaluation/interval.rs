@@ -1,4 +1,4 @@
-//! A mean over episodes and how far to trust it.
+//! The mean over episodes with its confidence interval.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width; none for a single value, which says nothing about its spread.
+    /// Half the width; none for a single value, which has no spread.
     pub half_width: Option<f64>,
 }
 

@@ -1,8 +1,8 @@
-//! Relevance against the truth, where it is known.
+//! Relevance against the truth, if it is known.
 
 use serde::{Deserialize, Serialize};
 
-/// How well relevance tells relevant from irrelevant examples of a class.
+/// How well relevance separates relevant from irrelevant examples of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelevanceAnalysis {
     /// Relevant examples.

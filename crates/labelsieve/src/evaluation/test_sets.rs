@@ -7,13 +7,13 @@ use crate::classifier::WeightMatrix;
 use crate::error::Result;
 use crate::features::Features;
 
-/// Test examples of the novel classes and, where there are any, of the base classes.
+/// Test examples of the novel classes and, if there are any, of the base classes.
 pub struct TestSets {
     /// Test examples of the novel classes.
     pub novel: Features,
     /// Their classes, as rows of the classifier to be tested.
     pub novel_labels: Vec<usize>,
-    /// The classes that were there before.
+    /// The base classes, if there are any.
     pub base: Option<BaseTest>,
 }
 

@@ -1,4 +1,4 @@
-//! What every relevance model promises, checked on all of them.
+//! The contract of relevance models, checked on all of them.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use labelsieve_numerics::random::Stream;
 use serde_json::Value;
 
 use super::network::{Cell, Network, Weights};
-use super::shared::Shared;
+use super::pool_rows::PoolRows;
 use super::units::{Dropout, HIDDEN};
 use super::*;
 use crate::decision::Decision;
@@ -35,7 +35,7 @@ fn check_training(case: &Value, propagation: Propagation, clean: &Features, nois
     let lambda = case["lambda"].as_f64().unwrap() as f32;
     let pool = NoisyPool::new(noisy.clone());
     let problem = ClassProblem::new(clean, &pool).unwrap();
-    let (shared, own) = Shared::of_one(clean, &NoisyPool::new(noisy.clone()), propagation).unwrap();
+    let (shared, own) = PoolRows::of_one(clean, &NoisyPool::new(noisy.clone()), propagation).unwrap();
     let cells = vec![Cell::new(own, weights(case))];
     let mut network = Network::new(&shared, cells, &[loss_weights(&problem, lambda)]);
     let first_loss = cleaning_loss(&forward(&mut network, &weights(case), Dropout::none()), k, lambda);
@@ -170,7 +170,7 @@ fn eq_2_on_a_graph_of_two_examples() {
     weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
     weights.0[4 * HIDDEN] = -2.0; // b₂
     let (shared, own) =
-        Shared::of_one(&all.select(&[0]), &NoisyPool::new(all.select(&[1])), propagation).unwrap();
+        PoolRows::of_one(&all.select(&[0]), &NoisyPool::new(all.select(&[1])), propagation).unwrap();
     let mut network = Network::new(&shared, vec![Cell::new(own, weights.clone())], &[vec![1.0, -1.0]]);
     let found = forward(&mut network, &weights, Dropout::none());
     // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
@@ -195,7 +195,7 @@ fn the_gradient_agrees_with_finite_differences() {
     for (loss_weights, dropout) in all_weights.iter().flat_map(|w| dropouts.map(|dropout| (w, dropout))) {
         let weights = Weights::random(clean.dim(), Stream::new(7)); // no unit of these sits at its kink
         let (shared, own) =
-            Shared::of_one(&clean, &NoisyPool::new(noisy.clone()), propagation.clone()).unwrap();
+            PoolRows::of_one(&clean, &NoisyPool::new(noisy.clone()), propagation.clone()).unwrap();
         let cells = vec![Cell::new(own, weights.clone())];
         let mut network = Network::new(&shared, cells, std::slice::from_ref(loss_weights));
         forward(&mut network, &weights, dropout);

@@ -1,4 +1,4 @@
-//! Labels that flow from the clean examples along the graph (Zhou et al. 2003).
+//! Label propagation from the clean examples along the graph (Zhou et al. 2003).
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::scratch::streamed;
@@ -13,13 +13,13 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
 /// ([`label_seeds`]) and 0 for the rest.
 ///
-/// Without rejected examples the solution is never negative, but it has no upper bound: a noisy example wedged between many clean ones can pass 1.
-/// Relevance is the solution cut off at 0 and 1; nothing else is rescaled, so that the weight of the noisy examples beside
-/// the clean ones is the paper's. Examples without reciprocal neighbours get 0.
+/// Without rejected examples the solution is non-negative but has no upper bound: a noisy example among many clean ones can exceed
+/// 1. Relevance is the solution clipped to [0, 1] without rescaling, so that the weight of noisy examples relative to clean ones is
+/// the paper's. Examples without reciprocal neighbours have relevance 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelPropagation {
-    /// How much of its label an example takes from its neighbours.
+    /// The share of its label that an example takes from its neighbours.
     pub alpha: f32,
     /// Neighbours per example.
     pub neighbours: usize,
@@ -54,15 +54,15 @@ impl RelevanceModel for LabelPropagation {
     }
 }
 
-/// y: what each example starts with, clean rows first.
+/// y: the initial label of each example, clean rows first.
 ///
 /// ```text
 /// y = 1 for clean and accepted examples, −min(1, (k + a) / r) for rejected ones, 0 for the rest
 /// ```
 ///
-/// k clean, a accepted, r rejected examples: however many are rejected, their labels add up to no more than the positive ones. On the
+/// k clean, a accepted, r rejected examples: the labels of the rejected never outweigh the positive ones. On the
 /// icons, after 10 decisions per class at k = 1 and 5, top-1 % and AUC of the rest: 77.3 / .891 and 77.2 / .858 with 0 for the rejected,
-/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (all of a pool is cut off at 0), 81.2 / .930 and 80.1 / .935
+/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (a whole pool is clipped to 0), 81.2 / .930 and 80.1 / .935
 /// with half of this formula, 81.6 / .926 and 81.7 / .936 with it.
 #[doc(hidden)] // for our own crates
 pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {

@@ -1,4 +1,4 @@
-//! The loss that makes a relevance model out of a binary classifier.
+//! The loss that turns a binary classifier into a relevance model.
 
 use crate::decision::Decision;
 use crate::model::ClassProblem;
@@ -24,14 +24,14 @@ pub fn cleaning_loss(p: &[f32], n_clean: usize, lambda: f32) -> f32 {
     -mean(clean, |p| (p + EPSILON).ln()) - lambda * mean(noisy, |p| (1.0 - p + EPSILON).ln())
 }
 
-/// Eq. (3) where a person has accepted a and rejected r of the noisy examples, which leaves z:
+/// **Eq. (3)** with decisions: a person has accepted a and rejected r of the noisy examples, which leaves z:
 ///
 /// ```text
 /// L = -1/(k+a) Σ_{clean, accepted} ln p_i  -  λ/z Σ_undecided ln(1 - p_i)  -  ω/r Σ_rejected ln(1 - p_i)
 /// ```
 ///
-/// `weights`: what stands before each row's logarithm, with the sign of its target: 1/(k+a) for those that should be 1,
-/// -λ/z and -ω/r for those that should be 0. Without decisions this is [`cleaning_loss`].
+/// `weights`: the factor of each row's logarithm, with the sign of its target: 1/(k+a) for those that should be 1, -λ/z and
+/// -ω/r for those that should be 0. Without decisions this is [`cleaning_loss`].
 pub fn weighted_loss(p: &[f32], weights: &[f32]) -> f32 {
     let term = |(&p, &weight): (&f32, &f32)| {
         let toward_target = if weight.is_sign_positive() { p } else { 1.0 - p };
@@ -66,7 +66,7 @@ pub fn loss_weights(problem: &ClassProblem, lambda: f32) -> Vec<f32> {
 #[inline(always)]
 pub(super) fn loss_gradient(p: f32, weight: f32) -> f32 {
     let sigmoid_derivative = p * (1.0 - p);
-    // By the sign bit: with λ = 0 the undecided weigh -0.
+    // By the sign bit: with λ = 0 the undecided have weight -0.
     let toward_target = if weight.is_sign_positive() { p } else { 1.0 - p };
     -weight * sigmoid_derivative / (toward_target + EPSILON)
 }

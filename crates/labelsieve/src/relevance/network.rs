@@ -1,7 +1,7 @@
 //! The two-layer network behind GCN and MLP, forward and backward.
 //!
-//! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V never
-//! changes during training and is made once. The second layer's product with Θ₂ comes before its propagation, so
+//! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V is
+//! constant during training and computed once. The second layer's product with Θ₂ comes before its propagation, so
 //! both sparse products of an iteration have a single column. What is left are two passes over X:
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //!           p = σ(Ã s + b₂)        N×1               ∂s  = Ãᵀ ∂a                N×1
 //! ```
 //!
-//! Several networks, a [`Cell`] each, may be trained over one pool of noisy rows. Nearly all of X is then the same
-//! ([`Shared`](super::shared::Shared)): a block of its rows is fetched once for all cells, and their s and ∂a stand side by side, so that an edge is
-//! followed once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
+//! Several networks, a [`Cell`] each, can be trained over one pool of noisy rows. They share nearly all of X
+//! ([`PoolRows`]): a block of its rows is loaded once for all cells, and their s and ∂a are adjacent, so that an edge is followed
+//! once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
 
 use labelsieve_numerics::kernels::{Aligned, BLOCK, add_at, add_gradients, thin_product};
 use labelsieve_numerics::level::Level;
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::adam::Adam;
 use super::loss::loss_gradient;
-use super::shared::{Own, Shared};
+use super::pool_rows::{CellRows, PoolRows};
 use super::units::{Dropout, HIDDEN, activate, hidden_gradients, outputs, sigmoid};
 use crate::graph::{Columns, add_neighbours};
 
@@ -52,9 +52,9 @@ impl Weights {
     }
 }
 
-/// One choice of clean examples: where its graph differs from the others', and its network.
+/// The network of one choice of clean examples, and the rows in which its graph differs from the pool's.
 pub(super) struct Cell {
-    pub own: Own,
+    pub own: CellRows,
     pub weights: Weights,
     pub gradient: Vec<f32>,
     adam: Adam,
@@ -64,7 +64,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub fn new(own: Own, weights: Weights) -> Cell {
+    pub fn new(own: CellRows, weights: Weights) -> Cell {
         let k = own.n_clean;
         let n_parameters = weights.0.len();
         Cell {
@@ -86,18 +86,18 @@ impl Cell {
 /// The networks of some cells over one pool, and the buffers of their training.
 pub(super) struct Network<'a> {
     level: Level,
-    shared: &'a Shared,
+    shared: &'a PoolRows,
     pub cells: Vec<Cell>,
-    /// Noisy rows per unit of work; depends on their number alone, so that sums are the same at any number of threads, and
-    /// in whatever company a cell is trained. Clean rows belong to the first unit.
+    /// Noisy rows per unit of work; depends on their number alone, so that sums do not depend on the number of threads or of
+    /// cells. Clean rows belong to the first unit.
     chunk: usize,
-    /// Rows for clean examples before the noisy ones in the matrices below; a cell with fewer has the last of them.
+    /// Rows for clean examples before the noisy ones in the matrices below; a cell with fewer uses the last of them.
     n_clean: usize,
-    /// Columns of the matrices below, one per cell at least.
+    /// Columns of the matrices below, at least one per cell.
     width: usize,
     /// R of the noisy rows: per chunk, the rows of each cell in turn.
     hidden: Vec<f32>,
-    /// s, p, ∂L/∂a D⁻¹ and what each row adds to the loss ([`loss_weights`](super::loss::loss_weights)).
+    /// s, p, ∂L/∂a D⁻¹ and the weights of the loss ([`loss_weights`](super::loss::loss_weights)).
     support: Vec<f32>,
     probabilities: Vec<f32>,
     gradients: Vec<f32>,
@@ -113,7 +113,7 @@ const CHUNKS: usize = 32;
 
 impl<'a> Network<'a> {
     /// `loss_weights`: of each cell's rows, clean ones first.
-    pub fn new(shared: &'a Shared, cells: Vec<Cell>, loss_weights: &[Vec<f32>]) -> Network<'a> {
+    pub fn new(shared: &'a PoolRows, cells: Vec<Cell>, loss_weights: &[Vec<f32>]) -> Network<'a> {
         let z = shared.len();
         let n_clean = cells.iter().map(|cell| cell.own.n_clean).max().unwrap_or(0);
         let width = Columns::width_for(cells.len());
@@ -142,8 +142,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Bytes of the buffers per cell, about.
-    pub fn memory_per_cell(shared: &Shared) -> usize {
+    /// Approximate bytes of the buffers per cell.
+    pub fn memory_per_cell(shared: &PoolRows) -> usize {
         let per_row = HIDDEN + 4 * 2; // columns are rounded up
         (shared.len() * per_row + CHUNKS * partial_len(shared.dim)) * size_of::<f32>()
     }
@@ -299,7 +299,7 @@ impl<'a> Network<'a> {
         });
         let cells = &self.cells;
         let gradients = Columns { first: self.n_clean - shared.n_clean, ..own };
-        // Last chunk first: the end of X is what the forward pass left in the cache.
+        // Last chunk first, since the forward pass left the end of X in the cache.
         self.partial
             .par_chunks_mut(all)
             .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
@@ -307,7 +307,7 @@ impl<'a> Network<'a> {
             .rev()
             .for_each(|(at, (partial, hidden))| {
                 if at > 0 {
-                    partial.fill(0.0); // the first one has the clean rows'
+                    partial.fill(0.0); // the first chunk holds those of the clean rows
                 }
                 let start = at * chunk;
                 let n = hidden.len() / (HIDDEN * cells.len());
@@ -389,7 +389,7 @@ impl Cell {
     fn hidden_rows(
         &self,
         level: Level,
-        shared: &Shared,
+        shared: &PoolRows,
         rows: &std::ops::Range<usize>,
         hidden: &mut [f32],
         ahead: &[f32],
@@ -410,7 +410,7 @@ impl Cell {
         }
     }
 
-    /// p and ∂L/∂a of one of the cell's own rows, whose s stands at `slot`.
+    /// p and ∂L/∂a of one of the cell's own rows, whose s is at `slot`.
     fn output(
         &self,
         support: Columns,
@@ -467,7 +467,7 @@ impl Cell {
         self.hidden = hidden;
     }
 
-    /// In place: R becomes ∂H; adds what these rows have of the gradients of Θ₁, b₁ and Θ₂.
+    /// Turns R into ∂H in place and adds these rows' gradients of Θ₁, b₁ and Θ₂.
     fn add_gradients(
         &self,
         level: Level,

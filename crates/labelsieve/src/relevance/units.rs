@@ -1,4 +1,4 @@
-//! What happens to the sixteen hidden units of an example, and to its output: everything of the network but the products.
+//! Activations, dropout and outputs: all of the network except the matrix products.
 
 use labelsieve_numerics::kernels::{COLUMNS, for_this_machine};
 use labelsieve_numerics::random::Stream;
@@ -8,14 +8,14 @@ use super::loss::loss_gradient;
 /// Hidden units m.
 pub(super) const HIDDEN: usize = COLUMNS;
 
-/// Which hidden units sit out a step: inverted dropout, drawn by what a row is and not by where it stands, so that the order
-/// of rows decides nothing. Equal rows sit out together.
+/// The hidden units dropped in a step: inverted dropout, drawn by the content of a row rather than its position, so that the order
+/// of rows has no effect. Equal rows drop the same units.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout {
     stream: Stream,
-    /// Units whose 16 random bits lie below this are left out.
+    /// Units whose 16 random bits lie below this are dropped.
     threshold: u32,
-    /// What the others are multiplied by.
+    /// The factor of the other units.
     pub scale: f32,
 }
 

@@ -63,7 +63,7 @@ impl Auto {
         check_len("parts", expected, results.len())?;
         let n_clean = problem.clean.len();
         let n_noisy = problem.noisy.features().len();
-        let class = formula::Class { n_clean, n_noisy, share: share::relevant_share(problem)? };
+        let class = formula::ClassStatistics { n_clean, n_noisy, share: share::relevant_share(problem)? };
         let mixture = mixture.first().map(Relevance::noisy);
         let standing = formula::standing(problem)?;
         let combined = |i: usize| {
@@ -210,7 +210,8 @@ mod tests {
         let auto = Auto::default().relevance(&problem, 5).unwrap();
         let gcn = Gcn::default().relevance(&problem, 5).unwrap();
         let share = share::relevant_share(&problem).unwrap();
-        let of = formula::Class { n_clean: class.clean.len(), n_noisy: pool.features().len(), share };
+        let of =
+            formula::ClassStatistics { n_clean: class.clean.len(), n_noisy: pool.features().len(), share };
         let standing = formula::standing(&problem).unwrap();
         for (i, found) in auto.noisy().iter().enumerate() {
             assert_eq!(*found, formula::blend(1.0, gcn.noisy()[i], standing[i], &of));
@@ -255,7 +256,7 @@ mod tests {
         let together = Auto::default().combine(&problem, &results).unwrap();
         let standing = formula::standing(&problem).unwrap();
         let share = share::relevant_share(&problem).unwrap();
-        let of = formula::Class { n_clean: class.clean.len(), n_noisy: 2, share };
+        let of = formula::ClassStatistics { n_clean: class.clean.len(), n_noisy: 2, share };
         let expected = formula::blend(0.25, 1.0, standing[0], &of);
         assert_eq!(together.noisy()[0], expected);
         for results in [&results[..1], &[]] {

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The folders are the pipeline: [`graph`] connects the examples of a
-//! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
+//! class, [`relevance`] scores them, [`ordering`] chooses those to review first, [`classifier`] learns from the
 //! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
 
 #[cfg(test)]
@@ -44,5 +44,6 @@ pub use decision::Decision;
 pub use error::check;
 pub use error::{Error, Result};
 pub use features::{Features, SharedNumbers};
-pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
+pub use graph::NoisyPool;
+pub use model::{ClassProblem, Classifier, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;

@@ -78,7 +78,8 @@ fn relevance_of_every_method_is_the_same_at_every_level() {
     for method in methods {
         let relevance = || -> Vec<f32> {
             let score = |(c, class): (usize, &labelsieve::synthetic::SyntheticClass)| {
-                let (pool, others) = (NoisyPool::new(class.noisy.clone()), others(&clean, c, Stream::new(3)));
+                let pool = NoisyPool::new(class.noisy.clone());
+                let others = others(&clean, c, Stream::new(3));
                 let problem = ClassProblem::new(&class.clean, &pool).unwrap().with_others(&others).unwrap();
                 let problem = problem.with_other_classes(&others).unwrap();
                 let relevance = method.build().unwrap().relevance(&problem, 11).unwrap();

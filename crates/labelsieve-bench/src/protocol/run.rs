@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{BaseTest, TestSets};
-use labelsieve::relevance::MOST_OTHERS;
+use labelsieve::relevance::MAX_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
 use labelsieve_files::work::{Context, Monitor, Result};
@@ -217,7 +217,7 @@ impl Run<'_> {
         // Rows of other classes are drawn for a few cells at a time: all together would take more memory than the pools.
         const MOST_BYTES: usize = 256 << 20;
         let n_others = match method {
-            Method::Linear(_) => MOST_OTHERS,
+            Method::Linear(_) => MAX_OTHERS,
             _ if method.uses_other_classes() => clean[shot][0].len(),
             _ => 0,
         };

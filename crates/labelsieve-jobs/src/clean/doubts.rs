@@ -19,7 +19,7 @@ pub struct Doubts {
 impl Doubts {
     /// Looks at a class: the relevance of the candidates that nobody decided about, and numbers of all examples.
     pub fn add(&mut self, class: &str, undecided: &[f32], sizes: (usize, usize), method: &Method) {
-        let doubts = evaluation::Doubts::new(Some(method), undecided, sizes);
+        let doubts = evaluation::Doubts::new(Some(method), undecided, sizes.0, sizes.1);
         let named = || (class.to_owned(), sizes.1);
         self.flat.extend(doubts.is_flat.then(named));
         if let Some(neighbours) = doubts.small_pool {

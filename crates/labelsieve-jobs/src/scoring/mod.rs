@@ -9,7 +9,7 @@ mod scored;
 use std::sync::{Arc, Mutex};
 
 use labelsieve::engine::{Engine, Job};
-use labelsieve::relevance::MOST_OTHERS;
+use labelsieve::relevance::MAX_OTHERS;
 use labelsieve::{Decision, Features, Method, NoisyPool};
 use labelsieve_files::ScratchFolder;
 use labelsieve_files::inputs::copies::identical_rows;
@@ -195,7 +195,7 @@ impl Scoring<'_> {
 pub fn rows_held(method: &Method, n_clean: &[usize], pool_sizes: &[usize], n_base: usize) -> Vec<usize> {
     let all: usize = n_clean.iter().sum();
     let others = |of_class: usize| match method {
-        Method::Linear(_) => (all - of_class).min(MOST_OTHERS),
+        Method::Linear(_) => (all - of_class).min(MAX_OTHERS),
         _ if method.uses_other_classes() => n_clean.len() - 1 + n_base,
         _ => 0,
     };

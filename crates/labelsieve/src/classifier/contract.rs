@@ -1,4 +1,4 @@
-//! What every classifier promises, checked on all those of `contract_learners`: here on ours, and in `labelsieve-bench` on the
+//! The contract of classifiers, checked on all those of `contract_learners`: here on ours, and in `labelsieve-bench` on the
 //! systems that the paper compares with.
 
 use labelsieve::Features;
@@ -69,7 +69,8 @@ fn an_example_has_the_scores_that_it_has_alone() {
 #[test]
 fn every_classifier_is_defined_at_the_edges() {
     let (task, base) = task();
-    let (none, zero) = (Features::empty(DIM), Features::new(vec![0.0; DIM], DIM).unwrap());
+    let none = Features::empty(DIM);
+    let zero = Features::new(vec![0.0; DIM], DIM).unwrap();
     let one = task.classes[0].clean.select(&[0]);
     let class = |clean| WeightedClass::new(clean, &none, &[]).unwrap();
     for (name, learn) in all(&base) {

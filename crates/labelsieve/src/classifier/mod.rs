@@ -29,7 +29,7 @@ pub struct WeightedClass<'a> {
 }
 
 impl<'a> WeightedClass<'a> {
-    /// `clean` examples count 1, `noisy` ones by their `relevance`.
+    /// `clean` examples have weight 1, `noisy` ones their `relevance`.
     pub fn new(clean: &'a Features, noisy: &'a Features, relevance: &'a [f32]) -> Result<WeightedClass<'a>> {
         if clean.is_empty() {
             return Err(Error::NoCleanExample);

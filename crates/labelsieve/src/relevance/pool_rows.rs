@@ -1,4 +1,4 @@
-//! What the choices of clean examples over one pool share, and where each differs.
+//! The rows that networks over one pool share, and the rows in which each differs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,56 +10,63 @@ use rayon::prelude::*;
 use super::units::HIDDEN;
 use crate::error::Result;
 use crate::features::Features;
+use crate::graph::NoisyPool;
 use crate::graph::Propagation;
-use crate::model::NoisyPool;
 
-/// Bytes of memory that the training of one network takes for a noisy row beside Ã V and edges: its hidden units, a key, and a
-/// number each of s, p, their gradient, the loss (twice) and D⁻¹.
+/// Bytes per noisy row for training one network, in addition to Ã V and edges: its hidden units, a key, and a number each of s, p,
+/// their gradient, the loss (twice) and D⁻¹.
 const BYTES_PER_ROW: usize = (HIDDEN + 2 + 6) * size_of::<f32>();
 
-/// The noisy rows under an Ã that all choices have in common: that of the noisy rows alone, or of the only choice.
-pub(super) struct Shared {
+/// The noisy rows under an Ã that all cells share: that of the noisy rows alone, or of the only cell.
+pub(super) struct PoolRows {
     pub dim: usize,
     /// The noisy rows of Ã V.
     pub x: Aligned,
-    /// What each of them is, which decides on its dropout ([`row_key`]).
+    /// Keys of the noisy rows, which determine their dropout ([`row_key`]).
     pub keys: Vec<u64>,
-    /// Ã, the noisy rows behind `n_clean` clean ones.
+    /// Ã, the noisy rows after `n_clean` clean ones.
     pub propagation: Arc<Propagation>,
     pub n_clean: usize,
-    /// The first so many rows stay in memory; those behind, if there are any, come and go.
+    /// The first so many rows stay in memory; later ones are loaded and released.
     n_resident: usize,
 }
 
-/// Where a choice differs: its clean rows, and the noisy ones whose edges are others because of them.
-pub(super) struct Own {
+/// The rows in which a cell differs: its clean rows, and the noisy rows whose edges change because of them.
+pub(super) struct CellRows {
     pub n_clean: usize,
-    /// What the clean rows are ([`row_key`]).
+    /// Keys of the clean rows.
     pub keys: Vec<u64>,
-    /// These noisy rows, ascending.
+    /// The changed noisy rows, ascending.
     changed: Vec<u32>,
     /// Rows of Ã V and of Ã: the clean ones, then the changed ones.
     pub x: Aligned,
     pub propagation: Arc<Propagation>,
 }
 
-impl Shared {
-    /// What the rows of the pool have without any clean example.
-    pub fn of_pool(noisy: &Features, propagation: Propagation) -> Shared {
+impl PoolRows {
+    /// The rows of the pool without clean examples.
+    pub fn of_pool(noisy: &Features, propagation: Propagation) -> PoolRows {
         let mut x = Aligned::zeros(noisy.len() * noisy.dim());
         propagation.propagate_rows(&Features::empty(noisy.dim()), noisy, |i| i, &mut x);
-        let (propagation, keys) = (Arc::new(propagation), row_keys(noisy));
-        Shared { dim: noisy.dim(), x, keys, propagation, n_clean: 0, n_resident: usize::MAX }
+        let propagation = Arc::new(propagation);
+        let keys = row_keys(noisy);
+        PoolRows { dim: noisy.dim(), x, keys, propagation, n_clean: 0, n_resident: usize::MAX }
     }
 
-    /// A single choice, whose Ã is that of clean rows stacked on noisy ones.
-    pub fn of_one(clean: &Features, pool: &NoisyPool, propagation: Propagation) -> Result<(Shared, Own)> {
-        let (k, dim, noisy) = (clean.len(), clean.dim(), pool.features());
+    /// A single cell, whose Ã is that of clean rows stacked on noisy ones.
+    pub fn of_one(
+        clean: &Features,
+        pool: &NoisyPool,
+        propagation: Propagation,
+    ) -> Result<(PoolRows, CellRows)> {
+        let k = clean.len();
+        let dim = clean.dim();
+        let noisy = pool.features();
         let mut of_clean = Aligned::zeros(k * dim);
         propagation.propagate_rows(clean, noisy, |i| i, &mut of_clean);
         let x = pool.propagate(clean, &propagation)?;
         let propagation = Arc::new(propagation);
-        let own = Own {
+        let own = CellRows {
             n_clean: k,
             keys: row_keys(clean),
             changed: Vec::new(),
@@ -67,18 +74,20 @@ impl Shared {
             propagation: Arc::clone(&propagation),
         };
         let n_resident = pool.scratch().map_or(usize::MAX, |scratch| {
-            let (edges, buffers) = (propagation.memory(), noisy.len() * BYTES_PER_ROW);
+            let edges = propagation.memory();
+            let buffers = noisy.len() * BYTES_PER_ROW;
             scratch.memory().saturating_sub(buffers) / (dim * size_of::<f32>() + edges / noisy.len().max(1))
         });
-        Ok((Shared { dim, x, keys: row_keys(noisy), propagation, n_clean: k, n_resident }, own))
+        Ok((PoolRows { dim, x, keys: row_keys(noisy), propagation, n_clean: k, n_resident }, own))
     }
 
-    /// One of several choices over the pool ([`Shared::of_pool`]), likewise.
-    pub fn choice(&self, clean: &Features, noisy: &Features, propagation: &Propagation) -> Own {
+    /// The rows of one of several cells over the pool ([`PoolRows::of_pool`]), with Ã likewise.
+    pub fn choice(&self, clean: &Features, noisy: &Features, propagation: &Propagation) -> CellRows {
         let k = clean.len();
         let is_changed = |&row: &u32| {
-            let (before, after) = (self.propagation.edges(row as usize), propagation.edges(k + row as usize));
-            // Shifted columns are compared as they come: of an edge to a clean row, before has none.
+            let before = self.propagation.edges(row as usize);
+            let after = propagation.edges(k + row as usize);
+            // Columns are shifted by k; an edge to a clean row has no counterpart before.
             let same_column = |(&a, &b): (&u32, &u32)| a + k as u32 == b;
             before.1 != after.1 || !before.0.iter().zip(after.0).all(same_column)
         };
@@ -87,7 +96,7 @@ impl Shared {
         let rows: Vec<u32> = (0..k as u32).chain(changed.iter().map(|row| k as u32 + row)).collect();
         let mut x = Aligned::zeros(rows.len() * clean.dim());
         propagation.propagate_rows(clean, noisy, |i| rows[i] as usize, &mut x);
-        Own {
+        CellRows {
             n_clean: k,
             keys: row_keys(clean),
             changed,
@@ -106,7 +115,7 @@ impl Shared {
         &self.x[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// Rows `start..start + n` by blocks. Those that do not stay in memory are fetched ahead and released behind.
+    /// Rows `start..start + n` in blocks. Those that do not stay in memory are prefetched and released after use.
     pub fn blocks(&self, start: usize, n: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         const STRETCH: usize = 16 * BLOCK;
         let end = start + n;
@@ -121,7 +130,7 @@ impl Shared {
         })
     }
 
-    /// Says that these rows, and their edges, are not needed for a while.
+    /// Hints that these rows and their edges are not needed for a while.
     pub fn release(&self, rows: Range<usize>) {
         if rows.start >= self.n_resident {
             self.x.release(rows.start * self.dim..rows.end * self.dim);
@@ -135,16 +144,17 @@ impl Shared {
     }
 }
 
-impl Own {
-    /// The changed rows among these: the place in the own rows, and the noisy row.
+impl CellRows {
+    /// The changed rows among these: the position in the own rows, and the noisy row.
     pub fn changed_in(&self, rows: &Range<usize>) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {
         let place = |row: usize| self.changed.partition_point(|&changed| (changed as usize) < row);
-        let (first, end) = (place(rows.start), place(rows.end));
+        let first = place(rows.start);
+        let end = place(rows.end);
         let own = self.n_clean + first;
         self.changed[first..end].iter().enumerate().map(move |(i, &row)| (own + i, row as usize))
     }
 
-    /// Bytes held.
+    /// Memory use in bytes.
     pub fn memory(&self) -> usize {
         self.x.len() * size_of::<f32>() + self.propagation.memory()
     }

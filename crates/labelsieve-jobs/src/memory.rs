@@ -42,7 +42,7 @@ impl MemoryLimit {
 
     /// What there is to do within it.
     pub fn within<'a>(&self, scratch: &'a ScratchFolder, work: &'a Work<'a>, pools: &Pools) -> Within<'a> {
-        let names = names_bytes(&pools.clean) + names_bytes(&pools.noisy);
+        let names = names_bytes(&pools.clean) + names_bytes(&pools.pool);
         Within { bytes: self.bytes, scratch, work, names }
     }
 
@@ -197,7 +197,7 @@ fn out_of_core(batches: &[Batch]) -> impl Iterator<Item = usize> {
 
 /// Whether the rows of a class can be used where they are, if they have unit length.
 fn stays(pools: &Pools, class: usize) -> bool {
-    pools.noisy.features.lend_in_place(&pools.classes[class].noisy).is_some()
+    pools.pool.features.lend_in_place(&pools.classes[class].pool).is_some()
 }
 
 /// Memory of a batch as classes are added to it, largest first.

@@ -159,7 +159,7 @@ impl Plan {
         if planned.table_bytes > 0 {
             monitor.note(&format!(
                 "a bin that is given all of `{}` instead of its own rows keeps {} of it in memory",
-                self.files.noisy.path.display(),
+                self.files.pool.path.display(),
                 table::bytes(planned.table_bytes)
             ));
         }
@@ -181,13 +181,13 @@ impl<'a> Costs<'a> {
         let dim = pools.clean.features.cols();
         let model = CostModel::new(method, dim, machine)?;
         let (n_clean, pool_sizes): (Vec<usize>, Vec<usize>) =
-            pools.classes.iter().map(|class| (class.clean.len(), class.noisy.len())).unzip();
+            pools.classes.iter().map(|class| (class.clean.len(), class.pool.len())).unzip();
         let held = rows_held(method, &n_clean, &pool_sizes, pools.n_base());
         let sizes = held.iter().zip(&pool_sizes);
         let sizes = sizes.map(|(held, &n_noisy)| ClassSize { n_noisy, n_others: held - n_noisy }).collect();
         let clean = (pools.clean.len() * dim * size_of::<f32>()) as u64;
         let fixed = PROGRAM + pools.clean.features.bytes_in_memory() + clean;
-        let per_row = pools.noisy.features.bytes_in_memory() / pools.noisy.len().max(1) as u64;
+        let per_row = pools.pool.features.bytes_in_memory() / pools.pool.len().max(1) as u64;
         Ok(Costs { model, sizes, empty: Memory::new(fixed, 1).with_table(per_row), machine })
     }
 
@@ -246,7 +246,7 @@ impl<'a> Costs<'a> {
             longest_bin_seconds: plan.bins.iter().map(|bin| bin.seconds).fold(0.0, f64::max),
             useful_bins: (seconds / largest_class.seconds).ceil() as usize,
             largest_class,
-            table_bytes: pools.noisy.features.bytes_in_memory(),
+            table_bytes: pools.pool.features.bytes_in_memory(),
             bins: plan.bins.clone(),
         })
     }

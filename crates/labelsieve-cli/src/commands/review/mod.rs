@@ -206,7 +206,7 @@ impl Review {
                     .as_ref()
                     .map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
                 class_text: self.class_text.clone(),
-                noisy: self.columns.table(noisy, self.noisy_labels.as_deref()),
+                pool: self.columns.table(noisy, self.noisy_labels.as_deref()),
                 candidates: self.candidates.clone(),
                 base: self.base.clone(),
                 mixed: self.mixed.mixed(),

@@ -13,7 +13,7 @@ use labelsieve_files::{Part, PartOf, Shard};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Clean, Cleaned, choices};
+use super::{Score, ScoreSummary, choices};
 use crate::cost::Machine;
 use crate::inputs::pools::{Extent, PoolFiles, Pools};
 use crate::inputs::scope::Scope;
@@ -73,7 +73,7 @@ impl Share {
         let opened = match self {
             Share::All => {
                 let pools = open_whole(files, monitor)?;
-                let network = common_network(&[(&pools.clean).into(), (&pools.noisy).into()]);
+                let network = common_network(&[(&pools.clean).into(), (&pools.pool).into()]);
                 Opened { pools, network, part: None }
             }
             Share::Shard(shard) => {
@@ -117,9 +117,9 @@ impl Opened {
     }
 }
 
-impl Clean {
+impl Score {
     /// What is known of the part if it is there already.
-    pub(super) fn complete_part(&self, opened: &Opened, output: &Path) -> Result<Option<Cleaned>> {
+    pub(super) fn complete_part(&self, opened: &Opened, output: &Path) -> Result<Option<ScoreSummary>> {
         let Some(part) = &opened.part else { return Ok(None) };
         let Some(found) = find_complete(part, output)? else { return Ok(None) };
         let detail: CleanDetail = serde_json::from_value(found.detail.clone())?;
@@ -127,17 +127,17 @@ impl Clean {
         if positions != opened.pools.scope.classes() {
             return Err(parts::in_the_way(output, "holds the classes of another plan"));
         }
-        Ok(Some(Cleaned::of_part(&found, &detail)))
+        Ok(Some(ScoreSummary::of_part(&found, &detail)))
     }
 }
 
-impl Cleaned {
+impl ScoreSummary {
     /// What a part that is complete says of itself.
-    fn of_part(part: &Part, detail: &CleanDetail) -> Cleaned {
+    fn of_part(part: &Part, detail: &CleanDetail) -> ScoreSummary {
         let n_candidates: usize = detail.classes.iter().map(|class| class.n_candidates).sum();
         let sum: f64 = detail.classes.iter().map(|class| class.sum_relevance).sum();
         let empty = detail.classes.iter().filter(|class| class.n_candidates == 0);
-        Cleaned {
+        ScoreSummary {
             n_classes: detail.classes.len(),
             n_candidates,
             mean_relevance: sum / n_candidates.max(1) as f64,

@@ -12,7 +12,7 @@ use labelsieve_files::{OptionalColumns, Part, RelevanceRow, RelevanceWriter};
 use serde_json::{Value, json};
 
 use super::advice::ClassAdvice;
-use super::{ClassRecall, Cleaned, Doubts, PartDone, choices};
+use super::{ClassRecall, Doubts, PartDone, ScoreSummary, choices};
 use crate::inputs::pools::{ClassRows, Pools};
 use crate::scoring::Scored;
 
@@ -35,7 +35,7 @@ pub(super) fn write(
     About { network, mut settings, counts, part }: About,
     target: Target<'_>,
     monitor: &dyn Monitor,
-) -> labelsieve_files::Result<Cleaned> {
+) -> labelsieve_files::Result<ScoreSummary> {
     const ROWS: usize = 65_536;
     let mut metadata = network_metadata(network);
     let in_order = || pools.scope.classes().iter().map(|c| &scored[c]);
@@ -88,8 +88,8 @@ pub(super) fn write(
     }
     writer.finish()?;
     let names = |classes: &[(String, usize)]| classes.iter().map(|(name, _)| name.clone()).collect();
-    let empty = classes().filter(|class| class.noisy.is_empty());
-    Ok(Cleaned {
+    let empty = classes().filter(|class| class.pool.is_empty());
+    Ok(ScoreSummary {
         n_classes: pools.scope.classes().len(),
         n_candidates,
         mean_relevance: sum / n_candidates.max(1) as f64,
@@ -161,7 +161,7 @@ fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
 fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place: usize) -> RelevanceRow {
     let (closest, similarity) = scored.closest[i];
     RelevanceRow {
-        id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
+        id: pools.pool.ids.get(class.pool[place]).into_owned(),
         class: class.name.clone(),
         relevance: scored.relevance[i],
         probability: scored.probability.as_ref().map(|probability| probability[i]),

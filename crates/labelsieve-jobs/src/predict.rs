@@ -47,7 +47,7 @@ pub enum NewExamples {
 
 /// What was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Predicted {
+pub struct PredictSummary {
     /// Examples with a class.
     pub n_examples: usize,
     /// Classes to choose from.
@@ -62,7 +62,7 @@ const ROWS: usize = 65_536;
 
 impl Predict {
     /// Writes the best guesses for every example.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Predicted> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<PredictSummary> {
         let target =
             self.output.as_deref().map(|output| OutputKind::Predictions.target(output)).transpose()?;
         let files = Files::default().reads([&self.model]);
@@ -90,7 +90,7 @@ impl Predict {
         features: &Table,
         sink: &mut Sink,
         monitor: &dyn Monitor,
-    ) -> Result<Predicted> {
+    ) -> Result<PredictSummary> {
         let saved = load_classifier(&self.model)?;
         let table = features.open(monitor)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
@@ -121,7 +121,7 @@ impl Predict {
             sink.write(ids, &scores, &saved.classes)?;
             progress.inc(rows.len() as u64);
         }
-        Ok(Predicted { n_examples: table.len(), n_classes: saved.classes.len() })
+        Ok(PredictSummary { n_examples: table.len(), n_classes: saved.classes.len() })
     }
 
     fn predict_images(
@@ -130,7 +130,7 @@ impl Predict {
         source: &ImageSource,
         sink: &mut Sink,
         monitor: &dyn Monitor,
-    ) -> Result<Predicted> {
+    ) -> Result<PredictSummary> {
         let scorer = ImageScorer::open(&self.model)?;
         let mut n_examples = 0;
         scorer.score(source, images.on_damage, self.device, &Devices, monitor, |images| {
@@ -138,7 +138,7 @@ impl Predict {
             sink.write(images.ids, &images.scores, scorer.classes())?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Predicted { n_examples, n_classes: scorer.classes().len() })
+        Ok(PredictSummary { n_examples, n_classes: scorer.classes().len() })
     }
 }
 

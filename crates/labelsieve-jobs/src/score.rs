@@ -27,14 +27,14 @@ pub use labelsieve_files::work::parts::PartDone;
 use self::advice::ClassAdvice;
 use self::choices::Choice;
 use self::doubts::Doubts;
-use self::share::Opened;
+use self::share::ShareInputs;
 use crate::device;
-use crate::estimate::{Estimate, Work};
+use crate::estimate::{Estimate, Workload};
 use crate::inputs::class_text::TextCounts;
 use crate::inputs::decided::of_pools;
 use crate::inputs::pools::{PoolFiles, Pools};
 use crate::memory::MemoryLimit;
-use crate::scoring::{RECORDS, Scored, Scoring, rows_held};
+use crate::scoring::{ClassRelevance, RECORDS, Scoring, rows_held};
 
 /// Scores every candidate of every class.
 #[derive(Clone, Debug, Serialize)]
@@ -113,7 +113,7 @@ pub struct ClassRecall {
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
-struct Decided {
+struct ClassDecisions {
     classes: Vec<Vec<Option<Decision>>>,
     n_unmatched: usize,
 }
@@ -126,9 +126,9 @@ fn spilling(files: &PoolFiles, limit: Option<(&MemoryLimit, &ScratchFolder)>) ->
 }
 
 /// All that is to be done.
-fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+fn work<'a>(pools: &Pools, method: &'a Method) -> Workload<'a> {
     let (n_clean, pool_sizes) = sizes(pools);
-    Work {
+    Workload {
         method,
         dim: pools.clean.features.cols(),
         rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
@@ -226,12 +226,12 @@ impl Score {
             }
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
-        let Opened { pools, network, part } = opened;
+        let ShareInputs { pools, network, part } = opened;
         let decided = match &decisions {
             None => None,
             Some(decisions) => {
                 let (classes, counts) = of_pools(decisions, &pools, monitor)?;
-                Some(Decided { classes, n_unmatched: counts.n_unmatched })
+                Some(ClassDecisions { classes, n_unmatched: counts.n_unmatched })
             }
         };
         let needs_cpu = self.memory.is_some() || self.recall.is_some();
@@ -276,7 +276,7 @@ impl Score {
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
         let doubts = self.doubts((&pools, of_classes), &scored);
-        let (found, about) = ((&scored, &doubts), table::About { network, settings, counts, part });
+        let (found, about) = ((&scored, &doubts), table::TableSettings { network, settings, counts, part });
         let summary = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
         doubts.say(&self.method, monitor);
         if let Some(journal) = journal {
@@ -289,7 +289,7 @@ impl Score {
     fn doubts(
         &self,
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-        scored: &HashMap<usize, Scored>,
+        scored: &HashMap<usize, ClassRelevance>,
     ) -> Doubts {
         let mut doubts = Doubts::default();
         for (c, class) in pools.in_scope() {
@@ -311,7 +311,7 @@ impl Score {
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
         (engine, limit): (&dyn labelsieve::engine::Engine, Option<(&MemoryLimit, &ScratchFolder)>),
         journal: Option<&Journal>,
-        scored: &mut HashMap<usize, Scored>,
+        scored: &mut HashMap<usize, ClassRelevance>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let in_scope = pools.scope.classes().iter().copied();
@@ -356,7 +356,7 @@ impl Score {
             }
             Ok(noisy)
         };
-        let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
+        let finished: Mutex<&mut HashMap<usize, ClassRelevance>> = Mutex::new(scored);
         let batches = match limit {
             Some((limit, scratch)) => {
                 let work = work(pools, &self.method);
@@ -379,10 +379,10 @@ impl Score {
     }
 }
 
-impl Decided {
+impl ClassDecisions {
     /// Decisions about candidates that took part. Those about others, known by their features alone to be clean examples,
     /// are named here.
-    fn counts(&self, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) -> DecisionCounts {
+    fn counts(&self, scored: &HashMap<usize, ClassRelevance>, monitor: &dyn Monitor) -> DecisionCounts {
         let (mut decided, mut n_copies) = (Vec::new(), 0);
         for (c, of_class) in self.classes.iter().enumerate() {
             let Some(scored) = scored.get(&c) else { continue }; // of another part
@@ -405,7 +405,7 @@ fn resumed(
     key: &resume::Key,
     pools: &Pools,
     monitor: &dyn Monitor,
-) -> Result<(Journal, HashMap<usize, Scored>)> {
+) -> Result<(Journal, HashMap<usize, ClassRelevance>)> {
     let n_classes = (Some(pools.scope.classes().len()), "classes");
     let (journal, records) = resume::open(&beside(output, ".partial"), key, n_classes, monitor)?;
     let by_name: HashMap<&str, usize> =
@@ -413,13 +413,13 @@ fn resumed(
     let decoded = records.into_iter().filter_map(|(name, payload)| {
         let class = *by_name.get(name.as_str())?;
         let rows = &pools.classes[class];
-        Some((class, Scored::decode(&payload, rows.clean.len(), rows.pool.len())?))
+        Some((class, ClassRelevance::decode(&payload, rows.clean.len(), rows.pool.len())?))
     });
     Ok((journal, decoded.collect()))
 }
 
 /// Candidates that are all among the clean examples teach nothing.
-fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) {
+fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, ClassRelevance>, monitor: &dyn Monitor) {
     let n_copies = pools.copies().by_id + scored.values().map(|scored| scored.copies.len()).sum::<usize>();
     if pools.scope.is_whole() && n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
         let noisy = pools.pool.path.display();

@@ -10,7 +10,7 @@ use labelsieve_files::inputs::tables::load;
 use labelsieve_files::work::{Error, Monitor, Result};
 use labelsieve_jobs::device::OpenDevice;
 use labelsieve_jobs::inputs::pools::{ClassRows, PoolFiles, Pools};
-use labelsieve_jobs::scoring::{Scored, Scoring, without};
+use labelsieve_jobs::scoring::{ClassRelevance, Scoring, without};
 use labelsieve_numerics::Watch;
 
 use super::contents::{Class, Contents};
@@ -32,7 +32,7 @@ pub(super) struct Candidates {
     pub(super) features: Features,
     /// The row of each in the review, if the relevance file has it.
     pub(super) row_of: Vec<Option<u32>>,
-    /// Which were left out, as [`Scored::copies`].
+    /// Which were left out, as [`ClassRelevance::copies`].
     copies: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Ready {
     pub(super) place_of: Vec<Option<u32>>,
     /// The first place of each place's near-duplicates.
     groups: Vec<u32>,
-    /// Places that are no part of the pool, as [`Scored::copies`].
+    /// Places that are no part of the pool, as [`ClassRelevance::copies`].
     copies: Vec<usize>,
     /// Of each candidate in the graph.
     pub(super) n_neighbours: usize,
@@ -136,7 +136,7 @@ impl Scorer {
         method: &Method,
         decisions: &[Option<Decision>],
         watch: &Watch,
-    ) -> Result<Scored> {
+    ) -> Result<ClassRelevance> {
         let names: Vec<&str> = self.pools.classes.iter().map(|class| class.name.as_str()).collect();
         let scoring = Scoring {
             method,

@@ -22,7 +22,7 @@ pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
 pub use relevance::Truth;
 
 use self::images::measure_images;
-use self::output::{Measured, accuracy_report};
+use self::output::{ModelAccuracy, accuracy_report};
 use self::relevance::analyse;
 use crate::inputs::classifier::load_classifier;
 
@@ -90,13 +90,13 @@ impl Evaluate {
         Ok(report)
     }
 
-    fn measure(&self, model: &Path, examples: &TestExamples, monitor: &dyn Monitor) -> Result<Measured> {
+    fn measure(&self, model: &Path, examples: &TestExamples, monitor: &dyn Monitor) -> Result<ModelAccuracy> {
         match examples {
             TestExamples::Features(table) => measure_features(model, table, self.mixed),
             TestExamples::Images(source, files) => {
                 let (classes, accuracy) =
                     measure_images(model, source, files.on_damage, self.device, monitor)?;
-                Ok(Measured { classes, accuracy, novel: None })
+                Ok(ModelAccuracy { classes, accuracy, novel: None })
             }
         }
     }
@@ -125,7 +125,7 @@ enum TestExamples<'a> {
     Images(ImageSource, &'a ImageFiles),
 }
 
-fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) -> Result<Measured> {
+fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) -> Result<ModelAccuracy> {
     let saved = load_classifier(model)?;
     if table.features.cols() != saved.dim {
         return Err(Error::input(
@@ -147,7 +147,7 @@ fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) ->
         Some(weights) if weights.n_base > 0 => novel_accuracy(weights, table)?,
         _ => None,
     };
-    Ok(Measured { classes: saved.classes, accuracy, novel })
+    Ok(ModelAccuracy { classes: saved.classes, accuracy, novel })
 }
 
 /// The true classes of `rows` as positions among the classifier's classes.
@@ -187,7 +187,11 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
 }
 
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
-fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<GroupGain> {
+fn gain_by_pool_size(
+    sizes: &HashMap<&str, usize>,
+    found: &ModelAccuracy,
+    before: &ModelAccuracy,
+) -> Vec<GroupGain> {
     let top_1 = |counts: &evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
     let earlier: HashMap<&str, f64> = before
         .classes

@@ -98,7 +98,7 @@ enum Learned {
 
 /// What was learned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trained {
+pub struct TrainSummary {
     /// All classes, base classes included.
     pub n_classes: usize,
     /// Base classes among them.
@@ -114,7 +114,7 @@ pub struct Trained {
 
 impl Train {
     /// Learns the classifier and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Trained> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainSummary> {
         OutputKind::Weights.target(&self.output)?;
         self.check_extends()?;
         let helper = self.helper_path();
@@ -168,7 +168,7 @@ impl Train {
                 (saved.classes.len(), 0)
             }
         };
-        Ok(Trained { n_classes, n_base, dim, left_out, decisions })
+        Ok(TrainSummary { n_classes, n_base, dim, left_out, decisions })
     }
 
     /// The file of what a classifier is learned with.

@@ -11,7 +11,6 @@ use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_files::work::byte_size::ByteSize;
 use labelsieve_files::{Precision, Shard, TableColumns};
-use labelsieve_jobs::clean::{Clean, Share};
 use labelsieve_jobs::device::Devices;
 use labelsieve_jobs::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_jobs::inputs::pools::PoolFiles;
@@ -19,6 +18,7 @@ use labelsieve_jobs::memory::MemoryLimit;
 use labelsieve_jobs::merge::Merge;
 use labelsieve_jobs::plan::Plan;
 use labelsieve_jobs::predict::{NewExamples, Predict};
+use labelsieve_jobs::score::{Score, Share};
 use labelsieve_jobs::train::{Classifier, Train};
 use labelsieve_matching::job::{DownloadList, LeakCheck, LeakFate, Match};
 use labelsieve_matching::names::{MatchRule, TextEncoding};
@@ -115,7 +115,7 @@ impl<'py> Options<'py> {
                 None => None,
             },
             class_text: self.get("class_text")?,
-            noisy: self.table(self.get("pool")?, Some("pool_labels"))?,
+            pool: self.table(self.get("pool")?, Some("pool_labels"))?,
             candidates,
             base: None,
             mixed: self.mixed()?,
@@ -334,8 +334,8 @@ fn estimate_score_files<'py>(
     json(&monitor::run(py, progress.as_ref(), |monitor| job.estimate(monitor))?)
 }
 
-fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
-    Ok(Clean {
+fn clean_job(options: &Options, output: PathBuf) -> PyResult<Score> {
+    Ok(Score {
         files: options.scored()?,
         decisions: options.get("decisions")?,
         method: options.method()?,

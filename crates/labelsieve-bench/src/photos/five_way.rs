@@ -6,7 +6,7 @@ use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_files::work::table::layout;
 use labelsieve_files::work::{Monitor, Result};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 use labelsieve_report::{ResultTable, TableColumn, TableRow};
 use rayon::prelude::*;
@@ -350,7 +350,7 @@ impl Trials<'_> {
             Source::Oracle => pool.truth().iter().map(|&relevant| f32::from(u8::from(relevant))).collect(),
             Source::Scored(method) => {
                 let stream = stream.branch(3).branch(class as u64);
-                let drawn = Drawn::new(method, clean, way, stream, stream.bits(0));
+                let drawn = ClassContext::new(method, clean, way, stream, stream.bits(0));
                 let job = drawn.job(&clean[way], pool.get())?;
                 method.build()?.relevance(&job.problem, job.seed)?.noisy().to_vec()
             }

@@ -10,7 +10,7 @@ use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
 use labelsieve_files::work::{Context, Monitor, Result};
 use labelsieve_files::{Journal, JournalRecord};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 
 use super::cells::setting_key;
@@ -229,9 +229,9 @@ impl Run<'_> {
         for cells in cells.chunks(together) {
             let draw = |&(b, e): &(usize, usize)| {
                 let stream = self.grid.stream(batch[b], k, e);
-                Drawn::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
+                ClassContext::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
             };
-            let drawn: Vec<Drawn> = cells.iter().map(draw).collect();
+            let drawn: Vec<ClassContext> = cells.iter().map(draw).collect();
             let jobs = drawn
                 .iter()
                 .zip(cells)

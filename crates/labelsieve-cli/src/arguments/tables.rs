@@ -94,7 +94,7 @@ impl PoolArguments {
         PoolFiles {
             clean: self.clean.as_ref().map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
             class_text: self.class_text.clone(),
-            noisy: self.columns.table(&self.pool, self.pool_labels.as_deref()),
+            pool: self.columns.table(&self.pool, self.pool_labels.as_deref()),
             candidates: candidates.map(Path::to_path_buf),
             base: None,
             mixed: self.mixed.mixed(),

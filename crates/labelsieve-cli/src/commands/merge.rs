@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::{PartOf, counted};
-use labelsieve_jobs::merge::{Merge as Job, Merged};
+use labelsieve_jobs::merge::{Merge as Job, MergeSummary};
 
 use crate::arguments::JsonArguments;
 use crate::printer::{Printer, refuse_json_beside};
@@ -40,7 +40,7 @@ impl Merge {
     }
 }
 
-fn tell(merged: &Merged, output: &Path, printer: &Printer) {
+fn tell(merged: &MergeSummary, output: &Path, printer: &Printer) {
     let place = match output == Path::new("-") {
         true => String::new(),
         false => format!("; written to `{}`", output.display()),

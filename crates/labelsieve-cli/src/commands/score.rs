@@ -9,7 +9,7 @@ use labelsieve_files::inputs::left_out::listed;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::table::percent;
 use labelsieve_files::{Shard, counted};
-use labelsieve_jobs::clean::{Clean as Job, Cleaned, Share, advice};
+use labelsieve_jobs::score::{Score as Job, ScoreSummary, Share, advice};
 
 use crate::arguments::{
     DeviceArguments, JsonArguments, MemoryArguments, MethodArguments, ScoredArguments, SeedArguments,
@@ -129,7 +129,7 @@ impl Score {
     }
 }
 
-fn tell(cleaned: &Cleaned, output: &Path, printer: &Printer) {
+fn tell(cleaned: &ScoreSummary, output: &Path, printer: &Printer) {
     let place = match output == Path::new("-") {
         true => String::new(),
         false => format!("; written to `{}`", output.display()),

@@ -22,7 +22,7 @@ pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
 pub use relevance::Truth;
 
 use self::images::measure_images;
-use self::output::{Measured, accuracy_report};
+use self::output::{ModelAccuracy, accuracy_report};
 use self::relevance::analyse;
 use crate::inputs::classifier::{LoadedClassifier, ReadClassifier, load_classifier};
 
@@ -101,13 +101,13 @@ impl Evaluate {
         examples: &TestExamples,
         read: ReadClassifier,
         monitor: &dyn Monitor,
-    ) -> Result<Measured> {
+    ) -> Result<ModelAccuracy> {
         match examples {
             TestExamples::Features(table) => measure_features(model, read(model)?, table, self.mixed),
             TestExamples::Images(source, files) => {
                 let (classes, accuracy) =
                     measure_images(model, source, files.on_damage, self.device, monitor)?;
-                Ok(Measured { classes, accuracy, novel: None })
+                Ok(ModelAccuracy { classes, accuracy, novel: None })
             }
         }
     }
@@ -145,7 +145,7 @@ fn measure_features(
     saved: LoadedClassifier,
     table: &ExampleTable,
     mixed: MixedNetworks,
-) -> Result<Measured> {
+) -> Result<ModelAccuracy> {
     if table.features.cols() != saved.dim {
         return Err(Error::input(
             format!(
@@ -166,7 +166,7 @@ fn measure_features(
         Some(weights) if weights.n_base > 0 => novel_accuracy(weights, table)?,
         _ => None,
     };
-    Ok(Measured { classes: saved.classes, accuracy, novel })
+    Ok(ModelAccuracy { classes: saved.classes, accuracy, novel })
 }
 
 /// The true classes of `rows` as positions among the classifier's classes.
@@ -206,7 +206,11 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
 }
 
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
-fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<GroupGain> {
+fn gain_by_pool_size(
+    sizes: &HashMap<&str, usize>,
+    found: &ModelAccuracy,
+    before: &ModelAccuracy,
+) -> Vec<GroupGain> {
     let top_1 = |counts: &evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
     let earlier: HashMap<&str, f64> = before
         .classes

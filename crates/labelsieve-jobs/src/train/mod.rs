@@ -127,7 +127,7 @@ pub struct ModelDescription {
 
 /// What was learned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trained {
+pub struct TrainSummary {
     /// All classes, base classes included.
     pub n_classes: usize,
     /// Base classes among them.
@@ -143,7 +143,7 @@ pub struct Trained {
 
 impl<K: ClassifierKind> Train<K> {
     /// Learns the classifier and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Trained> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainSummary> {
         OutputKind::Weights.target(&self.output)?;
         if let Some(base) = &self.base {
             self.classifier.check_extends(base)?;
@@ -197,7 +197,7 @@ impl<K: ClassifierKind> Train<K> {
                 (n_classes, 0)
             }
         };
-        Ok(Trained { n_classes, n_base, dim, left_out, decisions })
+        Ok(TrainSummary { n_classes, n_base, dim, left_out, decisions })
     }
 
     /// Whether the new classes can stand beside the base classes; better asked before the training.

@@ -15,7 +15,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_files::work::shell_word::shell_word;
 use labelsieve_jobs::inputs::pools::PoolFiles;
 use labelsieve_networks::image_files::PictureSources;
-use labelsieve_review::{Closed, MEMORY, Review as Job, Server, Session};
+use labelsieve_review::{MEMORY, Review as Job, Server, Session, SessionSummary};
 use serde_json::json;
 
 use self::sources::Sources;
@@ -204,7 +204,7 @@ impl Review {
                     .as_ref()
                     .map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
                 class_text: self.class_text.clone(),
-                noisy: self.columns.table(pool, self.pool_labels.as_deref()),
+                pool: self.columns.table(pool, self.pool_labels.as_deref()),
                 candidates: self.candidates.clone(),
                 base: self.base.clone(),
                 mixed: self.mixed.mixed(),
@@ -263,14 +263,14 @@ impl Review {
 
 /// Folds the decisions into their file. Should a request still hold the session, which is reading a very large picture, they
 /// stay in the log, which every command reads along with the file.
-fn close(session: Arc<Session>) -> Result<Closed> {
+fn close(session: Arc<Session>) -> Result<SessionSummary> {
     match Arc::try_unwrap(session) {
         Ok(session) => Ok(session.close()?),
         Err(shared) => Ok(shared.summary()),
     }
 }
 
-fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
+fn say_goodbye(closed: &SessionSummary, job: &Job, printer: &Printer) {
     let output = job.output.display();
     printer.note(&format!("{} in `{output}`", counted(closed.n_decisions, "decision")));
     if closed.n_decisions == 0 {

@@ -6,7 +6,7 @@ use labelsieve::{ClassProblem, Relevance};
 /// The relevance of a class's candidates and the reasons for it; all vectors but the copies have one entry per candidate
 /// that takes part.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scored {
+pub struct ClassRelevance {
     /// Relevance in [0, 1].
     pub relevance: Vec<f32>,
     /// The probability that each belongs to the class, where the method knows it.
@@ -38,10 +38,10 @@ const NO_GRAPH: u32 = u32::MAX;
 /// Stands for "a clean example itself" in place of the position of the closest one.
 const COPY: u32 = u32::MAX;
 
-impl Scored {
+impl ClassRelevance {
     /// `copies` are the candidates that are not in the problem.
-    pub fn new(problem: &ClassProblem, relevance: &Relevance, copies: Vec<usize>) -> Scored {
-        Scored {
+    pub fn new(problem: &ClassProblem, relevance: &Relevance, copies: Vec<usize>) -> ClassRelevance {
+        ClassRelevance {
             relevance: relevance.noisy().to_vec(),
             probability: relevance.probability().map(<[f32]>::to_vec),
             closest: closest_clean(problem.clean, problem.noisy.features()),
@@ -86,7 +86,7 @@ impl Scored {
     }
 
     /// Reads the records of a class with so many examples; nothing when they cannot be of this class.
-    pub fn decode(bytes: &[u8], n_clean: usize, n_noisy: usize) -> Option<Scored> {
+    pub fn decode(bytes: &[u8], n_clean: usize, n_noisy: usize) -> Option<ClassRelevance> {
         let (recall, bytes) = bytes.split_first_chunk::<8>()?;
         let recall = Some(f64::from_le_bytes(*recall)).filter(|recall| *recall != EXACT);
         let (choice, bytes) = decode_choice(bytes)?;
@@ -117,7 +117,15 @@ impl Scored {
             && closest.iter().all(|(position, _)| *position < n_clean)
             && recall.is_none_or(|recall| (0.0..1.0).contains(&recall));
         let reciprocal = (!reciprocal.contains(&NO_GRAPH)).then_some(reciprocal);
-        sound.then_some(Scored { relevance, probability, closest, reciprocal, copies, choice, recall })
+        sound.then_some(ClassRelevance {
+            relevance,
+            probability,
+            closest,
+            reciprocal,
+            copies,
+            choice,
+            recall,
+        })
     }
 }
 
@@ -139,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn two_candidates() -> Scored {
-        Scored {
+    fn two_candidates() -> ClassRelevance {
+        ClassRelevance {
             relevance: vec![0.25, 1.0],
             probability: Some(vec![0.125, 0.75]),
             closest: vec![(2, 0.5), (0, -1.0)],
@@ -154,50 +162,51 @@ mod tests {
     #[test]
     fn candidates_that_take_no_part_are_noted_at_their_places() {
         for copies in [vec![0], vec![1, 3], vec![0, 1, 4], vec![2]] {
-            let scored = Scored { copies, ..two_candidates() };
+            let scored = ClassRelevance { copies, ..two_candidates() };
             let n = 2 + scored.copies.len();
             assert_eq!(scored.kept().count(), 2);
             assert!(scored.kept().all(|place| place < n && !scored.copies.contains(&place)));
-            assert_eq!(Scored::decode(&scored.encode(), 3, n), Some(scored));
+            assert_eq!(ClassRelevance::decode(&scored.encode(), 3, n), Some(scored));
         }
         let (relevance, closest, copies) = (vec![], vec![], vec![0, 1]);
         let (probability, reciprocal, choice, recall) = (None, None, None, None);
-        let all = Scored { relevance, probability, closest, reciprocal, copies, choice, recall };
-        let read = Scored::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
+        let all = ClassRelevance { relevance, probability, closest, reciprocal, copies, choice, recall };
+        let read =
+            ClassRelevance::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
         assert_eq!(read, Some((0, vec![0, 1])));
     }
 
     #[test]
     fn what_is_noted_is_read_back() {
         for reciprocal in [None, Some(vec![0, 50])] {
-            let scored = Scored { reciprocal, ..two_candidates() };
-            assert_eq!(Scored::decode(&scored.encode(), 3, 2), Some(scored));
+            let scored = ClassRelevance { reciprocal, ..two_candidates() };
+            assert_eq!(ClassRelevance::decode(&scored.encode(), 3, 2), Some(scored));
         }
         for choice in [None, Some(String::new())] {
-            let scored = Scored { probability: None, choice, ..two_candidates() };
-            assert_eq!(Scored::decode(&scored.encode(), 3, 2), Some(scored));
+            let scored = ClassRelevance { probability: None, choice, ..two_candidates() };
+            assert_eq!(ClassRelevance::decode(&scored.encode(), 3, 2), Some(scored));
         }
-        let exact = Scored { recall: None, ..two_candidates() };
-        assert_eq!(Scored::decode(&exact.encode(), 3, 2), Some(exact));
+        let exact = ClassRelevance { recall: None, ..two_candidates() };
+        assert_eq!(ClassRelevance::decode(&exact.encode(), 3, 2), Some(exact));
         let nobody = [&EXACT.to_le_bytes()[..], &NO_CHOICE.to_le_bytes()].concat();
-        assert_eq!(Scored::decode(&nobody, 1, 0).map(|scored| scored.relevance), Some(vec![]));
+        assert_eq!(ClassRelevance::decode(&nobody, 1, 0).map(|scored| scored.relevance), Some(vec![]));
     }
 
     #[test]
     fn what_belongs_to_another_class_is_not_taken() {
         let bytes = two_candidates().encode();
-        assert_eq!(Scored::decode(&bytes, 3, 1), None, "more candidates than the class has");
-        assert_eq!(Scored::decode(&bytes, 3, 3), None, "fewer");
-        assert_eq!(Scored::decode(&bytes[..bytes.len() - 1], 3, 2), None, "half a record");
-        assert_eq!(Scored::decode(&bytes[..18], 3, 2), None, "half a sentence");
-        assert_eq!(Scored::decode(&bytes[..11], 3, 2), None, "not even its length");
-        assert_eq!(Scored::decode(&bytes[..3], 3, 2), None, "not even the recall");
-        assert_eq!(Scored::decode(&bytes, 2, 2), None, "a clean example that is not there");
+        assert_eq!(ClassRelevance::decode(&bytes, 3, 1), None, "more candidates than the class has");
+        assert_eq!(ClassRelevance::decode(&bytes, 3, 3), None, "fewer");
+        assert_eq!(ClassRelevance::decode(&bytes[..bytes.len() - 1], 3, 2), None, "half a record");
+        assert_eq!(ClassRelevance::decode(&bytes[..18], 3, 2), None, "half a sentence");
+        assert_eq!(ClassRelevance::decode(&bytes[..11], 3, 2), None, "not even its length");
+        assert_eq!(ClassRelevance::decode(&bytes[..3], 3, 2), None, "not even the recall");
+        assert_eq!(ClassRelevance::decode(&bytes, 2, 2), None, "a clean example that is not there");
         for score in [f32::NAN, -0.5, 1.5] {
-            let wrong = Scored { relevance: vec![0.0, score], ..two_candidates() };
-            assert_eq!(Scored::decode(&wrong.encode(), 3, 2), None, "relevance {score}");
-            let wrong = Scored { probability: Some(vec![0.0, score]), ..two_candidates() };
-            assert_eq!(Scored::decode(&wrong.encode(), 3, 2), None, "probability {score}");
+            let wrong = ClassRelevance { relevance: vec![0.0, score], ..two_candidates() };
+            assert_eq!(ClassRelevance::decode(&wrong.encode(), 3, 2), None, "relevance {score}");
+            let wrong = ClassRelevance { probability: Some(vec![0.0, score]), ..two_candidates() };
+            assert_eq!(ClassRelevance::decode(&wrong.encode(), 3, 2), None, "probability {score}");
         }
     }
 
@@ -208,7 +217,7 @@ mod tests {
             n_clean in 0usize..4,
             n_noisy in 0usize..8,
         ) {
-            if let Some(scored) = Scored::decode(&bytes, n_clean, n_noisy) {
+            if let Some(scored) = ClassRelevance::decode(&bytes, n_clean, n_noisy) {
                 prop_assert_eq!(scored.relevance.len() + scored.copies.len(), n_noisy);
                 prop_assert!(scored.closest.iter().all(|(position, _)| *position < n_clean));
             }

@@ -4,7 +4,7 @@ use labelsieve_files::work::Error;
 
 /// What is wrong with a request, or what went wrong.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum Refusal {
     /// There is no such class, row or example.
     #[error("{0}")]
     NotFound(String),
@@ -25,8 +25,8 @@ pub enum Refused {
     Failed(#[from] Error),
 }
 
-impl From<labelsieve::Error> for Refused {
-    fn from(error: labelsieve::Error) -> Refused {
-        Refused::Failed(error.into())
+impl From<labelsieve::Error> for Refusal {
+    fn from(error: labelsieve::Error) -> Refusal {
+        Refusal::Failed(error.into())
     }
 }

@@ -27,18 +27,18 @@ pub use labelsieve_files::work::parts::PartDone;
 use self::advice::ClassAdvice;
 use self::choices::Choice;
 use self::doubts::Doubts;
-use self::share::Opened;
+use self::share::ShareInputs;
 use crate::device;
-use crate::estimate::{Estimate, Work};
+use crate::estimate::{Estimate, Workload};
 use crate::inputs::class_text::TextCounts;
 use crate::inputs::decided::of_pools;
 use crate::inputs::pools::{PoolFiles, Pools};
 use crate::memory::MemoryLimit;
-use crate::scoring::{RECORDS, Scored, Scoring, rows_held};
+use crate::scoring::{ClassRelevance, RECORDS, Scoring, rows_held};
 
 /// Scores every candidate of every class.
 #[derive(Clone, Debug, Serialize)]
-pub struct Clean {
+pub struct Score {
     /// The examples.
     #[serde(flatten)]
     pub files: PoolFiles,
@@ -66,7 +66,7 @@ pub struct Clean {
 
 /// What was scored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cleaned {
+pub struct ScoreSummary {
     /// Classes with clean examples.
     pub n_classes: usize,
     /// Candidates that were scored.
@@ -113,7 +113,7 @@ pub struct ClassRecall {
 }
 
 /// Decisions joined with the candidates of each class, and how many are about none.
-struct Decided {
+struct ClassDecisions {
     classes: Vec<Vec<Option<Decision>>>,
     n_unmatched: usize,
 }
@@ -121,29 +121,29 @@ struct Decided {
 /// The same files, read within a limit of memory.
 fn spilling(files: &PoolFiles, limit: Option<(&MemoryLimit, &ScratchFolder)>) -> PoolFiles {
     let mut files = files.clone();
-    files.noisy.columns.spill = limit.map(|(limit, scratch)| limit.spill(scratch));
+    files.pool.columns.spill = limit.map(|(limit, scratch)| limit.spill(scratch));
     files
 }
 
 /// All that is to be done.
-fn work<'a>(pools: &Pools, method: &'a Method) -> Work<'a> {
+fn work<'a>(pools: &Pools, method: &'a Method) -> Workload<'a> {
     let (n_clean, pool_sizes) = sizes(pools);
-    Work {
+    Workload {
         method,
         dim: pools.clean.features.cols(),
         rows_held: rows_held(method, &n_clean, &pool_sizes, pools.n_base()),
         pool_sizes,
         n_clean: pools.clean.len(),
-        bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.noisy.features.bytes_in_memory(),
+        bytes_in_memory: pools.clean.features.bytes_in_memory() + pools.pool.features.bytes_in_memory(),
     }
 }
 
 /// Clean examples and candidates of each class.
 fn sizes(pools: &Pools) -> (Vec<usize>, Vec<usize>) {
-    pools.classes.iter().map(|class| (class.clean.len(), class.noisy.len())).unzip()
+    pools.classes.iter().map(|class| (class.clean.len(), class.pool.len())).unzip()
 }
 
-impl Clean {
+impl Score {
     /// What it would take to score these examples, within the limit of memory if there is one. Neither device nor output matter.
     pub fn estimate(&self, monitor: &dyn Monitor) -> Result<Estimate> {
         self.method.build()?;
@@ -195,11 +195,11 @@ impl Clean {
                 ),
                 "0.95 is usual; leave out --neighbours-approximate for all neighbours",
             ),
-            Clean { device: Device::Cuda(_), .. } => wrong(
+            Score { device: Device::Cuda(_), .. } => wrong(
                 "approximate neighbours need the CPU: a GPU searches exactly, and fast",
                 "use --device cpu, or leave out --neighbours-approximate",
             ),
-            Clean { memory: Some(_), .. } => wrong(
+            Score { memory: Some(_), .. } => wrong(
                 "approximate neighbours need all candidates of a class in memory",
                 "leave out --memory or --neighbours-approximate",
             ),
@@ -212,7 +212,7 @@ impl Clean {
     }
 
     /// Scores all classes, or those that an earlier run of the same job left undone, and writes the table.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Cleaned> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<ScoreSummary> {
         let target = self.check()?;
         let decisions = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let scratch = self.memory.as_ref().map(|limit| limit.scratch(target.file())).transpose()?;
@@ -226,12 +226,12 @@ impl Clean {
             }
             drop(AtomicFile::create(output)?); // an unwritable place should cost no hours of work
         }
-        let Opened { pools, network, part } = opened;
+        let ShareInputs { pools, network, part } = opened;
         let decided = match &decisions {
             None => None,
             Some(decisions) => {
                 let (classes, counts) = of_pools(decisions, &pools, monitor)?;
-                Some(Decided { classes, n_unmatched: counts.n_unmatched })
+                Some(ClassDecisions { classes, n_unmatched: counts.n_unmatched })
             }
         };
         let needs_cpu = self.memory.is_some() || self.recall.is_some();
@@ -255,7 +255,7 @@ impl Clean {
         let (journal, mut scored) = match target {
             Target::File(output) => {
                 let excluded = ["device", "output", "decisions", "share", "memory"];
-                let mut key = resume::Key::new("clean", self, &excluded)?.with(&settings).with(&json!(part));
+                let mut key = resume::Key::new("score", self, &excluded)?.with(&settings).with(&json!(part));
                 if let Some(decisions) = &decisions {
                     key = key.with(&json!({ "decisions": decisions.digest() }));
                 }
@@ -276,20 +276,20 @@ impl Clean {
         warn_if_all_are_clean(&pools, &scored, monitor);
         let counts = decided.as_ref().map(|decided| decided.counts(&scored, monitor));
         let doubts = self.doubts((&pools, of_classes), &scored);
-        let (found, about) = ((&scored, &doubts), table::About { network, settings, counts, part });
-        let cleaned = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
+        let (found, about) = ((&scored, &doubts), table::TableSettings { network, settings, counts, part });
+        let summary = on_stdout(target, table::write((&pools, of_classes), found, about, target, monitor))?;
         doubts.say(&self.method, monitor);
         if let Some(journal) = journal {
             journal.remove()?;
         }
-        Ok(Cleaned { class_texts, ..cleaned })
+        Ok(ScoreSummary { class_texts, ..summary })
     }
 
     /// Classes whose relevance says little. What people decided is not the method's doing.
     fn doubts(
         &self,
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-        scored: &HashMap<usize, Scored>,
+        scored: &HashMap<usize, ClassRelevance>,
     ) -> Doubts {
         let mut doubts = Doubts::default();
         for (c, class) in pools.in_scope() {
@@ -311,12 +311,12 @@ impl Clean {
         (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
         (engine, limit): (&dyn labelsieve::engine::Engine, Option<(&MemoryLimit, &ScratchFolder)>),
         journal: Option<&Journal>,
-        scored: &mut HashMap<usize, Scored>,
+        scored: &mut HashMap<usize, ClassRelevance>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let in_scope = pools.scope.classes().iter().copied();
         let open: Vec<usize> = in_scope.filter(|class| !scored.contains_key(class)).collect();
-        let n_rows: usize = open.iter().map(|&class| pools.classes[class].noisy.len()).sum();
+        let n_rows: usize = open.iter().map(|&class| pools.classes[class].pool.len()).sum();
         let progress = monitor.progress(n_rows as u64, "candidates");
         progress.set_message(self.method.name());
         let clean: Result<Vec<Features>> =
@@ -341,10 +341,10 @@ impl Clean {
             recall: self.recall,
         };
         let load_pool = |class: usize, scratch: Option<&ScratchFolder>| {
-            let rows = &pools.classes[class].noisy;
+            let rows = &pools.classes[class].pool;
             let noisy = match scratch {
-                Some(scratch) => load_in(&pools.noisy, rows, scratch)?,
-                None => load(&pools.noisy, rows)?,
+                Some(scratch) => load_in(&pools.pool, rows, scratch)?,
+                None => load(&pools.pool, rows)?,
             };
             if noisy.n_zero() > 0 {
                 monitor.warning(&format!(
@@ -356,7 +356,7 @@ impl Clean {
             }
             Ok(noisy)
         };
-        let finished: Mutex<&mut HashMap<usize, Scored>> = Mutex::new(scored);
+        let finished: Mutex<&mut HashMap<usize, ClassRelevance>> = Mutex::new(scored);
         let batches = match limit {
             Some((limit, scratch)) => {
                 let work = work(pools, &self.method);
@@ -379,10 +379,10 @@ impl Clean {
     }
 }
 
-impl Decided {
+impl ClassDecisions {
     /// Decisions about candidates that took part. Those about others, known by their features alone to be clean examples,
     /// are named here.
-    fn counts(&self, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) -> DecisionCounts {
+    fn counts(&self, scored: &HashMap<usize, ClassRelevance>, monitor: &dyn Monitor) -> DecisionCounts {
         let (mut decided, mut n_copies) = (Vec::new(), 0);
         for (c, of_class) in self.classes.iter().enumerate() {
             let Some(scored) = scored.get(&c) else { continue }; // of another part
@@ -405,7 +405,7 @@ fn resumed(
     key: &resume::Key,
     pools: &Pools,
     monitor: &dyn Monitor,
-) -> Result<(Journal, HashMap<usize, Scored>)> {
+) -> Result<(Journal, HashMap<usize, ClassRelevance>)> {
     let n_classes = (Some(pools.scope.classes().len()), "classes");
     let (journal, records) = resume::open(&beside(output, ".partial"), key, n_classes, monitor)?;
     let by_name: HashMap<&str, usize> =
@@ -413,16 +413,16 @@ fn resumed(
     let decoded = records.into_iter().filter_map(|(name, payload)| {
         let class = *by_name.get(name.as_str())?;
         let rows = &pools.classes[class];
-        Some((class, Scored::decode(&payload, rows.clean.len(), rows.noisy.len())?))
+        Some((class, ClassRelevance::decode(&payload, rows.clean.len(), rows.pool.len())?))
     });
     Ok((journal, decoded.collect()))
 }
 
 /// Candidates that are all among the clean examples teach nothing.
-fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, Scored>, monitor: &dyn Monitor) {
+fn warn_if_all_are_clean(pools: &Pools, scored: &HashMap<usize, ClassRelevance>, monitor: &dyn Monitor) {
     let n_copies = pools.copies().by_id + scored.values().map(|scored| scored.copies.len()).sum::<usize>();
     if pools.scope.is_whole() && n_copies > 0 && scored.values().all(|scored| scored.relevance.is_empty()) {
-        let noisy = pools.noisy.path.display();
+        let noisy = pools.pool.path.display();
         monitor.warning(&format!(
             "all candidates in `{noisy}` are clean examples of their class: none was scored"
         ));

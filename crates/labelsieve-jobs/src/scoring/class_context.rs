@@ -6,7 +6,7 @@ use labelsieve::{ClassProblem, Features, Method, NoisyPool, Result};
 use labelsieve_numerics::random::{Stream, row_key};
 
 /// The seed of a class's model and, for methods that learn from other classes, clean examples or the directions of those.
-pub struct Drawn {
+pub struct ClassContext {
     others: Features,
     /// Base classes last. What people decide changes nothing of it: a class in review need not know about the others.
     other_classes: Option<Features>,
@@ -14,10 +14,16 @@ pub struct Drawn {
     seed: u64,
 }
 
-impl Drawn {
+impl ClassContext {
     /// For one class; `clean` are the clean examples of all of them, `negatives` decides which of the others' are drawn.
-    pub fn new(method: &Method, clean: &[Features], class: usize, negatives: Stream, seed: u64) -> Drawn {
-        Drawn::among(&Directions::new(method, clean), method, clean, class, negatives, seed)
+    pub fn new(
+        method: &Method,
+        clean: &[Features],
+        class: usize,
+        negatives: Stream,
+        seed: u64,
+    ) -> ClassContext {
+        ClassContext::among(&Directions::new(method, clean), method, clean, class, negatives, seed)
     }
 
     /// The same with the directions of all classes, which serve every one of them.
@@ -28,20 +34,20 @@ impl Drawn {
         class: usize,
         negatives: Stream,
         seed: u64,
-    ) -> Drawn {
+    ) -> ClassContext {
         let others = match method {
             Method::Linear(_) => others(clean, class, negatives),
             _ => Features::empty(clean[class].dim()),
         };
         let other_classes = directions.but(class);
-        Drawn { others, other_classes, n_base: 0, seed }
+        ClassContext { others, other_classes, n_base: 0, seed }
     }
 
     /// With the directions of base classes, for methods that compare candidates with other classes.
-    pub fn with_base(self, base: &Features) -> Result<Drawn> {
+    pub fn with_base(self, base: &Features) -> Result<ClassContext> {
         match self.other_classes {
             Some(classes) => {
-                Ok(Drawn { other_classes: Some(classes.stack(base)?), n_base: base.len(), ..self })
+                Ok(ClassContext { other_classes: Some(classes.stack(base)?), n_base: base.len(), ..self })
             }
             None => Ok(self),
         }
@@ -99,7 +105,7 @@ mod tests {
         let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
         let pool = NoisyPool::new(task.classes[1].noisy.clone());
         let n_others = |method: &Method| {
-            let drawn = Drawn::new(method, &clean, 1, Stream::new(5), 9);
+            let drawn = ClassContext::new(method, &clean, 1, Stream::new(5), 9);
             assert_eq!(drawn.job(&clean[1], &pool).unwrap().seed, 9);
             drawn.others.len()
         };
@@ -113,8 +119,9 @@ mod tests {
         let clean: Vec<Features> = task.classes.iter().map(|class| class.clean.clone()).collect();
         let pool = NoisyPool::new(task.classes[1].noisy.clone());
         let base = task.test.select(&[0, 1, 2, 3]);
-        let drawn =
-            |method: &Method| Drawn::new(method, &clean, 1, Stream::new(5), 9).with_base(&base).unwrap();
+        let drawn = |method: &Method| {
+            ClassContext::new(method, &clean, 1, Stream::new(5), 9).with_base(&base).unwrap()
+        };
         let auto = drawn(&Method::Auto(Auto::default()));
         let problem = auto.job(&clean[1], &pool).unwrap().problem;
         let (others, n_base) = (problem.other_classes.unwrap(), problem.n_base());
@@ -126,7 +133,7 @@ mod tests {
         }
         let turned: Vec<Features> = clean.iter().rev().cloned().collect();
         let again =
-            Drawn::new(&Method::Auto(Auto::default()), &turned, 1, Stream::new(5), 9).with_base(&base);
+            ClassContext::new(&Method::Auto(Auto::default()), &turned, 1, Stream::new(5), 9).with_base(&base);
         assert_eq!(again.unwrap().other_classes.as_ref(), Some(others));
         let gcn = drawn(&Method::gcn());
         assert_eq!(gcn.job(&clean[1], &pool).unwrap().problem.other_classes, None);

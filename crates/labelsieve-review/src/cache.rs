@@ -4,27 +4,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Values by number, with a limit to the memory of all of them. The one added last stays, however large it is.
-pub(super) struct Kept<V> {
+pub(super) struct Cache<V> {
     most_bytes: u64,
-    state: Mutex<State<V>>,
+    state: Mutex<CacheState<V>>,
 }
 
-struct State<V> {
-    entries: HashMap<usize, Entry<V>>,
+struct CacheState<V> {
+    entries: HashMap<usize, CacheEntry<V>>,
     bytes: u64,
     /// Counts uses.
     clock: u64,
 }
 
-struct Entry<V> {
+struct CacheEntry<V> {
     value: Arc<V>,
     bytes: u64,
     used: u64,
 }
 
-impl<V> Kept<V> {
-    pub(super) fn new(most_bytes: u64) -> Kept<V> {
-        Kept { most_bytes, state: Mutex::new(State { entries: HashMap::new(), bytes: 0, clock: 0 }) }
+impl<V> Cache<V> {
+    pub(super) fn new(most_bytes: u64) -> Cache<V> {
+        Cache { most_bytes, state: Mutex::new(CacheState { entries: HashMap::new(), bytes: 0, clock: 0 }) }
     }
 
     pub(super) fn get(&self, number: usize) -> Option<Arc<V>> {
@@ -39,7 +39,7 @@ impl<V> Kept<V> {
     pub(super) fn add(&self, number: usize, value: Arc<V>, bytes: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.clock += 1;
-        let entry = Entry { value, bytes, used: state.clock };
+        let entry = CacheEntry { value, bytes, used: state.clock };
         state.bytes += bytes;
         if let Some(old) = state.entries.insert(number, entry) {
             state.bytes -= old.bytes;
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_was_used_last_stays_within_the_limit() {
-        let kept = Kept::new(100);
+        let kept = Cache::new(100);
         kept.add(1, Arc::new('a'), 40);
         kept.add(2, Arc::new('b'), 40);
         assert_eq!(kept.get(1).as_deref(), Some(&'a'));

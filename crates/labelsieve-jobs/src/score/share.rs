@@ -13,7 +13,7 @@ use labelsieve_files::{Part, PartOf, Shard};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Clean, Cleaned, choices};
+use super::{Score, ScoreSummary, choices};
 use crate::cost::Machine;
 use crate::inputs::pools::{Extent, PoolFiles, Pools};
 use crate::inputs::scope::Scope;
@@ -40,7 +40,7 @@ pub enum Share {
 }
 
 /// The examples of the classes to score, and what they are a part of.
-pub(super) struct Opened {
+pub(super) struct ShareInputs {
     pub(super) pools: Pools,
     /// The network that made the features of the whole run.
     pub(super) network: Option<String>,
@@ -69,12 +69,12 @@ impl Share {
         decisions: Option<&Decisions>,
         (method, seed): (&Method, u64),
         monitor: &dyn Monitor,
-    ) -> Result<Opened> {
+    ) -> Result<ShareInputs> {
         let opened = match self {
             Share::All => {
                 let pools = open_whole(files, monitor)?;
-                let network = common_network(&[(&pools.clean).into(), (&pools.noisy).into()]);
-                Opened { pools, network, part: None }
+                let network = common_network(&[(&pools.clean).into(), (&pools.pool).into()]);
+                ShareInputs { pools, network, part: None }
             }
             Share::Shard(shard) => {
                 let pools = open_whole(files, monitor)?;
@@ -83,7 +83,7 @@ impl Share {
                 // On every machine the same plan, whatever device works on it.
                 let costs = Costs::of(&pools, method, Machine::Core)?;
                 let plan = costs.plan(&pools, identity, (n_bins, None))?;
-                Opened::new(pools, &plan, shard.index)
+                ShareInputs::new(pools, &plan, shard.index)
             }
             Share::Bin { plan: path, bin } => {
                 let plan = PlanFile::load(path)?;
@@ -91,7 +91,7 @@ impl Share {
                 let pools = Pools::open_extent(files, Extent::Part, monitor)?;
                 plan.check_identity(path, &Identity::of(&pools, decisions, method, seed)?)?;
                 plan.check_classes(path, &pools, plan.bin(path, *bin)?)?;
-                Opened::new(pools, &plan, *bin)
+                ShareInputs::new(pools, &plan, *bin)
             }
         };
         opened.pools.warn_of_left_out(monitor);
@@ -108,18 +108,18 @@ fn open_whole(files: &PoolFiles, monitor: &dyn Monitor) -> Result<Pools> {
     Ok(pools)
 }
 
-impl Opened {
-    fn new(mut pools: Pools, plan: &PlanFile, index: usize) -> Opened {
+impl ShareInputs {
+    fn new(mut pools: Pools, plan: &PlanFile, index: usize) -> ShareInputs {
         pools.restrict_to(Scope::part(index, plan.bins[index].classes.clone()));
         let (run, of, detail) = (plan.run.clone(), plan.bins.len(), Value::Null);
         let part = Part { command: PartOf::Clean, run, index, of, detail };
-        Opened { pools, network: plan.identity.network.clone(), part: Some(part) }
+        ShareInputs { pools, network: plan.identity.network.clone(), part: Some(part) }
     }
 }
 
-impl Clean {
+impl Score {
     /// What is known of the part if it is there already.
-    pub(super) fn complete_part(&self, opened: &Opened, output: &Path) -> Result<Option<Cleaned>> {
+    pub(super) fn complete_part(&self, opened: &ShareInputs, output: &Path) -> Result<Option<ScoreSummary>> {
         let Some(part) = &opened.part else { return Ok(None) };
         let Some(found) = find_complete(part, output)? else { return Ok(None) };
         let detail: CleanDetail = serde_json::from_value(found.detail.clone())?;
@@ -127,17 +127,17 @@ impl Clean {
         if positions != opened.pools.scope.classes() {
             return Err(parts::in_the_way(output, "holds the classes of another plan"));
         }
-        Ok(Some(Cleaned::of_part(&found, &detail)))
+        Ok(Some(ScoreSummary::of_part(&found, &detail)))
     }
 }
 
-impl Cleaned {
+impl ScoreSummary {
     /// What a part that is complete says of itself.
-    fn of_part(part: &Part, detail: &CleanDetail) -> Cleaned {
+    fn of_part(part: &Part, detail: &CleanDetail) -> ScoreSummary {
         let n_candidates: usize = detail.classes.iter().map(|class| class.n_candidates).sum();
         let sum: f64 = detail.classes.iter().map(|class| class.sum_relevance).sum();
         let empty = detail.classes.iter().filter(|class| class.n_candidates == 0);
-        Cleaned {
+        ScoreSummary {
             n_classes: detail.classes.len(),
             n_candidates,
             mean_relevance: sum / n_candidates.max(1) as f64,

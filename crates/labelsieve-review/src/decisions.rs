@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use labelsieve::Decision;
 
-use super::answers::{Counts, Past, Place};
+use super::answers::{CandidatePosition, Counts, PastDecision};
 
 /// The decisions of all classes.
-pub(super) struct Decided {
-    classes: Vec<ClassDecided>,
+pub(super) struct DecisionState {
+    classes: Vec<ClassDecisions>,
     actions: Actions,
-    last: Option<Place>,
-    pasts: HashMap<(usize, usize), Vec<Past>>,
+    last: Option<CandidatePosition>,
+    pasts: HashMap<(usize, usize), Vec<PastDecision>>,
 }
 
 /// The decisions of one class.
-struct ClassDecided {
+struct ClassDecisions {
     decisions: Vec<Option<Decision>>,
     counts: Counts,
     /// Grows with every decision.
@@ -73,12 +73,12 @@ impl Actions {
     }
 }
 
-impl Decided {
+impl DecisionState {
     /// Nothing decided, in classes of so many candidates.
-    pub(super) fn new(n_candidates: impl Iterator<Item = usize>) -> Decided {
+    pub(super) fn new(n_candidates: impl Iterator<Item = usize>) -> DecisionState {
         let class =
-            |n: usize| ClassDecided { decisions: vec![None; n], counts: Counts::default(), version: 0 };
-        Decided {
+            |n: usize| ClassDecisions { decisions: vec![None; n], counts: Counts::default(), version: 0 };
+        DecisionState {
             classes: n_candidates.map(class).collect(),
             actions: Actions::default(),
             last: None,
@@ -112,11 +112,11 @@ impl Decided {
         self.actions.undone.len()
     }
 
-    pub(super) fn last(&self) -> Option<Place> {
+    pub(super) fn last(&self) -> Option<CandidatePosition> {
         self.last
     }
 
-    pub(super) fn history(&self, class: usize, row: usize) -> Vec<Past> {
+    pub(super) fn history(&self, class: usize, row: usize) -> Vec<PastDecision> {
         self.pasts.get(&(class, row)).cloned().unwrap_or_default()
     }
 
@@ -147,12 +147,12 @@ impl Decided {
                 *count += 1;
             }
             class.decisions[change.row] = change.after;
-            let past = Past { decision: change.after, by: by.to_owned(), at: at.to_owned() };
+            let past = PastDecision { decision: change.after, by: by.to_owned(), at: at.to_owned() };
             self.pasts.entry((action.class, change.row)).or_default().push(past);
         }
         class.version += 1;
         if let Some(first) = action.changes.first() {
-            self.last = Some(Place { class: action.class, row: first.row }); // the one that was pointed at
+            self.last = Some(CandidatePosition { class: action.class, row: first.row }); // the one that was pointed at
         }
         action.changes.retain(Change::alters); // a file may say the same twice
         if !action.changes.is_empty() {
@@ -173,14 +173,14 @@ fn count_of(counts: &mut Counts, decision: Option<Decision>) -> Option<&mut usiz
 mod tests {
     use super::*;
 
-    fn decide(decided: &mut Decided, class: usize, rows: &[usize], decision: Option<Decision>) {
+    fn decide(decided: &mut DecisionState, class: usize, rows: &[usize], decision: Option<Decision>) {
         let action = decided.action(class, rows, decision);
         decided.apply(action, "me", "now");
     }
 
     #[test]
     fn what_was_done_is_undone_in_turn_and_redone() {
-        let mut decided = Decided::new([3, 2].into_iter());
+        let mut decided = DecisionState::new([3, 2].into_iter());
         decide(&mut decided, 0, &[0, 2], Some(Decision::Accept));
         decide(&mut decided, 1, &[1], Some(Decision::Reject));
         decide(&mut decided, 0, &[2], Some(Decision::Unsure));
@@ -201,12 +201,12 @@ mod tests {
         decide(&mut decided, 1, &[0], Some(Decision::Reject));
         assert_eq!((decided.n_undo(), decided.n_redo()), (3, 0), "what is new forgets what was undone");
         assert_eq!(decided.history(1, 1).len(), 3);
-        assert_eq!(decided.last(), Some(Place { class: 1, row: 0 }));
+        assert_eq!(decided.last(), Some(CandidatePosition { class: 1, row: 0 }));
     }
 
     #[test]
     fn a_decision_taken_back_by_hand_is_an_undo() {
-        let mut decided = Decided::new([1].into_iter());
+        let mut decided = DecisionState::new([1].into_iter());
         decide(&mut decided, 0, &[0], Some(Decision::Accept));
         decide(&mut decided, 0, &[0], None);
         assert_eq!((decided.n_undo(), decided.n_redo(), decided.n_decisions()), (0, 1, 0));

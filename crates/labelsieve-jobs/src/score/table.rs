@@ -12,12 +12,12 @@ use labelsieve_files::{OptionalColumns, Part, RelevanceRow, RelevanceWriter};
 use serde_json::{Value, json};
 
 use super::advice::ClassAdvice;
-use super::{ClassRecall, Cleaned, Doubts, PartDone, choices};
+use super::{ClassRecall, Doubts, PartDone, ScoreSummary, choices};
 use crate::inputs::pools::{ClassRows, Pools};
-use crate::scoring::Scored;
+use crate::scoring::ClassRelevance;
 
 /// What a file says about its rows.
-pub(super) struct About {
+pub(super) struct TableSettings {
     /// The network that made the features.
     pub(super) network: Option<String>,
     /// How they were scored.
@@ -31,11 +31,11 @@ pub(super) struct About {
 /// Writes all classes in scope, and says what was written.
 pub(super) fn write(
     (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-    (scored, doubts): (&HashMap<usize, Scored>, &Doubts),
-    About { network, mut settings, counts, part }: About,
+    (scored, doubts): (&HashMap<usize, ClassRelevance>, &Doubts),
+    TableSettings { network, mut settings, counts, part }: TableSettings,
     target: Target<'_>,
     monitor: &dyn Monitor,
-) -> labelsieve_files::Result<Cleaned> {
+) -> labelsieve_files::Result<ScoreSummary> {
     const ROWS: usize = 65_536;
     let mut metadata = network_metadata(network);
     let in_order = || pools.scope.classes().iter().map(|c| &scored[c]);
@@ -57,14 +57,15 @@ pub(super) fn write(
     }
     metadata.insert("labelsieve".to_owned(), settings.to_string());
     let metadata: Vec<(String, String)> = metadata.into_iter().collect();
-    let has_probability = |scored: &Scored| scored.probability.as_ref().is_some_and(|p| !p.is_empty());
+    let has_probability =
+        |scored: &ClassRelevance| scored.probability.as_ref().is_some_and(|p| !p.is_empty());
     let columns =
         OptionalColumns { probability: in_order().any(has_probability), decision: counts.is_some() };
     let mut writer = match target {
         Target::File(output) => RelevanceWriter::create_with(output, columns, &metadata)?,
         Target::Stdout => RelevanceWriter::to_stream(monitor.stdout(), columns),
     };
-    let advice = |(class, scored): (&ClassRows, &Scored)| {
+    let advice = |(class, scored): (&ClassRows, &ClassRelevance)| {
         ClassAdvice::new(&class.name, scored.probability.as_deref()?)
     };
     let classes = || pools.in_scope().map(|(_, class)| class);
@@ -88,8 +89,8 @@ pub(super) fn write(
     }
     writer.finish()?;
     let names = |classes: &[(String, usize)]| classes.iter().map(|(name, _)| name.clone()).collect();
-    let empty = classes().filter(|class| class.noisy.is_empty());
-    Ok(Cleaned {
+    let empty = classes().filter(|class| class.pool.is_empty());
+    Ok(ScoreSummary {
         n_classes: pools.scope.classes().len(),
         n_candidates,
         mean_relevance: sum / n_candidates.max(1) as f64,
@@ -107,13 +108,13 @@ pub(super) fn write(
     })
 }
 
-fn recall(class: &ClassRows, scored: &Scored) -> Option<ClassRecall> {
+fn recall(class: &ClassRows, scored: &ClassRelevance) -> Option<ClassRecall> {
     Some(ClassRecall { class: class.name.clone(), recall: scored.recall? })
 }
 
 /// What a part says beyond its rows.
 fn detail(
-    (pools, scored): (&Pools, &HashMap<usize, Scored>),
+    (pools, scored): (&Pools, &HashMap<usize, ClassRelevance>),
     counts: Option<&DecisionCounts>,
 ) -> CleanDetail {
     let class = |(position, class): (usize, &ClassRows)| {
@@ -139,7 +140,7 @@ fn decided(counts: &DecisionCounts) -> DecidedDetail {
     DecidedDetail { n_accept, n_reject, n_unsure }
 }
 
-fn sum_relevance(scored: &Scored) -> f64 {
+fn sum_relevance(scored: &ClassRelevance) -> f64 {
     scored.relevance.iter().map(|&relevance| f64::from(relevance)).sum()
 }
 
@@ -158,10 +159,16 @@ fn clean_row(pools: &Pools, class: &ClassRows, row: usize) -> RelevanceRow {
 }
 
 /// The `i`-th candidate that takes part, which is the one at `place` among all of the class.
-fn noisy_row(pools: &Pools, class: &ClassRows, scored: &Scored, i: usize, place: usize) -> RelevanceRow {
+fn noisy_row(
+    pools: &Pools,
+    class: &ClassRows,
+    scored: &ClassRelevance,
+    i: usize,
+    place: usize,
+) -> RelevanceRow {
     let (closest, similarity) = scored.closest[i];
     RelevanceRow {
-        id: pools.noisy.ids.get(class.noisy[place]).into_owned(),
+        id: pools.pool.ids.get(class.pool[place]).into_owned(),
         class: class.name.clone(),
         relevance: scored.relevance[i],
         probability: scored.probability.as_ref().map(|probability| probability[i]),

@@ -117,6 +117,12 @@ impl Monitor for Printer {
         say(&format!("hint: {}", hint.spelled(&CommandLine)));
     }
 
+    fn suggestion(&self, suggestion: &Words) {
+        if self.verbosity >= Verbosity::Normal {
+            self.hint(suggestion);
+        }
+    }
+
     /// A bar with rate and remaining time; invisible unless stderr is a terminal.
     fn progress(&self, total: u64, unit: &'static str) -> Progress {
         let template =

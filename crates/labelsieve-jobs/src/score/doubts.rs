@@ -48,7 +48,7 @@ impl Doubts {
             ));
             monitor.hint(&hint(method));
         } else if !self.small.is_empty() {
-            monitor.hint(&hint(method));
+            monitor.suggestion(&hint(method));
         }
     }
 }

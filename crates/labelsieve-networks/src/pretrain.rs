@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
-use labelsieve_files::work::{Error, Monitor, Result, path_text, resume};
+use labelsieve_files::work::{Error, Monitor, Result, option, path_text, resume, words};
 use labelsieve_files::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -175,7 +175,7 @@ impl Pretrain {
                     counted(rule.ways, "class"),
                     examples.n_classes
                 ),
-                "lower --ways",
+                words!["lower ", option("ways")],
             ));
         }
         let mut counts = vec![0; examples.n_classes];
@@ -189,7 +189,7 @@ impl Pretrain {
                     counted(counts[small], "image"),
                     rule.per_class()
                 ),
-                "lower --shots or --queries, or leave the class out",
+                words!["lower ", option("shots"), " or ", option("queries"), ", or leave the class out"],
             )),
         }
     }
@@ -200,7 +200,13 @@ impl Pretrain {
             let (n, classes) = (counted(images.len(), "image"), counted(images.classes().len(), "class"));
             return Err(Error::input(
                 format!("{n} of {classes} are too few to train on"),
-                "classes come from folder names or from --label-column; --where may exclude too much",
+                words![
+                    "classes come from folder names or from ",
+                    option("label_column"),
+                    "; ",
+                    option("where"),
+                    " may exclude too much",
+                ],
             ));
         }
         let Some(files) = &self.validation else { return Ok((images, None)) };
@@ -209,7 +215,7 @@ impl Pretrain {
         if validation.is_empty() {
             return Err(Error::input(
                 "no validation images of these classes",
-                "check --validate-where and --validation",
+                words!["check ", option("validate_where"), " and ", option("validation")],
             ));
         }
         Ok((images, Some(validation)))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use labelsieve_files::work::outputs::{Files, OutputKind, beside};
-use labelsieve_files::work::{Context, Error, Monitor, Result, path_text, resume};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, path_text, resume, words};
 use labelsieve_files::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Journal, NetworkFile,
     NetworkMetadata, Precision,
@@ -257,7 +257,10 @@ impl Embed {
             Reduction::OfNetwork => return Ok(opened.pca.clone()),
             Reduction::Fit { width, .. } if width.get() > dim => {
                 return Err(Error::input(
-                    format!("--fit-pca: expected 1 to {dim}, the width of the features, found {width}"),
+                    words![
+                        option("fit_pca"),
+                        format!(": expected 1 to {dim}, the width of the features, found {width}"),
+                    ],
                     "choose a smaller width",
                 ));
             }
@@ -269,7 +272,7 @@ impl Embed {
         let pca = pca.ok_or_else(|| {
             Error::input(
                 format!("`{}` does not contain a PCA", path.display()),
-                "make one with --fit-pca and --pca-output",
+                words!["make one with ", option("fit_pca"), " and ", option("pca_output")],
             )
         })?;
         let found = pca.dim();
@@ -379,8 +382,8 @@ fn nothing_embedded(n_read: usize, skipped: Option<&Path>) -> Error {
     Error::input(
         format!("no readable images ({n_read} tried)"),
         match skipped {
-            None => "check the sources and the --where conditions".to_owned(),
-            Some(list) => format!("`{}` says why", list.display()),
+            None => words!["check ", option("images"), " and ", option("where")],
+            Some(list) => words![format!("see the reasons in `{}`", list.display())],
         },
     )
 }
@@ -389,7 +392,10 @@ fn nothing_embedded(n_read: usize, skipped: Option<&Path>) -> Error {
 fn id_twice(id: &str) -> Error {
     Error::input(
         format!("two images have the same id `{id}`"),
-        "put all images below one folder and embed that one, choose another --id-column, or embed the sources one by one \
-         into files of their own",
+        words![
+            "put all images in one folder and embed that, choose another ",
+            option("id_column"),
+            ", or embed each source into a file of its own",
+        ],
     )
 }

@@ -9,7 +9,7 @@ mod tokenizer;
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::{Files, OutputKind};
-use labelsieve_files::work::{Context, Error, Monitor, Result, path_text};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, path_text, words};
 use labelsieve_files::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted,
     text_id,
@@ -164,11 +164,11 @@ impl EmbedText {
         match (bad, self.templates.is_empty()) {
             (None, false) => Ok(()),
             (bad, _) => Err(Error::input(
-                format!(
-                    "--template: expected a text with {NAME} in it, found `{}`",
-                    bad.map_or("", |bad| bad)
-                ),
-                format!("e.g. --template '{TEMPLATE}'"),
+                words![
+                    option("template"),
+                    format!(": expected a text with {NAME} in it, found `{}`", bad.map_or("", |bad| bad)),
+                ],
+                format!("e.g. `{TEMPLATE}`"),
             )),
         }
     }

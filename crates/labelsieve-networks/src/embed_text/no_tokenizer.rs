@@ -14,9 +14,9 @@ impl TextTokenizer {
     /// Says that this build has no tokenizers, and which one has.
     pub fn open(folder: &Path, _config: &Value, _described: &DescribedText) -> Result<TextTokenizer> {
         Err(Error::input(
-            format!("`{}`: this build of labelsieve has no text towers", folder.display()),
-            "the Python package (`pip install labelsieve`) and the released programs have them; \
-             to build one: `cargo install labelsieve-cli --features text`",
+            format!("`{}`: this build of labelsieve does not support text towers", folder.display()),
+            "use the Python package (`pip install labelsieve`) or a released binary, or build it with \
+             `cargo install labelsieve-cli --features text`",
         ))
     }
 

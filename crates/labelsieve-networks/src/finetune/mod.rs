@@ -9,7 +9,7 @@ use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions};
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
 use labelsieve_files::work::resume::{self, Key};
-use labelsieve_files::work::{Error, Monitor, Result, path_text};
+use labelsieve_files::work::{Error, Monitor, Result, option, path_text, words};
 use labelsieve_files::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -225,7 +225,7 @@ fn all_names(opened: &OpenedNetwork, novel: &[String]) -> Result<Vec<String>> {
         None => Ok(base.iter().chain(novel).cloned().collect()),
         Some(twice) => Err(Error::input(
             format!("class `{twice}` is both a base class and a new class"),
-            "rename the new class, or drop --base-images",
+            words!["rename the new class, or drop ", option("base_images")],
         )),
     }
 }
@@ -237,7 +237,11 @@ fn check_classes(examples: &Examples, names: &[String]) -> Result<()> {
         None => Ok(()),
         Some((name, _)) => Err(Error::input(
             format!("class `{name}` has no training images"),
-            "--base-images (after --base-where) must contain every class of the network",
+            words![
+                option("base_images"),
+                " must contain every class of the network, also after ",
+                option("base_where"),
+            ],
         )),
     }
 }

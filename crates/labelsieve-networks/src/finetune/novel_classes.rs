@@ -8,7 +8,7 @@ use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve::{Decision, Features};
 use labelsieve_files::inputs::copies::Copies;
 use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions, in_force};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, counted, is_text_id, read_relevance};
 
 use crate::image_files::ImageSource;
@@ -67,7 +67,11 @@ impl NovelClasses {
         if names.is_empty() {
             return Err(Error::input(
                 format!("`{}` contains no clean examples", relevance.display()),
-                "pass a relevance file from `labelsieve clean`, which includes the clean examples",
+                words![
+                    "pass a relevance file from ",
+                    command("score"),
+                    ", which includes the clean examples"
+                ],
             ));
         }
         let decided = in_force(decisions, &table, monitor)?;
@@ -232,7 +236,13 @@ fn examples(
             (None, _) if is_clean => {
                 return Err(Error::input(
                     format!("the clean example `{id}` of class `{class}` is not among the images"),
-                    "the ids of --images must be those of the features, as `labelsieve embed` keeps them",
+                    words![
+                        "the ids in ",
+                        option("images"),
+                        " must match those of the features; ",
+                        command("embed"),
+                        " keeps them"
+                    ],
                 ));
             }
             _ => missing += 1,

@@ -5,7 +5,7 @@ use std::path::Path;
 /// A network that comes with the program.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// What `--model` calls it.
+    /// Its name, given in place of a path.
     pub name: &'static str,
     /// Its file.
     pub file: &'static [u8],

@@ -1,4 +1,4 @@
-//! Whatever `--model` names, as something that makes features.
+//! Opens a model of any kind as an embedder.
 
 use std::path::{Path, PathBuf};
 

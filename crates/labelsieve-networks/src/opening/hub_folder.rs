@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, FileKind, TensorShards};
 use labelsieve_numerics::Device;
 use serde_json::{Value, json};
@@ -277,13 +277,13 @@ fn explained(error: crate::Error) -> Error {
         Refused::Setting { name: Setting::Architecture, found, .. }
             if !found.starts_with("a configuration") =>
         {
-            "any other network that sees photos can be used as an ONNX file: `--model x.onnx`"
+            words!["export the network to ONNX and pass that file: ", option("model").set_to("x.onnx")]
         }
         Refused::Shape { expected, .. } if expected == "a finite number" => {
-            "the weights are damaged; download them again"
+            words!["the weights are damaged; download them again"]
         }
         Refused::Shape { what, .. } if what.starts_with("tensor") => {
-            "configuration and weights must be of the same network; download the whole folder again"
+            words!["configuration and weights must be of the same network; download the whole folder again"]
         }
         _ => return error.into(),
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, option, resume, words};
 use serde::Serialize;
 
 use crate::image_files::{Extent, ImageColumns, ImageResult, ImageSource};
@@ -34,7 +34,7 @@ pub fn check_damage(on_damage: OnDamage, skipped: &[Skipped]) -> Result<()> {
     match skipped.iter().find(|skipped| skipped.cause != Cause::NotWanted) {
         Some(skipped) if on_damage == OnDamage::Stop => Err(Error::input(
             format!("cannot read `{}`: {}", skipped.id, skipped.reason),
-            "repair or remove the file, or drop --strict to skip it",
+            words!["repair or remove the file, or drop ", option("strict"), " to skip it"],
         )),
         _ => Ok(()),
     }

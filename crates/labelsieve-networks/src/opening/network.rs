@@ -4,7 +4,7 @@ use std::path::Path;
 
 use labelsieve_files::work::near_name::nearest;
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::work::{Context, Error, Result};
+use labelsieve_files::work::{Context, Error, Result, command, option, words};
 use labelsieve_files::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use serde::de::DeserializeOwned;
 
@@ -57,7 +57,7 @@ pub fn open_network(
     if metadata.architecture.is_empty() {
         return Err(Error::input(
             format!("`{}` does not contain a network", path.display()),
-            "pass a PCA file with --pca",
+            words!["pass a PCA file with ", option("pca")],
         ));
     }
     metadata.check(path)?;
@@ -81,7 +81,7 @@ pub fn open_network(
     if wanted == Wanted::Classifier && n_classes == 0 {
         return Err(Error::input(
             format!("`{}` is a network without a classifier", path.display()),
-            "`labelsieve pretrain` and `labelsieve finetune` write networks with one",
+            words![command("pretrain"), " and ", command("finetune"), " write networks with one"],
         ));
     }
     let scale = file.tensors.iter().find(|(name, _, _)| name == "classifier.scale");
@@ -102,14 +102,18 @@ pub fn read_network_file(path: &Path) -> Result<NetworkFile> {
     if path.is_dir() {
         return Err(Error::input(
             format!("`{}` is a folder; expected a network in a .safetensors file", path.display()),
-            "folders from the hub make features, with `labelsieve embed`; `labelsieve train` and `predict --features` go on \
-             from there",
+            words![
+                "a folder from the hub makes features with ",
+                command("embed"),
+                "; pass these to ",
+                command("train"),
+                " or ",
+                command("predict").with(option("features")),
+            ],
         ));
     }
-    NetworkFile::load(path).map_err(|error| match path.exists() {
-        true => error.into(),
-        false => no_such_model(path, error),
-    })
+    NetworkFile::load(path)
+        .map_err(|error| if path.exists() { error.into() } else { no_such_model(path, error) })
 }
 
 /// A file with tensors of no network that a single file can be.
@@ -117,13 +121,15 @@ fn not_supported(path: &Path) -> Error {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_published =
         ["config.json", "open_clip_config.json"].iter().any(|name| folder.join(name).is_file());
-    let hint = match is_published {
-        true => format!("`labelsieve embed` takes the whole folder: `--model {}`", shell_word(folder)),
-        false => {
-            "use a network from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names; a vision \
-             transformer from the hub is a folder, with the configuration beside its weights"
-                .to_owned()
-        }
+    let hint = if is_published {
+        words!["pass the whole folder: ", command("embed").with(option("model").set_to(shell_word(folder)))]
+    } else {
+        words![
+            "use a network from ",
+            command("pretrain"),
+            ", or a ResNet-18 or -50 with torchvision's tensor names; a vision transformer from the hub is a folder, with \
+             the configuration beside its weights",
+        ]
     };
     Error::input(format!("`{}` does not contain a supported network", path.display()), hint)
 }

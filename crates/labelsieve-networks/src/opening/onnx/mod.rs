@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, option, words};
 use serde::Serialize;
 
 #[cfg(feature = "onnx")]
@@ -38,11 +38,15 @@ impl OnnxOptions {
             return Ok(());
         }
         Err(Error::input(
-            format!(
-                "--image-mean, --image-std and --onnx-output are for .onnx files, but `{}` is not one",
-                model.display()
-            ),
-            "leave them out: other models say themselves what they need",
+            words![
+                option("image_mean"),
+                ", ",
+                option("image_std"),
+                " and ",
+                option("onnx_output"),
+                format!(" are for .onnx files, but `{}` is not one", model.display()),
+            ],
+            "leave them out: other models define these themselves",
         ))
     }
 }
@@ -126,9 +130,9 @@ pub fn open(
     _monitor: &dyn labelsieve_files::work::Monitor,
 ) -> Result<super::embedder::OpenedEmbedder> {
     Err(Error::input(
-        format!("`{}`: this build of labelsieve has no ONNX", model.display()),
-        "the Python package (`pip install labelsieve`) and the released programs have it; \
-         to build one: `cargo install labelsieve-cli --features onnx`",
+        format!("`{}`: this build of labelsieve does not support ONNX", model.display()),
+        "use the Python package (`pip install labelsieve`) or a released binary, or build it with \
+         `cargo install labelsieve-cli --features onnx`",
     ))
 }
 

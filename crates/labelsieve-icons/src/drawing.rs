@@ -55,7 +55,8 @@ fn check_bounds(svg: &str) -> Result<()> {
 /// An upper bound of how deep elements are nested, without parsing them: a tag that opens goes one deeper, one that closes comes back.
 fn nesting(svg: &str) -> usize {
     let bytes = svg.as_bytes();
-    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
     for (i, &byte) in bytes.iter().enumerate() {
         match (byte, bytes.get(i + 1)) {
             (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
@@ -77,7 +78,8 @@ fn draw_unguarded(svg: &str, size: u32) -> Result<Picture> {
     let tree = Tree::from_str(svg, &options).map_err(|error| IconError::Svg(error.to_string()))?;
 
     let side = size as f32;
-    let (width, height) = (tree.size().width(), tree.size().height());
+    let width = tree.size().width();
+    let height = tree.size().height();
     let scale = side / width.max(height);
     let place = Transform::from_scale(scale, scale)
         .post_translate((side - width * scale) / 2.0, (side - height * scale) / 2.0);
@@ -95,10 +97,12 @@ fn draw_unguarded(svg: &str, size: u32) -> Result<Picture> {
 impl Picture {
     /// Whitens what lies outside the view box: the library draws it, a browser would not.
     fn clear_margins(&mut self, left: f32, top: f32) {
-        let (left, top) = (left as usize, top as usize);
+        let left = left as usize;
+        let top = top as usize;
         let side = self.size as usize;
         for (i, pixel) in self.rgb.chunks_exact_mut(3).enumerate() {
-            let (x, y) = (i % side, i / side);
+            let x = i % side;
+            let y = i / side;
             if x < left || x >= side - left || y < top || y >= side - top {
                 pixel.fill(255);
             }

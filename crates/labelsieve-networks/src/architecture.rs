@@ -83,8 +83,8 @@ impl Architecture {
         let wrong = |expected| {
             Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
         };
-        if height.max(width) > LARGEST_SIDE {
-            return wrong(format!("at most {LARGEST_SIDE} pixels a side"));
+        if height.max(width) > MAX_SIDE {
+            return wrong(format!("at most {MAX_SIDE} pixels a side"));
         }
         let mut network = Network::for_images(height, width);
         match self {
@@ -134,7 +134,7 @@ impl FromStr for Architecture {
 }
 
 /// Far above what networks are designed for; larger sizes are typos, and would overflow.
-pub(crate) const LARGEST_SIDE: usize = 4096;
+pub(crate) const MAX_SIDE: usize = 4096;
 
 /// A block: network, name, input, width, stride, how it ends.
 type Block = fn(&mut Network, &str, Value, usize, usize, Activation) -> Value;

@@ -26,7 +26,8 @@ pub fn train(
     let file = CheckpointFile { path: beside(output, SUFFIX), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
         Found::Checkpoint(checkpoint) => {
-            let (done, epochs) = (checkpoint.epochs.len(), training.recipe.epochs);
+            let done = checkpoint.epochs.len();
+            let epochs = training.recipe.epochs;
             monitor.note(&format!("resuming: {done} of {epochs} epochs done"));
             checkpoint
         }

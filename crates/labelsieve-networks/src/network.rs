@@ -200,7 +200,8 @@ impl Network {
     /// An empty network for images of `height` × `width`. Normalises with the usual ImageNet figures.
     pub fn for_images(height: usize, width: usize) -> Network {
         let input = Shape { channels: 3, height, width };
-        let (mean, deviation) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+        let mean = [0.485, 0.456, 0.406];
+        let deviation = [0.229, 0.224, 0.225];
         Network { nodes: Vec::new(), input, mean, deviation, epsilon: 1e-5 }
     }
 

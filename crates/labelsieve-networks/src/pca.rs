@@ -62,7 +62,8 @@ impl Pca {
 
     /// Projects rows of [`Pca::dim`] numbers and scales the results to unit length; what falls on the mean stays zero.
     pub fn apply(&self, rows: &[f32]) -> Result<Vec<f32>> {
-        let (d, width) = (self.dim(), self.width());
+        let d = self.dim();
+        let width = self.width();
         if !rows.len().is_multiple_of(d) {
             return Err(Error::Shape {
                 what: "features".to_owned(),
@@ -86,7 +87,8 @@ impl Pca {
 
     /// As named tensors, for a file.
     pub fn tensors(&self) -> Vec<NamedTensor> {
-        let (d, width) = (self.dim(), self.width());
+        let d = self.dim();
+        let width = self.width();
         vec![
             ("pca.mean".to_owned(), vec![d], self.mean.clone()),
             ("pca.components".to_owned(), vec![width, d], self.components.clone()),
@@ -111,7 +113,8 @@ impl Pca {
         };
         let mean = read("pca.mean", &|shape| shape.len() == 1 && shape[0] > 0, "one row")?;
         let variances = read("pca.variances", &|shape| shape.len() == 1 && shape[0] > 0, "one row")?;
-        let (d, width) = (mean.len(), variances.len());
+        let d = mean.len();
+        let width = variances.len();
         let components = read(
             "pca.components",
             &|shape| shape == [width, d],

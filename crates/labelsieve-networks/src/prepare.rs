@@ -54,7 +54,8 @@ fn prepare_batch(
     source: &mut impl Iterator<Item = Encoded>,
     preparation: &Preparation,
 ) -> Result<Option<Prepared>> {
-    let (size, n_wanted) = (preparation.size, preparation.batch.max(1));
+    let size = preparation.size;
+    let n_wanted = preparation.batch.max(1);
     let mut prepared = Prepared { n_read: 0, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
     let mut all = Vec::new();
     // Large images come a few at a time, so that a batch of them need not be in memory at once.
@@ -166,7 +167,10 @@ mod tests {
         let mut all = |batch| {
             let preparation =
                 Preparation { size: (16, 16), view: View::Whole, limits: DecodeLimits::default(), batch };
-            let (mut ids, mut features, mut skipped, mut n_read) = (vec![], vec![], vec![], 0);
+            let mut ids = vec![];
+            let mut features = vec![];
+            let mut skipped = vec![];
+            let mut n_read = 0;
             for prepared in prepare(source().into_iter(), preparation).unwrap() {
                 let prepared = prepared.unwrap();
                 n_read += prepared.n_read;

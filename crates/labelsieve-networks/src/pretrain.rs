@@ -15,7 +15,7 @@ use crate::curve::{self, Curves};
 use crate::devices::Devices;
 use crate::images::{Crop, Dataset, View};
 use crate::opening::image_input::{ImageFiles, decode_all};
-use crate::training::{Examples, LARGEST_BATCH, Objective, Preset, Rates, Recipe, Training};
+use crate::training::{Examples, MAX_BATCH, Objective, Preset, Rates, Recipe, Training};
 use crate::{Architecture, Network, ScaleRule, Snapshot, Stem, checkpoint, weights};
 
 /// Learns a backbone on base classes.
@@ -99,7 +99,7 @@ impl Pretrain {
         let recipe = self.recipe(side);
         recipe.check()?;
         if let Objective::Prototypical(rule) = &self.objective {
-            rule.check(LARGEST_BATCH)?;
+            rule.check(MAX_BATCH)?;
         }
         let networks = devices.learners(self.device, monitor)?;
         let (images, validation) = self.load(side, monitor)?;
@@ -144,7 +144,8 @@ impl Pretrain {
         let title = format!("{} on base classes", self.architecture);
         let curves = curves.draw(&self.output, &title, &done.epochs)?;
         checkpoint::forget(&self.output);
-        let (n_images, n_classes) = (examples.rows.len(), examples.n_classes);
+        let n_images = examples.rows.len();
+        let n_classes = examples.n_classes;
         Ok(Pretrained { n_images, n_classes, accuracy, curves })
     }
 
@@ -197,7 +198,8 @@ impl Pretrain {
     fn load(&self, side: usize, monitor: &dyn Monitor) -> Result<(Dataset, Option<Dataset>)> {
         let images = decode_all(&self.images.open()?, None, side, self.images.on_damage, monitor)?;
         if images.classes().len() < 2 {
-            let (n, classes) = (counted(images.len(), "image"), counted(images.classes().len(), "class"));
+            let n = counted(images.len(), "image");
+            let classes = counted(images.classes().len(), "class");
             return Err(Error::input(
                 format!("{n} of {classes} are too few to train on"),
                 words![
@@ -210,7 +212,8 @@ impl Pretrain {
             ));
         }
         let Some(files) = &self.validation else { return Ok((images, None)) };
-        let (classes, on_damage) = (images.classes().to_vec(), self.images.on_damage);
+        let classes = images.classes().to_vec();
+        let on_damage = self.images.on_damage;
         let validation = decode_all(&files.open()?, Some(classes), side, on_damage, monitor)?;
         if validation.is_empty() {
             return Err(Error::input(

@@ -110,7 +110,8 @@ impl FeatureObjective for Prototypical {
         let (prototypes, queries) = self.parts(features, dim);
         let mut errors = self.scores(&queries, &prototypes, dim);
         let n = (self.ways * self.queries) as f32;
-        let (mut loss, mut correct) = (0.0, 0);
+        let mut loss = 0.0;
+        let mut correct = 0;
         for (query, row) in errors.chunks_exact_mut(self.ways).enumerate() {
             let class = query / self.queries;
             let best = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -137,7 +138,8 @@ impl FeatureObjective for Prototypical {
 impl Prototypical {
     /// The prototypes, and the queries class by class.
     fn parts(&self, features: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-        let (mut prototypes, mut queries) = (Vec::new(), Vec::new());
+        let mut prototypes = Vec::new();
+        let mut queries = Vec::new();
         for class in features.chunks_exact(self.per_class() * dim) {
             let (shots, rest) = class.split_at(self.shots * dim);
             let mut mean = vec![0f32; dim];
@@ -161,7 +163,8 @@ impl Prototypical {
         queries: &[f32],
         dim: usize,
     ) -> (Vec<f32>, Vec<f32>) {
-        let (mut by_prototype, mut by_query) = (vec![0f32; prototypes.len()], vec![0f32; queries.len()]);
+        let mut by_prototype = vec![0f32; prototypes.len()];
+        let mut by_query = vec![0f32; queries.len()];
         let unit = |rows: &[f32]| unit_rows(rows, dim, length);
         let ((unit_prototypes, prototype_lengths), (unit_queries, query_lengths)) =
             (unit(prototypes), unit(queries));
@@ -170,7 +173,8 @@ impl Prototypical {
             let of_query = q * dim..(q + 1) * dim;
             for (c, &error) in errors.iter().enumerate() {
                 let of_class = c * dim..(c + 1) * dim;
-                let (by_p, by_x) = (&mut by_prototype[of_class.clone()], &mut by_query[of_query.clone()]);
+                let by_p = &mut by_prototype[of_class.clone()];
+                let by_x = &mut by_query[of_query.clone()];
                 match self.distance {
                     Distance::Euclidean => {
                         let pairs = queries[of_query.clone()].iter().zip(&prototypes[of_class]);

@@ -71,7 +71,8 @@ fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usiz
 fn no_decoder_and_no_scaling_takes_more_than_was_asked_for() {
     // Each has a few megabytes for tables, threads and the batch itself.
     const BESIDES: usize = 6 << 20;
-    let (width, height) = (2000, 1400);
+    let width = 2000;
+    let height = 1400;
     let picture = DynamicImage::from(image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([(x * 7 + y * 3) as u8, (x / 3) as u8, (y ^ x) as u8])
     }));

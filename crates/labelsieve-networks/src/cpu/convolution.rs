@@ -92,7 +92,8 @@ impl Layout {
 
     /// Where a pixel of an image starts; it may lie in the border.
     fn at(self, image: usize, y: isize, x: isize) -> u32 {
-        let (y, x) = (y + self.border as isize, x + self.border as isize);
+        let y = y + self.border as isize;
+        let x = x + self.border as isize;
         let rows = self.shape.height + 2 * self.border;
         assert!(y >= 0 && x >= 0 && (y as usize) < rows, "a window leaves the border");
         (image * self.image_stride() + y as usize * self.row_stride() + x as usize * self.shape.channels)
@@ -111,7 +112,8 @@ impl Convolution {
         (kernel, stride, padding): (usize, usize, Padding),
     ) -> Convolution {
         assert!(output.channels.is_multiple_of(NARROWEST), "output channels come in blocks of {NARROWEST}");
-        let (from, to) = (Layout::of(input, input_border), Layout::of(output, border));
+        let from = Layout::of(input, input_border);
+        let to = Layout::of(output, border);
         let runs = (0..kernel)
             .map(|row| Run { shift: row * from.row_stride(), depth: kernel * input.channels })
             .collect();
@@ -135,10 +137,12 @@ impl Convolution {
     }
 
     fn for_each_weight(&self, mut pair: impl FnMut(usize, usize)) {
-        let (kernel, depth) = (self.kernel, self.input.channels);
+        let kernel = self.kernel;
+        let depth = self.input.channels;
         let mut plain = 0;
         for output in 0..self.output.channels {
-            let (first, lane) = (output / BLOCK * BLOCK, output % BLOCK);
+            let first = output / BLOCK * BLOCK;
+            let lane = output % BLOCK;
             let width = BLOCK.min(self.output.channels - first);
             for input in 0..depth {
                 for tap in 0..kernel * kernel {
@@ -151,7 +155,8 @@ impl Convolution {
 
     /// Weights as a backward sweep reads them: block of 32 inputs, row, column, out, in.
     fn turn(&self, weights: &[f32], phase: &BackwardSweep) -> Vec<f32> {
-        let (inputs, outputs) = (self.input.channels, self.output.channels);
+        let inputs = self.input.channels;
+        let outputs = self.output.channels;
         let depth = phase.rows.len() * phase.columns.len() * outputs;
         let mut turned = vec![0.0; inputs * depth];
         if depth == 0 {
@@ -268,7 +273,8 @@ impl Filter for Convolution {
         let per_part = groups.div_ceil(parts);
         let mut partial = vec![0.0; (parts - 1) * gradient.len()];
         gradient.fill(0.0);
-        let (len, block_len) = (gradient.len(), self.depth() * BLOCK);
+        let len = gradient.len();
+        let block_len = self.depth() * BLOCK;
         let tasks: Vec<(usize, Block, &mut [f32])> = std::iter::once(&mut *gradient)
             .chain(partial.chunks_exact_mut(len))
             .enumerate()
@@ -303,16 +309,19 @@ impl BackwardSweep {
             let reaches = |tap: &usize| (p + padding + kernel * stride - tap).is_multiple_of(stride);
             (0..kernel).rev().filter(reaches).collect()
         };
-        let (rows, columns) = (reaching(y0, padding.top), reaching(x0, padding.left));
+        let rows = reaching(y0, padding.top);
+        let columns = reaching(x0, padding.left);
         let depth = columns.len() * to.shape.channels;
         let n_runs = if columns.is_empty() { 0 } else { rows.len() };
         let runs = (0..n_runs).map(|row| Run { shift: row * to.row_stride(), depth }).collect();
         // The output that the last of the taps takes input position p to; -1 lies in the border.
         let first = |p: usize, taps: &[usize]| p as isize - taps[0] as isize;
         let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
-        let (height, width) = (count(back.shape.height, y0), count(back.shape.width, x0));
+        let height = count(back.shape.height, y0);
+        let width = count(back.shape.width, x0);
         let sweep = Sweep::new(runs, to, back, height, width, |image, y, x| {
-            let (y, x) = (y * stride + y0, x * stride + x0);
+            let y = y * stride + y0;
+            let x = x * stride + x0;
             let start = match n_runs {
                 0 => 0, // nothing is read
                 _ => to.at(
@@ -363,18 +372,22 @@ impl Sweep {
         add: Accumulate,
         output: &mut Tensor,
     ) {
-        let (depth, channels) = (self.depth(), output.shape.channels);
+        let depth = self.depth();
+        let channels = output.shape.channels;
         let n_blocks = blocks(channels).len();
         assert_eq!(weights.len(), channels * depth);
         assert!(finish.bias.is_none_or(|bias| bias.len() == channels));
         assert_eq!(input.images, output.images);
         assert!(finish.add.is_none_or(|add| add.data.len() == output.data.len()));
-        let (input_stride, output_stride) = (input.image_stride(), output.image_stride());
+        let input_stride = input.image_stride();
+        let output_stride = output.image_stride();
         let groups = output.images.div_ceil(self.group);
-        let (images, target) = (output.images, Target(output.data.as_mut_ptr()));
+        let images = output.images;
+        let target = Target(output.data.as_mut_ptr());
         let extent = self.runs.iter().map(|run| run.shift + run.depth).max().unwrap_or(0);
         (0..groups * n_blocks).into_par_iter().for_each(|task| {
-            let (group, channel) = (task / n_blocks, task % n_blocks * BLOCK);
+            let group = task / n_blocks;
+            let channel = task % n_blocks * BLOCK;
             let width = BLOCK.min(channels - channel);
             let first = group * self.group;
             let pixels = self.group.min(images - first) * self.pixels;

@@ -39,7 +39,8 @@ fn naive(
     by_output: &Tensor,
     (kernel, stride, padding): (usize, usize, Padding),
 ) -> Naive {
-    let (from, to) = (input.shape, by_output.shape);
+    let from = input.shape;
+    let to = by_output.shape;
     let mut all = Naive {
         output: vec![0.0; input.images * to.len()],
         by_input: vec![0.0; input.images * from.len()],
@@ -51,10 +52,8 @@ fn naive(
             let gradient = get(by_output, image, y as isize, x as isize, o);
             for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
                 let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
-                let (iy, ix) = (
-                    (y * stride + r) as isize - padding.top as isize,
-                    (x * stride + c) as isize - padding.left as isize,
-                );
+                let iy = (y * stride + r) as isize - padding.top as isize;
+                let ix = (x * stride + c) as isize - padding.left as isize;
                 let value = get(input, image, iy, ix, i);
                 all.output[at] += value * f64::from(weights[weight]);
                 all.by_weights[weight] += value * gradient;
@@ -131,12 +130,15 @@ impl Case {
     }
 
     fn convolution(&self, level: Level) -> Convolution {
-        let (from, to) = (self.input.shape, self.by_output.shape);
+        let from = self.input.shape;
+        let to = self.by_output.shape;
         Convolution::new(level, (from, self.input.border), (to, self.by_output.border), self.geometry)
     }
 
     fn check_forward(&self, level: Level) {
-        let (convolution, to, stream) = (self.convolution(level), self.by_output.shape, Stream::new(9));
+        let convolution = self.convolution(level);
+        let to = self.by_output.shape;
+        let stream = Stream::new(9);
         let packed = convolution.pack(&self.weights);
         assert_eq!(convolution.unpack(&packed), self.weights);
         let mut output = random(stream.branch(0), to, self.input.images, 1); // to be overwritten
@@ -164,7 +166,8 @@ impl Case {
     }
 
     fn check_input_gradient(&self, level: Level) {
-        let (convolution, from) = (self.convolution(level), self.input.shape);
+        let convolution = self.convolution(level);
+        let from = self.input.shape;
         let packed = convolution.pack(&self.weights);
         let there = random(Stream::new(8), from, self.input.images, 1);
         let mut gradient = there.clone();

@@ -81,7 +81,8 @@ unsafe fn at_level<const K: usize, const S: usize>(level: Level, row: &Row, outp
 
 #[inline(always)]
 unsafe fn whole_row<L: Lanes, const K: usize, const S: usize>(row: &Row, output: &mut [f32]) {
-    let (width, mut x) = (output.len() / row.channels, 0);
+    let width = output.len() / row.channels;
+    let mut x = 0;
     // SAFETY: pixels stay below the width.
     unsafe {
         while x + PIXELS <= width {
@@ -132,10 +133,7 @@ unsafe fn tile<L: Lanes, const K: usize, const S: usize, const T: usize, const W
     // SAFETY: all offsets lie inside their slices, as `depthwise_row` checked; of a register that is not full, only as many
     // numbers as there are channels left are read and written.
     unsafe {
-        let load = |from: *const f32| match WHOLE {
-            true => L::load(from),
-            false => L::load_some(from, left),
-        };
+        let load = |from: *const f32| if WHOLE { L::load(from) } else { L::load_some(from, left) };
         let mut sums = match row.bias {
             Some(bias) => [load(bias.as_ptr().add(channel)); T],
             None => [L::zero(); T],
@@ -168,10 +166,7 @@ unsafe fn tile<L: Lanes, const K: usize, const S: usize, const T: usize, const W
                 other => L::clamp(sum, other.range()),
             };
             let to = output.add((x + t) * channels + channel);
-            match WHOLE {
-                true => L::store(to, value),
-                false => L::store_some(to, value, left),
-            }
+            if WHOLE { L::store(to, value) } else { L::store_some(to, value, left) }
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::network::{Activation, Shape};
 const IMAGES: usize = 2;
 
 fn random(seed: u64, shape: Shape) -> Tensor {
-    let (mut tensor, stream) = (Tensor::zeros(IMAGES, shape, 1), Stream::new(seed));
+    let mut tensor = Tensor::zeros(IMAGES, shape, 1);
+    let stream = Stream::new(seed);
     for_each_row(&mut tensor, |image, y, row| {
         for (i, value) in row.iter_mut().enumerate() {
             *value = stream.branch((image * shape.height + y) as u64).normal(i as u64);
@@ -20,9 +21,10 @@ fn random(seed: u64, shape: Shape) -> Tensor {
 
 fn get(tensor: &Tensor, image: usize, y: isize, x: isize, channel: usize) -> f64 {
     let inside = |v: isize, size: usize| v >= 0 && (v as usize) < size;
-    match inside(y, tensor.shape.height) && inside(x, tensor.shape.width) {
-        true => f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel]),
-        false => 0.0,
+    if inside(y, tensor.shape.height) && inside(x, tensor.shape.width) {
+        f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel])
+    } else {
+        0.0
     }
 }
 
@@ -60,15 +62,19 @@ fn check(channels: usize, (height, width): (usize, usize), geometry: (usize, usi
     let stream = Stream::new(3);
     let weights: Vec<f32> = (0..channels * kernel * kernel).map(|i| stream.normal(i as u64)).collect();
     let bias: Vec<f32> = (0..channels).map(|i| stream.branch(1).normal(i as u64)).collect();
-    let (input, add, gradients, there) = (random(1, from), random(2, to), random(3, to), random(4, from));
+    let input = random(1, from);
+    let add = random(2, to);
+    let gradients = random(3, to);
+    let there = random(4, from);
     let place = |shape: Shape, image: usize, y: usize, x: usize, c: usize| {
         ((image * shape.height + y) * shape.width + x) * shape.channels + c
     };
     let mut output = vec![0.0; IMAGES * to.len()];
-    let (mut by_input, mut by_weights) = (vec![0.0; IMAGES * from.len()], vec![0.0; weights.len()]);
+    let mut by_input = vec![0.0; IMAGES * from.len()];
+    let mut by_weights = vec![0.0; weights.len()];
     for_each_product(to, geometry, |image, (y, x), c, weight, (iy, ix)| {
-        let (value, gradient) =
-            (get(&input, image, iy, ix, c), get(&gradients, image, y as isize, x as isize, c));
+        let value = get(&input, image, iy, ix, c);
+        let gradient = get(&gradients, image, y as isize, x as isize, c);
         output[place(to, image, y, x, c)] += value * f64::from(weights[weight]);
         by_weights[weight] += value * gradient;
         if (0..height as isize).contains(&iy) && (0..width as isize).contains(&ix) {
@@ -138,7 +144,8 @@ fn outputs_and_gradients_are_those_of_the_definition_at_every_level() {
 #[test]
 fn levels_with_fused_instructions_give_the_same_bits() {
     let shape = Shape { channels: 24, height: 6, width: 9 };
-    let (input, stream) = (random(7, shape), Stream::new(8));
+    let input = random(7, shape);
+    let stream = Stream::new(8);
     let weights: Vec<f32> = (0..24 * 25).map(|i| stream.normal(i)).collect();
     let outputs = |level: Level| {
         let filter = Depthwise::new(level, 24, (5, 1, Padding::of(2)));

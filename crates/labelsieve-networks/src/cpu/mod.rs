@@ -143,7 +143,8 @@ impl Learner for CpuLearner {
         if images.is_empty() {
             return Ok(());
         }
-        let (weights, scale) = (self.classifier(Role::ClassWeights)?, self.classifier(Role::ClassScale)?);
+        let weights = self.classifier(Role::ClassWeights)?;
+        let scale = self.classifier(Role::ClassScale)?;
         let features = self.walker.forward(images, &mut self.values);
         let classifier = (&self.values[weights.clone()], self.values[scale.start]);
         let loss = cosine_loss_at(self.level, &features, classifier, self.network.dim(), targets);

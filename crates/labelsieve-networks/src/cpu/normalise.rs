@@ -90,7 +90,8 @@ for_this_machine! {
 
 #[inline(always)]
 fn add_block_moments<const N: usize>(row: &[f32], channels: usize, first: usize, sums: &mut [f64]) {
-    let (mut sum, mut square) = ([0.0f32; N], [0.0f32; N]);
+    let mut sum = [0.0f32; N];
+    let mut square = [0.0f32; N];
     for pixel in row.chunks_exact(channels) {
         let pixel = block::<N>(pixel, first);
         for c in 0..N {
@@ -269,10 +270,13 @@ fn add_block_gradients<const N: usize>(
     sums: &mut [f64],
 ) {
     let channels = mean.len();
-    let (mean, inverse_deviation) = (block::<N>(mean, first), block::<N>(inverse_deviation, first));
-    let (mut plain, mut by_input) = ([0.0f32; N], [0.0f32; N]);
+    let mean = block::<N>(mean, first);
+    let inverse_deviation = block::<N>(inverse_deviation, first);
+    let mut plain = [0.0f32; N];
+    let mut by_input = [0.0f32; N];
     for (gradient, input) in gradients.chunks_exact(channels).zip(input.chunks_exact(channels)) {
-        let (gradient, input) = (block::<N>(gradient, first), block::<N>(input, first));
+        let gradient = block::<N>(gradient, first);
+        let input = block::<N>(input, first);
         for c in 0..N {
             plain[c] += gradient[c];
             by_input[c] += gradient[c] * (input[c] - mean[c]) * inverse_deviation[c];

@@ -375,8 +375,10 @@ impl Walker {
     fn image(&mut self, images: &Batch) -> Tensor {
         let shape = self.network.input();
         let mut tensor = self.pool.take_with(images.len(), shape, self.image_border);
-        let (level, row_len) = (self.level, shape.width * 3);
-        let (mean, deviation) = (self.network.mean, self.network.deviation);
+        let level = self.level;
+        let row_len = shape.width * 3;
+        let mean = self.network.mean;
+        let deviation = self.network.deviation;
         let factor = deviation.map(|deviation| 1.0 / (255.0 * deviation));
         let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
         for_each_row(&mut tensor, |image, y, row| {
@@ -391,8 +393,8 @@ for_this_machine! {
     /// Pixels of three bytes, each times its factor plus its offset.
     fn scale_bytes(bytes: &[u8], factor: [f32; 3], offset: [f32; 3], out: &mut [f32]) {
         const SOME: usize = 48; // whole pixels and whole registers
-        let (factors, offsets): ([f32; SOME], [f32; SOME]) =
-            (std::array::from_fn(|i| factor[i % 3]), std::array::from_fn(|i| offset[i % 3]));
+        let factors: [f32; SOME] = std::array::from_fn(|i| factor[i % 3]);
+let offsets: [f32; SOME] = std::array::from_fn(|i| offset[i % 3]);
         for (out, bytes) in out.chunks_mut(SOME).zip(bytes.chunks(SOME)) {
             let numbers = out.iter_mut().zip(bytes);
             for ((out, byte), (factor, offset)) in numbers.zip(factors.iter().zip(&offsets)) {

@@ -102,7 +102,9 @@ impl Embedded {
         dim: usize,
         mut visit: impl FnMut(FeatureRows) -> Result<()>,
     ) -> Result<()> {
-        let (mut n_read, mut n_rows, mut result) = (0usize, 0, Ok(()));
+        let mut n_read = 0usize;
+        let mut n_rows = 0;
+        let mut result = Ok(());
         journal.for_each_record(|key, payload| {
             let follows = key == n_read.to_string() && n_read < self.n_read;
             if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {

@@ -51,7 +51,8 @@ impl JoinFeatures {
             network: kind.network.as_deref(),
         };
         let mut writer = FeatureWriter::create(&self.output, layout, &kind.settings)?;
-        let (mut seen, progress) = (SeenKeys::default(), monitor.progress(n_rows as u64, "images"));
+        let mut seen = SeenKeys::default();
+        let progress = monitor.progress(n_rows as u64, "images");
         for part in parts.iter().filter(|part| part.n_rows > 0) {
             monitor.watch().check()?;
             let (ids, labels, values) = part.read()?;

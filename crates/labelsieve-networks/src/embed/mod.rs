@@ -302,7 +302,9 @@ impl Embed {
         progress.set_message(&opened.name);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
-        let (began, n_before, mut n_zero) = (Instant::now(), embedded.n_read, 0);
+        let began = Instant::now();
+        let n_before = embedded.n_read;
+        let mut n_zero = 0;
         let preparation = Preparation {
             size: opened.size,
             view: opened.view,
@@ -326,7 +328,8 @@ impl Embed {
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
-            let (first, record) = (embedded.n_read.to_string(), Record::new(prepared, features));
+            let first = embedded.n_read.to_string();
+            let record = Record::new(prepared, features);
             let bytes = record.bytes();
             if let Some(id) = embedded.add(record) {
                 return Err(id_twice(&id));
@@ -346,7 +349,8 @@ impl Embed {
     fn fit(&self, opened: &OpenedEmbedder, journal: &Journal, embedded: &Embedded) -> Result<Option<Pca>> {
         let Reduction::Fit { width, output } = &self.reduction else { return Ok(None) };
         let dim = opened.embedder.dim();
-        let (mut covariance, mut portion) = (Covariance::new(dim), Vec::new());
+        let mut covariance = Covariance::new(dim);
+        let mut portion = Vec::new();
         embedded.for_each(journal, dim, |rows| {
             portion.extend_from_slice(rows.values);
             // Whole portions: where they are cut decides how sums are rounded, and the batch size shall not.

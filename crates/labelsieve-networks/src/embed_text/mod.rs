@@ -87,7 +87,9 @@ impl EmbedText {
         let network = self.network(reader.dim(), monitor)?;
         let progress = monitor.progress(classes.len() as u64, "classes");
         progress.set_message(reader.architecture);
-        let (mut values, mut n_texts, mut cut) = (Vec::new(), 0, Vec::new());
+        let mut values = Vec::new();
+        let mut n_texts = 0;
+        let mut cut = Vec::new();
         for class in classes {
             monitor.watch().check()?;
             let texts = self.texts_of(class);

@@ -22,7 +22,7 @@ use crate::image_files::ImageSource;
 use crate::opening::embedder::model_files;
 use crate::opening::image_input::ImageFiles;
 use crate::opening::network::{OpenedNetwork, Wanted, open_network};
-use crate::training::{Examples, LEAST_RELEVANCE, Objective, Rates, Recipe, Training};
+use crate::training::{Examples, MIN_RELEVANCE, Objective, Rates, Recipe, Training};
 use crate::{ScaleRule, checkpoint, weights};
 
 /// Fine-tunes a network on the images of novel classes, each counting by its relevance.
@@ -139,7 +139,7 @@ impl FineTune {
         check_classes(&examples, &names)?;
         let n_examples = examples.rows.len();
         monitor.note(&format!(
-            "fine-tuning on {} of {} with relevance >= {LEAST_RELEVANCE}, {}, on {networks}",
+            "fine-tuning on {} of {} with relevance >= {MIN_RELEVANCE}, {}, on {networks}",
             counted(n_examples, "example"),
             counted(names.len(), "class"),
             counted(recipe.epochs, "epoch"),

@@ -15,7 +15,7 @@ use crate::image_files::ImageSource;
 use crate::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
 use crate::opening::image_input::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::opening::network::OpenedNetwork;
-use crate::training::{Examples, LEAST_RELEVANCE};
+use crate::training::{Examples, MIN_RELEVANCE};
 use crate::{Learner, dataset_features};
 
 /// Images of the novel classes, and of the base classes if these are to be trained further.
@@ -211,13 +211,16 @@ fn examples(
     monitor: &dyn Monitor,
 ) -> Result<(Vec<Example>, usize)> {
     let number: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
-    let (mut examples, mut missing, mut by_id) = (Vec::new(), 0, 0);
+    let mut examples = Vec::new();
+    let mut missing = 0;
+    let mut by_id = 0;
     let clean: HashSet<(&str, &str)> = (0..table.ids.len())
         .filter(|&i| table.is_clean[i])
         .map(|i| (&table.ids[i], table.classes.get(i)))
         .collect();
     for (i, id) in table.ids.iter().enumerate() {
-        let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
+        let class = table.classes.get(i);
+        let is_clean = table.is_clean[i];
         if !is_clean && clean.contains(&(id, class)) {
             by_id += 1; // one image, by its id: it counts once, as clean
             continue;
@@ -251,13 +254,13 @@ fn examples(
     if missing > 0 {
         monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
     }
-    let counting = examples.iter().filter(|example| example.relevance >= LEAST_RELEVANCE);
+    let counting = examples.iter().filter(|example| example.relevance >= MIN_RELEVANCE);
     let seen: HashSet<u32> = counting.map(|example| example.class).collect();
     if let Some(unseen) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
         return Err(Error::input(
             format!("class `{}` has no image to learn from", unseen.1),
             format!(
-                "a network learns from images alone: give the class a clean one, or candidates with relevance >= {LEAST_RELEVANCE}"
+                "a network learns from images alone: give the class a clean one, or candidates with relevance >= {MIN_RELEVANCE}"
             ),
         ));
     }

@@ -13,7 +13,7 @@ use labelsieve_matching::text::find_metadata;
 use super::folder_metadata::read_metadata;
 use super::source::extension;
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, MOST_BYTES, too_large};
+use super::{ImageColumns, MAX_IMAGE_BYTES, too_large};
 
 /// Files below a folder.
 #[derive(Clone, Debug)]
@@ -109,12 +109,12 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
     let file = open_regular(path)?;
     let len = file.metadata().map_err(DataError::io("read", path))?.len();
-    if len > MOST_BYTES {
+    if len > MAX_IMAGE_BYTES {
         return Err(too_large(path, "size", len));
     }
     let mut bytes = Vec::with_capacity(len as usize);
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
+    if bytes.len() as u64 > MAX_IMAGE_BYTES {
         return Err(too_large(path, "size", bytes.len() as u64));
     }
     Ok(bytes)

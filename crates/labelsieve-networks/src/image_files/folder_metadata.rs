@@ -97,7 +97,8 @@ impl RowSink for Collector<'_> {
     fn end_row(&mut self, file_name: &str, _: &KeptValues<'_>) {
         let text = |at: Option<usize>| at.and_then(|at| self.texts[at].clone());
         if self.plan.filters.iter().all(|(at, filter)| filter.passes(text(*at).as_deref())) {
-            let (id, label) = (text(self.plan.id), text(self.plan.label));
+            let id = text(self.plan.id);
+            let label = text(self.plan.label);
             self.rows.push(MetadataRow { file_name: file_name.to_owned(), id, label });
         }
         self.forget_row();

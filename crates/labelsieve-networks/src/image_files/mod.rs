@@ -10,26 +10,24 @@
 mod filter;
 mod folder;
 mod folder_metadata;
+mod image_tables;
 mod parquet_images;
-mod photo_file;
 mod pictures;
 mod source;
 mod stream;
 mod tar_captions;
 mod tars;
-mod thumbnail_file;
 
 use std::path::Path;
 
 use labelsieve_files::{DataError, Unread};
 
 pub use filter::RowFilter;
-pub use photo_file::{PhotoRow, PhotoWriter};
+pub use image_tables::{ImageRow, ImageTableWriter, PhotoRow, PhotoWriter, ThumbnailRow, ThumbnailWriter};
 pub use pictures::{FolderFiles, FoundSources, PictureFiles, PictureSources};
 pub use source::ImageSource;
 pub use stream::ImageStream;
 pub use tar_captions::read_tar_captions;
-pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 
 /// An image as it is stored, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +92,9 @@ const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
 /// Encoded images larger than this are not read: photos of a hundred megapixels are smaller, and a few of this size fit in
 /// memory.
-const MOST_BYTES: u64 = 128 << 20;
+const MAX_IMAGE_BYTES: u64 = 128 << 20;
 
 /// Why an encoded image of `size` bytes at `place` is not read.
 fn too_large(path: &Path, place: impl Into<String>, size: u64) -> DataError {
-    DataError::malformed(path, place, format!("at most {MOST_BYTES} bytes"), size.to_string())
+    DataError::malformed(path, place, format!("at most {MAX_IMAGE_BYTES} bytes"), size.to_string())
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::tars::{example_id, split_name};
 
 /// Longer texts are not captions.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// The captions of the examples that `wanted` asks for. `texts` are keys of the JSON files, the usual ones and the text
 /// file if there are none; `id` is a key of the JSON files too. Examples are known as those of `embed` are. A tar that ends early
@@ -30,14 +30,14 @@ pub fn read_tar_captions(
     for entry in entries.map_while(std::result::Result::ok) {
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let (key, ending) = split_name(&name);
-        if !["txt", "json"].contains(&ending) || entry.size() > MOST_BYTES {
+        if !["txt", "json"].contains(&ending) || entry.size() > MAX_TEXT_BYTES {
             continue;
         }
         if ending == "txt" && !wanted(key) {
             continue;
         }
         let mut bytes = Vec::new();
-        if entry.take(MOST_BYTES).read_to_end(&mut bytes).is_err() {
+        if entry.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).is_err() {
             break;
         }
         let found = match ending {

@@ -13,7 +13,7 @@ use labelsieve_files::{DataError, Result, Unread};
 use serde_json::Value;
 
 use super::stream::{Sink, deliver};
-use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MAX_IMAGE_BYTES, too_large};
 
 /// What is wrong with an archive as a whole, and how much of it was not read, if known.
 type Damage = Box<(DataError, Option<Unread>)>;
@@ -22,7 +22,7 @@ type Damage = Box<(DataError, Option<Unread>)>;
 const BLOCK: u64 = 512;
 
 /// Files beside an image (class, JSON) that are larger are not read.
-const MOST_SIDE_BYTES: u64 = 16 << 20;
+const MAX_SIDECAR_BYTES: u64 = 16 << 20;
 
 /// One archive, and what to read of it.
 #[derive(Clone, Debug)]
@@ -117,9 +117,9 @@ impl Tar {
             }
             if self.is_image(ending) && now.image.is_none() {
                 now.image = Some((entry.raw_file_position(), entry.size()));
-            } else if ending == "json" && entry.size() <= MOST_SIDE_BYTES {
+            } else if ending == "json" && entry.size() <= MAX_SIDECAR_BYTES {
                 let mut bytes = Vec::new();
-                if entry.take(MOST_SIDE_BYTES).read_to_end(&mut bytes).is_err() {
+                if entry.take(MAX_SIDECAR_BYTES).read_to_end(&mut bytes).is_err() {
                     break;
                 }
                 let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -285,15 +285,15 @@ impl Tar {
         };
         if is_image && sample.image.is_none() {
             sample.image = Some(match entry.size() {
-                size if size > MOST_BYTES => {
+                size if size > MAX_IMAGE_BYTES => {
                     Err(too_large(&self.path, format!("`{}.{ending}`", sample.key), size))
                 }
                 _ => Ok(read_whole(entry)?),
             });
-        } else if is_label && entry.size() <= MOST_SIDE_BYTES {
+        } else if is_label && entry.size() <= MAX_SIDECAR_BYTES {
             let text = String::from_utf8_lossy(&read_whole(entry)?).trim().to_owned();
             sample.label = Some(text).filter(|text| !text.is_empty());
-        } else if ending == "json" && entry.size() <= MOST_SIDE_BYTES {
+        } else if ending == "json" && entry.size() <= MAX_SIDECAR_BYTES {
             sample.json = serde_json::from_slice(&read_whole(entry)?).ok();
         }
         Ok(())

@@ -100,7 +100,8 @@ impl RandomCrop {
             }
         }
         let ratio = width as f64 / height as f64;
-        let (least, most) = (f64::from(self.ratio.0), f64::from(self.ratio.1));
+        let least = f64::from(self.ratio.0);
+        let most = f64::from(self.ratio.1);
         let (tall, wide) = if ratio < least {
             ((width as f64 / least).round() as usize, width)
         } else if ratio > most {
@@ -108,7 +109,8 @@ impl RandomCrop {
         } else {
             (height, width)
         };
-        let (tall, wide) = (tall.clamp(1, height), wide.clamp(1, width));
+        let tall = tall.clamp(1, height);
+        let wide = wide.clamp(1, width);
         Region { top: (height - tall) / 2, left: (width - wide) / 2, height: tall, width: wide }
     }
 }

@@ -33,10 +33,11 @@ impl BrowserImage {
             return Ok(BrowserImage { media_type, bytes });
         }
         let scaled = |length: usize| (length * side).div_ceil(longest).max(1);
-        let small = match longest > side {
-            true => resize(&image, scaled(image.height()), scaled(image.width()))
-                .map_err(|error| DecodeError::Damaged(error.to_string()))?,
-            false => image,
+        let small = if longest > side {
+            resize(&image, scaled(image.height()), scaled(image.width()))
+                .map_err(|error| DecodeError::Damaged(error.to_string()))?
+        } else {
+            image
         };
         jpeg(&small)
     }
@@ -68,7 +69,8 @@ fn shown_by_browsers(bytes: &[u8]) -> Option<&'static str> {
 
 fn jpeg(image: &RgbImage) -> Result<BrowserImage, DecodeError> {
     let mut bytes = Vec::new();
-    let (width, height) = (image.width() as u32, image.height() as u32);
+    let width = image.width() as u32;
+    let height = image.height() as u32;
     JpegEncoder::new_with_quality(&mut bytes, QUALITY)
         .encode(image.pixels(), width, height, image::ExtendedColorType::Rgb8)
         .map_err(|error| DecodeError::Damaged(error.to_string()))?;

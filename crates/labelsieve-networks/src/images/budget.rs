@@ -7,7 +7,7 @@
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 /// The most that decoding and scaling one image may take.
-pub(super) const LARGEST_IMAGE: u64 = 1 << 30;
+pub(super) const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
 /// What each thread may count on before the threads have to share: enough for photos of ten million pixels.
 const PER_THREAD: u64 = 64 << 20;
@@ -32,8 +32,9 @@ impl Budget {
     /// The one of this process: enough for the largest image, and more on machines with many cores.
     pub(super) fn shared() -> &'static Budget {
         static SHARED: OnceLock<Budget> = OnceLock::new();
-        SHARED
-            .get_or_init(|| Budget::new(LARGEST_IMAGE.max(PER_THREAD * rayon::current_num_threads() as u64)))
+        SHARED.get_or_init(|| {
+            Budget::new(MAX_IMAGE_BYTES.max(PER_THREAD * rayon::current_num_threads() as u64))
+        })
     }
 
     const fn new(total: u64) -> Budget {
@@ -66,10 +67,12 @@ mod tests {
     #[test]
     fn threads_never_hold_more_than_there_is_and_all_get_their_turn() {
         static BUDGET: Budget = Budget::new(100);
-        let (held, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let held = AtomicU64::new(0);
+        let most = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for thread in 0..8u64 {
-                let (held, most) = (&held, &most);
+                let held = &held;
+                let most = &most;
                 scope.spawn(move || {
                     for step in 0..200 {
                         let bytes = 1 + (thread * 37 + step * 11) % 100;

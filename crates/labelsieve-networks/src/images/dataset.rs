@@ -124,7 +124,8 @@ const CHUNK_BYTES: usize = 64 << 20;
 
 /// The next images of a source: at most `most`, and no more than fit in memory together.
 pub(crate) fn next_chunk(source: &mut impl Iterator<Item = Encoded>, most: usize) -> Vec<Encoded> {
-    let (mut chunk, mut n_bytes) = (Vec::new(), 0);
+    let mut chunk = Vec::new();
+    let mut n_bytes = 0;
     while chunk.len() < most && n_bytes < CHUNK_BYTES {
         let Some(encoded) = source.next() else { break };
         n_bytes += encoded.bytes.as_ref().map_or(0, Vec::len);
@@ -141,7 +142,8 @@ impl Dataset {
             .classes
             .as_ref()
             .map(|classes| classes.iter().map(|class| (class.as_str(), ())).collect());
-        let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
+        let mut skipped = Vec::new();
         let mut source = source;
         loop {
             let chunk = next_chunk(&mut source, CHUNK);
@@ -242,7 +244,8 @@ impl Dataset {
         fill: impl Fn(&RgbImage, usize, &mut [u8], &mut Scaler) -> Result<()> + Sync,
     ) -> Result<Batch> {
         if let Some(row) = rows.iter().find(|&&row| row >= self.len()) {
-            let (expected, found) = (format!("below {}", self.len()), row.to_string());
+            let expected = format!("below {}", self.len());
+            let found = row.to_string();
             return Err(Error::Shape { what: "row of a dataset".to_owned(), expected, found });
         }
         let mut pixels = vec![0; rows.len() * height * width * 3];

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::budget::{Budget, LARGEST_IMAGE, Taken};
+use super::budget::{Budget, MAX_IMAGE_BYTES, Taken};
 use super::jpeg::decode_jpeg;
 use super::rgb::RgbImage;
 
@@ -22,7 +22,7 @@ pub struct DecodeLimits {
 /// Twice 2^30 / 12 pixels, beyond which Pillow refuses an image as a decompression bomb, and 1 GiB.
 impl Default for DecodeLimits {
     fn default() -> DecodeLimits {
-        DecodeLimits { pixels: 178_956_970, bytes: LARGEST_IMAGE }
+        DecodeLimits { pixels: 178_956_970, bytes: MAX_IMAGE_BYTES }
     }
 }
 

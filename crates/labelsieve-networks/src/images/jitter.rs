@@ -35,7 +35,8 @@ impl Jitter {
         }
         let factor =
             |position, strength: f32| (1.0 + strength * (2.0 * stream.uniform(position) - 1.0)).max(0.0);
-        let (brightness, contrast) = (factor(0, self.brightness), factor(1, self.contrast));
+        let brightness = factor(0, self.brightness);
+        let contrast = factor(1, self.contrast);
         let bright: [u8; 256] = std::array::from_fn(|value| to_byte(value as f32 * brightness));
         let mean = mean_grey(pixels, &bright);
         let table = bright.map(|value| to_byte(mean + contrast * (f32::from(value) - mean)));

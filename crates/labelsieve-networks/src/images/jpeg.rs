@@ -70,7 +70,8 @@ impl Layout {
 /// What the head says, if the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot be
 /// together; a preview in the head, which has an end mark of its own, is stepped over.
 fn layout(bytes: &[u8]) -> Option<Layout> {
-    let (mut at, mut layout) = (2, Layout::default());
+    let mut at = 2;
+    let mut layout = Layout::default();
     loop {
         let &[mark, kind] = bytes.get(at..at + 2)? else { return None };
         if mark != 0xff {

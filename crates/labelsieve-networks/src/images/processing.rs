@@ -139,9 +139,10 @@ impl Processing {
             Scaled::ShorterSide(side) => {
                 let region = not_too_long(image, size);
                 let longer = |long: usize, short: usize| (side * long / short).max(1);
-                let scaled = match region.height <= region.width {
-                    true => (side, longer(region.width, region.height)),
-                    false => (longer(region.height, region.width), side),
+                let scaled = if region.height <= region.width {
+                    (side, longer(region.width, region.height))
+                } else {
+                    (longer(region.height, region.width), side)
                 };
                 (region, scaled)
             }

@@ -69,7 +69,8 @@ impl View {
                 let (tall, wide) = covering(&region, height * 8 / 7, width * 8 / 7);
                 let mut larger = vec![0; 3 * tall * wide];
                 scaler.scale(image, region, &mut larger, (tall, wide))?;
-                let (top, left) = (centre(tall, height), centre(wide, width));
+                let top = centre(tall, height);
+                let left = centre(wide, width);
                 for (row, out) in out.chunks_exact_mut(3 * width).enumerate() {
                     let start = 3 * ((top + row) * wide + left);
                     out.copy_from_slice(&larger[start..start + 3 * width]);

@@ -213,7 +213,8 @@ const PROCESSOR: &str = "processor_config.json";
 
 /// The file that says how images are made ready, if there is one.
 fn preprocessor_in(folder: &Path) -> Result<Option<PathBuf>> {
-    let (own, shared) = (folder.join("preprocessor_config.json"), folder.join(PROCESSOR));
+    let own = folder.join("preprocessor_config.json");
+    let shared = folder.join(PROCESSOR);
     if own.is_file() {
         return Ok(Some(own));
     }
@@ -264,9 +265,10 @@ pub(super) fn read_json(path: &Path) -> Result<Value> {
     let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| DataError::undecodable(path, "JSON", error))?;
-    match value.is_object() {
-        true => Ok(value),
-        false => Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into()),
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into())
     }
 }
 

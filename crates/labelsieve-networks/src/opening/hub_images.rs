@@ -28,7 +28,8 @@ impl Images {
         self.processing.scaled = match self.processing.scaled {
             Scaled::To(h, w) => Scaled::To((h * size.0 / height).max(1), (w * size.1 / width).max(1)),
             Scaled::ShorterSide(side) => {
-                let (from, to) = (height.min(width), size.0.max(size.1));
+                let from = height.min(width);
+                let to = size.0.max(size.1);
                 Scaled::ShorterSide((side * to / from).max(1))
             }
         };
@@ -199,9 +200,10 @@ impl Settings<'_> {
 
     fn deviations(self, name: &str, usual: [f64; 3]) -> Result<[f64; 3]> {
         let numbers = self.channels(name, usual)?;
-        match numbers.iter().all(|n| *n > 0.0) {
-            true => Ok(numbers),
-            false => Err(wrong(name, "three positive numbers", &self.0[name])),
+        if numbers.iter().all(|n| *n > 0.0) {
+            Ok(numbers)
+        } else {
+            Err(wrong(name, "three positive numbers", &self.0[name]))
         }
     }
 

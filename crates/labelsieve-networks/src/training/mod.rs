@@ -9,7 +9,7 @@ use labelsieve_numerics::random::Stream;
 use labelsieve_numerics::unit_rows;
 use serde::{Deserialize, Serialize};
 
-pub use recipe::{LARGEST_BATCH, Preset, Rates, Recipe};
+pub use recipe::{MAX_BATCH, Preset, Rates, Recipe};
 pub use sampler::Sampler;
 
 use crate::cosine::length;
@@ -55,7 +55,9 @@ impl Examples {
         n_classes: usize,
         examples: impl IntoIterator<Item = (usize, u32, f32)>,
     ) -> Examples {
-        let (mut rows, mut classes, mut relevance) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut classes = Vec::new();
+        let mut relevance = Vec::new();
         for (row, class, r) in examples {
             rows.push(row);
             classes.push(class);
@@ -64,10 +66,9 @@ impl Examples {
         Examples { images, rows, classes, relevance, n_classes, split: 0 }
     }
 
-    /// Without the examples whose relevance is below [`LEAST_RELEVANCE`].
+    /// Without the examples whose relevance is below [`MIN_RELEVANCE`].
     pub fn without_irrelevant(self) -> Examples {
-        let kept: Vec<usize> =
-            (0..self.rows.len()).filter(|&i| self.relevance[i] >= LEAST_RELEVANCE).collect();
+        let kept: Vec<usize> = (0..self.rows.len()).filter(|&i| self.relevance[i] >= MIN_RELEVANCE).collect();
         Examples {
             rows: kept.iter().map(|&i| self.rows[i]).collect(),
             classes: kept.iter().map(|&i| self.classes[i]).collect(),
@@ -79,7 +80,7 @@ impl Examples {
 
 /// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
 /// and count for little.
-pub const LEAST_RELEVANCE: f32 = 0.1;
+pub const MIN_RELEVANCE: f32 = 0.1;
 
 /// How one epoch went.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,7 +170,7 @@ impl Training<'_> {
         self.recipe.check()?;
         let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
         if let Objective::Prototypical(rule) = &self.objective {
-            rule.check(LARGEST_BATCH)?;
+            rule.check(MAX_BATCH)?;
             sampler.check_episodes(rule)?;
         }
         let weights = self.weights();
@@ -255,10 +256,15 @@ impl Training<'_> {
 
     /// All batches from epoch `first` on, with the examples in them, prepared ahead.
     fn batches(&self, sampler: &Sampler, first: usize) -> Result<Prefetch<Result<NextBatch>>> {
-        let (images, rows) = (self.examples.images.clone(), self.examples.rows.clone());
-        let (recipe, seed, sampler) = (self.recipe.clone(), Stream::new(self.seed), sampler.clone());
-        let (batch, count) = (recipe.batch, recipe.batches(rows.len()));
-        let (augmentation, objective) = (recipe.augmentation, self.objective);
+        let images = self.examples.images.clone();
+        let rows = self.examples.rows.clone();
+        let recipe = self.recipe.clone();
+        let seed = Stream::new(self.seed);
+        let sampler = sampler.clone();
+        let batch = recipe.batch;
+        let count = recipe.batches(rows.len());
+        let augmentation = recipe.augmentation;
+        let objective = self.objective;
         let batch = match objective {
             Objective::Cosine => batch,
             Objective::Prototypical(rule) => rule.batch(),
@@ -269,7 +275,8 @@ impl Training<'_> {
                 Objective::Prototypical(rule) => sampler.episodes(epoch, count, &rule, seed.branch(ORDER)),
             };
             let look = seed.branch(LOOK).branch(epoch as u64);
-            let (images, rows) = (images.clone(), rows.clone());
+            let images = images.clone();
+            let rows = rows.clone();
             (0..count).map(move |i| {
                 let examples = &order[i * batch..(i + 1) * batch];
                 let chosen: Vec<usize> = examples.iter().map(|&example| rows[example]).collect();
@@ -323,7 +330,8 @@ fn prototype_accuracy(
     rule: &Prototypical,
     images: &Dataset,
 ) -> Result<f64> {
-    let (dim, n_classes) = (network.dim(), examples.n_classes);
+    let dim = network.dim();
+    let n_classes = examples.n_classes;
     let mut counts = vec![0usize; n_classes];
     let mut chosen = Vec::new();
     for (&row, &class) in examples.rows.iter().zip(&examples.classes) {

@@ -50,13 +50,13 @@ impl Rates {
 }
 
 /// More images than any device holds at once: a typo.
-pub const LARGEST_BATCH: usize = 1 << 16;
+pub const MAX_BATCH: usize = 1 << 16;
 
 /// More epochs would take centuries.
-const MOST_EPOCHS: usize = 1_000_000;
+const MAX_EPOCHS: usize = 1_000_000;
 
 /// The images of an epoch are drawn before it begins; so many numbers take less than a gibibyte.
-const MOST_IMAGES: usize = 100_000_000;
+const MAX_IMAGES: usize = 100_000_000;
 
 /// Recipes by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,13 +132,13 @@ impl Recipe {
                 self.batch.to_string(),
             );
         }
-        if self.batch > LARGEST_BATCH {
-            return wrong(Setting::BatchSize, &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
+        if self.batch > MAX_BATCH {
+            return wrong(Setting::BatchSize, &format!("at most {MAX_BATCH}"), self.batch.to_string());
         }
-        if !(1..=MOST_EPOCHS).contains(&self.epochs) {
-            return wrong(Setting::Epochs, &format!("1 to {MOST_EPOCHS}"), self.epochs.to_string());
+        if !(1..=MAX_EPOCHS).contains(&self.epochs) {
+            return wrong(Setting::Epochs, &format!("1 to {MAX_EPOCHS}"), self.epochs.to_string());
         }
-        let most_batches = MOST_IMAGES / self.batch;
+        let most_batches = MAX_IMAGES / self.batch;
         if let Some(batches) = self.batches_per_epoch.filter(|n| !(1..=most_batches).contains(n)) {
             let expected = format!("1 to {most_batches} of {} images", self.batch);
             return wrong(Setting::BatchesPerEpoch, &expected, batches.to_string());

@@ -12,7 +12,8 @@ pub fn resize_grid(
     if from == to {
         return positions.to_vec();
     }
-    let (rows, columns) = (weights(from.0, to.0, how), weights(from.1, to.1, how));
+    let rows = weights(from.0, to.0, how);
+    let columns = weights(from.1, to.1, how);
     let mut out = vec![0.0; to.0 * to.1 * width];
     let mut sums = vec![0f64; width];
     for (cell, out) in out.chunks_exact_mut(width).enumerate() {
@@ -77,7 +78,8 @@ pub fn rotations((rows, columns): (usize, usize), head: usize, theta: f32) -> Ve
     let frequency = |j: usize| 1.0 / theta.powf(j as f32 * (4.0 / head as f32));
     let mut out = Vec::with_capacity(rows * columns * head);
     for cell in 0..rows * columns {
-        let (y, x) = (place(cell / columns, rows), place(cell % columns, columns));
+        let y = place(cell / columns, rows);
+        let x = place(cell % columns, columns);
         let angles: Vec<f32> = [y, x]
             .iter()
             .flat_map(|c| (0..quarter).map(move |j| 2.0 * std::f32::consts::PI * c * frequency(j)))

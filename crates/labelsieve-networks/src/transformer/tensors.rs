@@ -81,10 +81,7 @@ pub fn read_rows(tensors: &dyn Tensors, name: &str, rows: usize, width: usize) -
     let is_rows = found.len() >= 2
         && found[found.len() - 2..] == [rows, width]
         && found[..found.len() - 2].iter().all(|&n| n == 1);
-    match is_flat || is_rows {
-        true => read(tensors, name, &found),
-        false => read(tensors, name, &[rows, width]),
-    }
+    if is_flat || is_rows { read(tensors, name, &found) } else { read(tensors, name, &[rows, width]) }
 }
 
 /// What a file calls a linear layer. Its outputs may be stored in several tensors of one size, weights and biases each.
@@ -128,9 +125,10 @@ impl LinearName {
         for (at, name) in self.weights.iter().enumerate() {
             let part = share(tensors, Some(name), left, self.weights.len() - at);
             left -= part;
-            let values = match self.transposed {
-                false => read(tensors, name, &[part, inputs])?,
-                true => transpose(&read(tensors, name, &[inputs, part])?, part),
+            let values = if self.transposed {
+                transpose(&read(tensors, name, &[inputs, part])?, part)
+            } else {
+                read(tensors, name, &[part, inputs])?
             };
             match at {
                 0 => weight = values,

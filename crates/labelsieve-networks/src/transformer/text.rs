@@ -137,7 +137,8 @@ impl<O: Operations> TextTower<O> {
                 values.extend(row.iter().zip(position).map(|(token, position)| token + position));
             }
         }
-        let (operations, mut rows) = (&mut self.operations, O::Rows::default());
+        let operations = &mut self.operations;
+        let mut rows = O::Rows::default();
         operations.upload(&values, width, &mut rows)?;
         let sequences = Sequences { tokens: length, mask: self.text.mask, rotation: None };
         self.encoder.run(operations, &sequences, &mut rows)?;

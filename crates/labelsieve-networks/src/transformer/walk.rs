@@ -4,20 +4,20 @@ use super::config::{BlockShape, Mask, Pooling, Vit};
 use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
-use crate::architecture::LARGEST_SIDE;
+use crate::architecture::MAX_SIDE;
 use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
 
 /// Numbers of activations that are kept at once: larger batches are walked in parts, so that memory does not grow with them,
 /// and a GPU works on one part while it is sent the next.
-const MOST_NUMBERS: usize = 64 << 20;
+const MAX_NUMBERS: usize = 64 << 20;
 
 /// Images of more patches are typos: they would take gigabytes each.
-const MOST_PATCHES: usize = 1 << 17;
+const MAX_PATCHES: usize = 1 << 17;
 
 /// Most numbers that the tokens of one image may have.
-const MOST_POSITIONS: usize = 1 << 28;
+const MAX_POSITIONS: usize = 1 << 28;
 
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
@@ -132,7 +132,8 @@ impl<O: Operations> VisionTransformer<O> {
         size: (usize, usize),
         normalisation: &Normalisation,
     ) -> Result<VisionTransformer<O>> {
-        let (width, eps) = (vit.block.width, vit.block.eps);
+        let width = vit.block.width;
+        let eps = vit.block.eps;
         check_size(size, vit)?;
         let embedding = read_embedding(vit, names, tensors, size, normalisation)?;
         let norm = |name: &Option<String>| -> Result<Option<O::Norm>> {
@@ -183,7 +184,8 @@ impl<O: Operations> VisionTransformer<O> {
 
     /// The features of these images, still on the device.
     fn part_features(&mut self, pixels_of_images: &[u8]) -> Result<O::Rows> {
-        let (operations, tokens) = (&mut self.operations, self.tokens);
+        let operations = &mut self.operations;
+        let tokens = self.tokens;
         let Buffers { pixels, patches, rows, pooled, spare } = &mut self.buffers;
         operations.patches(self.size, pixels_of_images, self.vit.patch, pixels)?;
         operations.linear(None, &self.patch, pixels, patches)?;
@@ -227,8 +229,8 @@ impl<O: Operations> VisionTransformer<O> {
 /// Refuses images that such a network cannot see, and those whose tokens nobody has the memory for.
 fn check_size((height, width): (usize, usize), vit: &Vit) -> Result<()> {
     let patch = vit.patch;
-    let most_patches = MOST_PATCHES.min(MOST_POSITIONS / vit.block.width.max(1)).max(1);
-    let most = LARGEST_SIDE.min(patch * most_patches.isqrt());
+    let most_patches = MAX_PATCHES.min(MAX_POSITIONS / vit.block.width.max(1)).max(1);
+    let most = MAX_SIDE.min(patch * most_patches.isqrt());
     let expected = match () {
         () if height.min(width) < patch => format!("at least one patch of {patch}×{patch}"),
         () if height.max(width) > most => format!("at most {most} pixels a side"),
@@ -250,7 +252,7 @@ impl<O: Operations> Embedder for VisionTransformer<O> {
                 found: format!("{}×{}", images.size().0, images.size().1),
             });
         }
-        let most = (MOST_NUMBERS / (5 * self.vit.block.width * self.tokens)).max(1);
+        let most = (MAX_NUMBERS / (5 * self.vit.block.width * self.tokens)).max(1);
         let part = images.len().div_ceil(images.len().div_ceil(most).max(1)).max(1); // all about as large
         let bytes = 3 * self.size.0 * self.size.1;
         let parts = images.pixels().chunks(part * bytes);

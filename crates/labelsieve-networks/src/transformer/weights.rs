@@ -143,8 +143,10 @@ fn read_patch(
     tensors: &dyn Tensors,
     normalisation: &Normalisation,
 ) -> Result<(Linear, Vec<f32>)> {
-    let (width, patch) = (vit.block.width, vit.patch);
-    let (inputs, pixels) = (3 * patch * patch, patch * patch);
+    let width = vit.block.width;
+    let patch = vit.patch;
+    let inputs = 3 * patch * patch;
+    let pixels = patch * patch;
     let name = &names.patch.weights[0];
     let stored = match names.patch_layout {
         PatchLayout::Convolution => read(tensors, name, &[width, 3, patch, patch])?,

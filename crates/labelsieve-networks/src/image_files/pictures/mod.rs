@@ -45,11 +45,13 @@ pub struct FoundSources {
 impl PictureSources {
     /// Looks through folders for the files of `wanted`, and opens all other sources.
     pub fn find(&self, wanted: &HashSet<&str>) -> Result<FoundSources> {
-        let (mut files, mut streams) = (FolderFiles::default(), Vec::new());
+        let mut files = FolderFiles::default();
+        let mut streams = Vec::new();
         for input in &self.images {
-            match is_folder_of_files(input) {
-                true => files.add_folder(input, wanted, &self.file_names(input, wanted)?)?,
-                false => streams.push(ImageSource::open(std::slice::from_ref(input), &self.columns())?),
+            if is_folder_of_files(input) {
+                files.add_folder(input, wanted, &self.file_names(input, wanted)?)?
+            } else {
+                streams.push(ImageSource::open(std::slice::from_ref(input), &self.columns())?)
             }
         }
         Ok(FoundSources { files, streams })

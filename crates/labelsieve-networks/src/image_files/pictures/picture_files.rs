@@ -9,7 +9,7 @@ use labelsieve_files::{DataError, Result};
 
 use super::super::folder::read as read_file;
 use super::super::source::Part;
-use super::super::{MOST_BYTES, too_large};
+use super::super::{MAX_IMAGE_BYTES, too_large};
 use super::FoundSources;
 use super::row_blocks::RowBlocks;
 
@@ -101,7 +101,7 @@ impl PictureFiles {
 
 /// A stretch of a file.
 fn read_piece(path: &Path, offset: u64, len: u64) -> Result<Vec<u8>> {
-    if len > MOST_BYTES {
+    if len > MAX_IMAGE_BYTES {
         return Err(too_large(path, format!("byte {offset}"), len));
     }
     let mut file = open_regular(path)?;

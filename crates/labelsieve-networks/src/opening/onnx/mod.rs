@@ -80,15 +80,16 @@ fn weights_beside(model: &Path) -> Vec<PathBuf> {
 /// `external_data` with the key `location`: field 1 is the key, field 2 the path.
 fn locations(model: &Path) -> io::Result<BTreeSet<PathBuf>> {
     const KEY: &[u8] = b"\x0a\x08location\x12";
-    const LONGEST: usize = KEY.len() + 2 + 0x3fff; // a length in two bytes
+    const MAX_ENTRY_BYTES: usize = KEY.len() + 2 + 0x3fff; // a length in two bytes
     let mut file = std::fs::File::open(model)?;
-    let (mut found, mut bytes) = (BTreeSet::new(), Vec::new());
+    let mut found = BTreeSet::new();
+    let mut bytes = Vec::new();
     while file.by_ref().take(1 << 20).read_to_end(&mut bytes)? > 0 {
         let windows = bytes.windows(KEY.len()).enumerate();
         for (start, _) in windows.filter(|(_, window)| window[0] == KEY[0] && *window == KEY) {
             found.extend(location(&bytes[start + KEY.len()..]));
         }
-        bytes.drain(..bytes.len().saturating_sub(LONGEST)); // an entry may be cut off here
+        bytes.drain(..bytes.len().saturating_sub(MAX_ENTRY_BYTES)); // an entry may be cut off here
     }
     Ok(found)
 }

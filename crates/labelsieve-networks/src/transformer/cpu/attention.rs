@@ -87,7 +87,8 @@ pub(super) fn attend(
         })
         .collect();
     work.into_par_iter().with_max_len(1).for_each(|(place, out)| {
-        let (sequence, first) = (place / pieces, place % pieces * piece);
+        let sequence = place / pieces;
+        let first = place % pieces * piece;
         let mut scratch = scratch.take();
         let AttentionScratch { keys, values, scores, sums, answers } = &mut scratch.attention;
         let n = out.len() / width;
@@ -140,7 +141,8 @@ mod tests {
         mask: Mask,
         qkv: &[f32],
     ) -> Vec<f64> {
-        let (width, mut out) = (heads * head, vec![]);
+        let width = heads * head;
+        let mut out = vec![];
         let at = |row: usize, part: usize, i: usize| f64::from(qkv[row * 3 * width + part * width + i]);
         for sequence in 0..qkv.len() / (3 * width * tokens) {
             for q in 0..queries {

@@ -127,7 +127,8 @@ impl Operations for Cpu {
         patch: usize,
         out: &mut Rows,
     ) -> Result<()> {
-        let (rows, columns) = (height / patch, width / patch);
+        let rows = height / patch;
+        let columns = width / patch;
         let per_patch = 3 * patch * patch;
         out.resize(pixels.len() / (3 * height * width) * rows * columns, per_patch);
         out.values.par_chunks_mut((columns * per_patch).max(1)).enumerate().for_each(|(at, out)| {
@@ -144,7 +145,8 @@ impl Operations for Cpu {
     }
 
     fn sequences(&mut self, patches: &Rows, before: &Rows, positions: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, width) = (self.level, patches.columns);
+        let level = self.level;
+        let width = patches.columns;
         let images = patches.len() / positions.len().max(1);
         let tokens = before.len() + positions.len();
         out.resize(images * tokens, width);
@@ -171,11 +173,14 @@ impl Operations for Cpu {
         rows: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
-        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
+        let scratch = &self.scratch;
         out.resize(rows.len(), linear.outputs());
         let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
         outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
-            let (mut scratch, inputs) = (scratch.take(), linear.inputs());
+            let mut scratch = scratch.take();
+            let inputs = linear.inputs();
             let rows = match norm {
                 None => rows,
                 Some(norm) => {
@@ -189,7 +194,8 @@ impl Operations for Cpu {
     }
 
     fn linear_add(&mut self, linear: &PackedLinear, rows: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, block) = (self.level, rows_per_task(self.level, rows.len()));
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
         let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
         outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
             linear.apply(level, Factors::whole(rows, linear.inputs()), out, Store::Add);
@@ -198,8 +204,11 @@ impl Operations for Cpu {
     }
 
     fn mlp_add(&mut self, norm: &Norm, mlp: &MlpLayers<PackedLinear>, rows: &mut Rows) -> Result<()> {
-        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
-        let (inputs, width) = (mlp.first.inputs(), mlp.second.inputs());
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
+        let scratch = &self.scratch;
+        let inputs = mlp.first.inputs();
+        let width = mlp.second.inputs();
         rows.values.par_chunks_mut(block * inputs).with_max_len(1).for_each(|rows| {
             let n = rows.len() / inputs;
             let mut scratch = scratch.take();
@@ -231,14 +240,16 @@ impl Operations for Cpu {
 
     fn attention(&mut self, attention: &Attention<Rows>, qkv: &mut Rows, out: &mut Rows) -> Result<()> {
         let &Attention { tokens, queries, heads, mask, rotation } = attention;
-        let (stride, width) = (qkv.columns, qkv.columns / 3);
+        let stride = qkv.columns;
+        let width = qkv.columns / 3;
         let head = width / heads;
         if let Some(rotation) = rotation {
             rotate_rows(self.level, (tokens, heads, head), &rotation.values, &mut qkv.values);
         }
         out.resize(qkv.len() / tokens * queries, width);
         let rows = &qkv.values[..];
-        let (keys, values) = (width, 2 * width);
+        let keys = width;
+        let values = 2 * width;
         let sources =
             Sources { queries: rows, query_stride: stride, shared: false, rows, stride, keys, values };
         attend(self.level, &self.scratch, (tokens, queries), (heads, head), mask, sources, &mut out.values);
@@ -285,7 +296,8 @@ impl Operations for Cpu {
     }
 
     fn mean_rows(&mut self, tokens: usize, skipped: usize, rows: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, columns) = (self.level, rows.columns);
+        let level = self.level;
+        let columns = rows.columns;
         out.resize(rows.len() / tokens, columns);
         let sequences = rows.values.par_chunks(tokens * columns);
         out.values.par_chunks_mut(columns).zip(sequences).for_each(|(out, rows)| {
@@ -304,7 +316,8 @@ impl Operations for Cpu {
         rows: &mut Rows,
         between: &mut Between<Rows>,
     ) -> Result<()> {
-        let (columns, sequences) = (rows.columns, rows.len() / attention.tokens);
+        let columns = rows.columns;
+        let sequences = rows.len() / attention.tokens;
         if sequences < rayon::current_num_threads() {
             return block_by_block(self, blocks, attention, rows, between);
         }

@@ -92,7 +92,8 @@ impl Panels {
 
     /// How many outputs there are with the zeros behind the last.
     pub fn padded(&self) -> usize {
-        let (whole, rest) = (self.outputs / self.shape.columns, self.outputs % self.shape.columns);
+        let whole = self.outputs / self.shape.columns;
+        let rest = self.outputs % self.shape.columns;
         let last = match rest {
             0 => 0,
             rest if rest <= self.shape.narrow => self.shape.narrow,
@@ -108,7 +109,9 @@ impl Panels {
 
     /// The panels with the first output and the width of each.
     fn panels_mut(&mut self) -> impl Iterator<Item = (usize, usize, &mut [f32])> {
-        let (inputs, columns, padded) = (self.inputs, self.shape.columns, self.padded());
+        let inputs = self.inputs;
+        let columns = self.shape.columns;
+        let padded = self.padded();
         let panels = self.values.chunks_mut((inputs * columns).max(1)).enumerate();
         panels.map(move |(p, panel)| (p * columns, columns.min(padded - p * columns), panel))
     }
@@ -179,8 +182,8 @@ impl Panels {
                 let n_columns = width.min(wanted.end - column);
                 // While a panel is at work, its tiles ask for the next.
                 let n_tiles = rows.rows.div_ceil(shape.rows);
-                let (ahead_step, next) =
-                    (width.div_ceil(n_tiles), panel.as_ptr().wrapping_add(self.inputs * width));
+                let ahead_step = width.div_ceil(n_tiles);
+                let next = panel.as_ptr().wrapping_add(self.inputs * width);
                 for row in (0..rows.rows).step_by(shape.rows) {
                     let n_rows = shape.rows.min(rows.rows - row);
                     let factors = &rows.values[first + row * stride + (from - inputs.start)..];
@@ -278,9 +281,11 @@ mod tests {
         {
             let linear =
                 Linear { inputs, outputs, weight: draw(0, inputs * outputs), bias: draw(1, outputs) };
-            let (rows, before) = (draw(2, n * inputs), draw(3, n * outputs));
+            let rows = draw(2, n * inputs);
+            let before = draw(3, n * outputs);
             let cell = |at: usize| {
-                let (row, output) = (at / outputs, at % outputs);
+                let row = at / outputs;
+                let output = at % outputs;
                 let products = (0..inputs).map(|i| {
                     f64::from(rows[row * inputs + i]) * f64::from(linear.weight[output * inputs + i])
                 });
@@ -315,7 +320,9 @@ mod tests {
         let draw = |label: u64, n: usize| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        let (n, inputs, outputs) = (17, 2 * DEPTH + 5, 80);
+        let n = 17;
+        let inputs = 2 * DEPTH + 5;
+        let outputs = 80;
         let linear = Linear { inputs, outputs, weight: draw(0, inputs * outputs), bias: draw(1, outputs) };
         let rows = draw(2, n * inputs);
         for level in Level::available() {

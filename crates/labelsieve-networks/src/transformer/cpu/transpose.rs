@@ -58,14 +58,10 @@ unsafe fn eight_by_eight((from, stride): (*const f32, usize), (to, to_stride): (
         // Four rows by four numbers: the first and the second half of each row, upper and lower four rows.
         let mut fours = [[_mm256_setzero_ps(); 4]; 2];
         for (half, four) in fours.iter_mut().enumerate() {
-            let (a, b) = (
-                _mm256_unpacklo_ps(rows[4 * half], rows[4 * half + 1]),
-                _mm256_unpackhi_ps(rows[4 * half], rows[4 * half + 1]),
-            );
-            let (c, d) = (
-                _mm256_unpacklo_ps(rows[4 * half + 2], rows[4 * half + 3]),
-                _mm256_unpackhi_ps(rows[4 * half + 2], rows[4 * half + 3]),
-            );
+            let a = _mm256_unpacklo_ps(rows[4 * half], rows[4 * half + 1]);
+            let b = _mm256_unpackhi_ps(rows[4 * half], rows[4 * half + 1]);
+            let c = _mm256_unpacklo_ps(rows[4 * half + 2], rows[4 * half + 3]);
+            let d = _mm256_unpackhi_ps(rows[4 * half + 2], rows[4 * half + 3]);
             *four = [
                 _mm256_shuffle_ps::<0x44>(a, c),
                 _mm256_shuffle_ps::<0xee>(a, c),
@@ -95,7 +91,8 @@ mod tests {
                 let mut out = vec![-1.0; depth * width];
                 transpose(level, (&rows, stride), (n, depth), (&mut out, width));
                 for (at, &found) in out.iter().enumerate() {
-                    let (k, row) = (at / width, at % width);
+                    let k = at / width;
+                    let row = at % width;
                     let expected = if row < n { rows[row * stride + k] } else { 0.0 };
                     assert_eq!(found, expected, "{level}: {n}×{depth} at {row}, {k}");
                 }

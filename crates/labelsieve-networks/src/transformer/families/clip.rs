@@ -11,7 +11,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let is_whole = config.has("vision_config");
     let vision = if is_whole { config.part("vision_config")? } else { config };
     let (block, depth) = vision.block(Usual { activation: "quick_gelu", eps: 1e-5, ..BASE })?;
-    let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(32)?);
+    let size = vision.sides("image_size", 224)?;
+    let patch = vision.patch(32)?;
     let projection = LinearName::with_bias("visual_projection", false);
     let projection = Some(projection).filter(|name| tensors.shape(&name.weights[0]).is_some());
     let dim = match projection {

@@ -17,7 +17,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         block.mlp_width = (block.mlp_width * 2 / 3).next_multiple_of(8);
         block.mlp = Mlp::Gated(Activation::Silu);
     }
-    let (size, patch) = (config.sides("image_size", 224)?, config.patch(14)?);
+    let size = config.sides("image_size", 224)?;
+    let patch = config.patch(14)?;
     let prefixes = ["", "dinov2.", "dinov2_with_registers."];
     let at = prefix(tensors, &prefixes, "embeddings.cls_token");
     let mut tokens = vec![(format!("{at}embeddings.cls_token"), 1)];
@@ -25,7 +26,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         let count = config.count_or_zero("num_register_tokens", 4)?;
         tokens.extend((count > 0).then(|| (format!("{at}embeddings.register_tokens"), count)));
     }
-    let (mlp, qkv_bias) = (block.mlp, config.flag("qkv_bias", true)?);
+    let mlp = block.mlp;
+    let qkv_bias = config.flag("qkv_bias", true)?;
     let names = Names {
         patch: LinearName::new(format!("{at}embeddings.patch_embeddings.projection")),
         patch_layout: PatchLayout::Convolution,

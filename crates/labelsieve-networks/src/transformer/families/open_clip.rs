@@ -9,7 +9,8 @@ use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
 pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
     let model = config.part("model_cfg")?;
-    let (vision, dim) = (model.part("vision_cfg")?, model.count("embed_dim", 512)?);
+    let vision = model.part("vision_cfg")?;
+    let dim = model.count("embed_dim", 512)?;
     if vision.has("timm_model_name") {
         return trunk(vision, dim, tensors);
     }
@@ -29,7 +30,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         eps: vision.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;
-    let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(16)?);
+    let size = vision.sides("image_size", 224)?;
+    let patch = vision.patch(16)?;
     let pooling = match vision.word("pool_type", "tok")? {
         "tok" => Pooling::First(1),
         "avg" => Pooling::Mean,

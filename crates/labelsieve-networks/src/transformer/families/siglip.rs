@@ -20,12 +20,11 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let is_flexible = config.word("model_type", "")?.starts_with("siglip2");
     let (block, depth) = vision.block(Usual { activation: "gelu_pytorch_tanh", ..BASE })?;
     let patch = vision.patch(16)?;
-    let (size, resize, patch_layout) = match is_flexible {
-        true => {
-            let side = vision.count("num_patches", 256)?.isqrt() * patch;
-            ((side, side), GridResize::BilinearAntialias, PatchLayout::Rows)
-        }
-        false => (vision.sides("image_size", 224)?, GridResize::Bicubic, PatchLayout::Convolution),
+    let (size, resize, patch_layout) = if is_flexible {
+        let side = vision.count("num_patches", 256)?.isqrt() * patch;
+        ((side, side), GridResize::BilinearAntialias, PatchLayout::Rows)
+    } else {
+        (vision.sides("image_size", 224)?, GridResize::Bicubic, PatchLayout::Convolution)
     };
     let at = prefix(tensors, &["vision_model.", ""], "embeddings.patch_embedding.weight");
     let linear = |name: &str| LinearName::new(format!("{at}{name}"));

@@ -25,7 +25,8 @@ pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> R
     check_arguments(config)?;
     let pool = Some(config.word("global_pool", "")?).filter(|pool| !pool.is_empty());
     let described = describe_trunk(name, "", (size, pool), tensors)?;
-    let (expected, found) = (config.count("num_features", described.vit.dim)?, described.vit.dim);
+    let expected = config.count("num_features", described.vit.dim)?;
+    let found = described.vit.dim;
     if expected != found {
         return Err(Error::Shape {
             what: "tensor `patch_embed.proj.weight`".to_owned(),
@@ -115,7 +116,8 @@ pub(super) fn describe_trunk(
         })
     };
     let patch_shape = shape("patch_embed.proj.weight", 4)?;
-    let (width, patch) = (patch_shape[0], patch_shape[2]);
+    let width = patch_shape[0];
+    let patch = patch_shape[2];
     let is_split = has("blocks.0.mlp.fc1_g.weight");
     let mlp_width = shape("blocks.0.mlp.fc2.weight", 2)?[1];
     let is_gated = is_split || shape("blocks.0.mlp.fc1.weight", 2)?[0] == 2 * mlp_width;
@@ -132,13 +134,12 @@ pub(super) fn describe_trunk(
     }
     let n_tokens: usize = tokens.iter().map(|(_, count)| count).sum();
     let grid = (size.0 / patch, size.1 / patch);
-    let positions = match is_dinov3 {
-        true => Positions::Rotary { theta: 100.0 },
-        false => {
-            let stored = shape("pos_embed", 3)?[1];
-            let n_before = if stored == grid.0 * grid.1 { 0 } else { n_tokens };
-            Positions::Learned { grid, n_before, resize: GridResize::BicubicAntialias }
-        }
+    let positions = if is_dinov3 {
+        Positions::Rotary { theta: 100.0 }
+    } else {
+        let stored = shape("pos_embed", 3)?[1];
+        let n_before = if stored == grid.0 * grid.1 { 0 } else { n_tokens };
+        Positions::Learned { grid, n_before, resize: GridResize::BicubicAntialias }
     };
     let pooling = match pool {
         Some("token") if has("dist_token") => Pooling::First(2),
@@ -224,9 +225,10 @@ fn block_names(block: &str, bias: QkvBias, scales: Option<[&str; 2]>, is_split: 
         output: linear("attn.proj"),
         attention_scale: scale(0),
         mlp_norm: format!("{block}.norm2"),
-        first: match is_split {
-            true => LinearName::joined([linear("mlp.fc1_g"), linear("mlp.fc1_x")]),
-            false => linear("mlp.fc1"),
+        first: if is_split {
+            LinearName::joined([linear("mlp.fc1_g"), linear("mlp.fc1_x")])
+        } else {
+            linear("mlp.fc1")
         },
         second: linear("mlp.fc2"),
         mlp_scale: scale(1),

@@ -11,13 +11,15 @@ use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
     let architecture = config.word("model_type", "vit")?;
     let (block, depth) = config.block(Usual { eps: 1e-12, ..BASE })?;
-    let (size, patch) = (config.sides("image_size", 224)?, config.patch(16)?);
+    let size = config.sides("image_size", 224)?;
+    let patch = config.patch(16)?;
     let at = prefix(tensors, &["", "vit.", "deit."], "embeddings.cls_token");
     let mut tokens = vec![(format!("{at}embeddings.cls_token"), 1)];
     if architecture == "deit" {
         tokens.push((format!("{at}embeddings.distillation_token"), 1));
     }
-    let (n_before, qkv_bias) = (tokens.len(), config.flag("qkv_bias", true)?);
+    let n_before = tokens.len();
+    let qkv_bias = config.flag("qkv_bias", true)?;
     let names = Names {
         patch: LinearName::new(format!("{at}embeddings.patch_embeddings.projection")),
         patch_layout: PatchLayout::Convolution,

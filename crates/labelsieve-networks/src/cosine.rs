@@ -37,14 +37,15 @@ pub fn cosine_loss(
     dim: usize,
     targets: Targets,
 ) -> CosineLoss {
-    cosine_loss_at(Level::current(), features, (weights, scale), dim, targets)
+    cosine_loss_at(Level::current(), features, weights, scale, dim, targets)
 }
 
 /// [`cosine_loss`] by the instructions of `level`.
 pub(crate) fn cosine_loss_at(
     level: Level,
     features: &[f32],
-    (weights, scale): (&[f32], f32),
+    weights: &[f32],
+    scale: f32,
     dim: usize,
     targets: Targets,
 ) -> CosineLoss {
@@ -129,7 +130,7 @@ mod tests {
         let e2 = 2f64.exp();
         let expected = -(e2 / (e2 + 1.0)).ln() - 0.5 * 0.5f64.ln();
         for level in Level::available() {
-            let found = cosine_loss_at(level, &features, (&weights, 2.0), 2, targets);
+            let found = cosine_loss_at(level, &features, &weights, 2.0, 2, targets);
             assert!((found.loss - expected).abs() < 1e-6, "{level}: {} instead of {expected}", found.loss);
             assert_eq!(found.correct, 1); // the tie goes to class 0
         }

@@ -235,7 +235,8 @@ fn scale_to_unit(x: &mut [f64]) {
 
 /// Eight sums side by side, which the compiler turns into vector instructions.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let (a, a_rest) = a.as_chunks::<8>();
+    let (b, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
     for (a, b) in a.iter().zip(b) {
         for i in 0..8 {

@@ -50,7 +50,25 @@ impl Padding {
     }
 }
 
-/// What becomes of a normalised value.
+/// Where the windows of a convolution lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// Side of the square kernel.
+    pub kernel: usize,
+    /// Step between two windows.
+    pub stride: usize,
+    /// Zeros around the image.
+    pub padding: Padding,
+}
+
+impl Geometry {
+    /// Windows with `padding` zeros on each side of the image.
+    pub(crate) fn new(kernel: usize, stride: usize, padding: usize) -> Geometry {
+        Geometry { kernel, stride, padding: Padding::of(padding) }
+    }
+}
+
+/// The function that is applied to a normalised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// It stays as it is.
@@ -278,11 +296,10 @@ impl Network {
         name: &str,
         input: Value,
         channels: usize,
-        (kernel, stride, padding): (usize, usize, usize),
+        geometry: Geometry,
     ) -> Value {
-        let from = self.shape(input);
-        let shape = Shape { channels, ..windows(from, kernel, stride, padding) };
-        let padding = Padding::of(padding);
+        let Geometry { kernel, stride, padding } = geometry;
+        let shape = Shape { channels, ..windows(self.shape(input), geometry) };
         self.push(name, Layer::Convolution { kernel, stride, padding }, input, shape)
     }
 
@@ -292,7 +309,8 @@ impl Network {
         name: &str,
         input: Value,
         channels: usize,
-        (kernel, stride): (usize, usize),
+        kernel: usize,
+        stride: usize,
     ) -> Value {
         let (shape, padding) = same_windows(self.shape(input), kernel, stride);
         let shape = Shape { channels, ..shape };
@@ -300,7 +318,7 @@ impl Network {
     }
 
     /// Appends a convolution of each channel by itself, with an output for every `stride`-th pixel.
-    pub(crate) fn depthwise(&mut self, name: &str, input: Value, (kernel, stride): (usize, usize)) -> Value {
+    pub(crate) fn depthwise(&mut self, name: &str, input: Value, kernel: usize, stride: usize) -> Value {
         let (shape, padding) = same_windows(self.shape(input), kernel, stride);
         self.push(name, Layer::Depthwise { kernel, stride, padding }, input, shape)
     }
@@ -318,12 +336,8 @@ impl Network {
     }
 
     /// Appends a max-pool.
-    pub(crate) fn max_pool(
-        &mut self,
-        input: Value,
-        (kernel, stride, padding): (usize, usize, usize),
-    ) -> Value {
-        let shape = windows(self.shape(input), kernel, stride, padding);
+    pub(crate) fn max_pool(&mut self, input: Value, kernel: usize, stride: usize, padding: usize) -> Value {
+        let shape = windows(self.shape(input), Geometry::new(kernel, stride, padding));
         self.push("", Layer::MaxPool { kernel, stride, padding }, input, shape)
     }
 
@@ -346,10 +360,13 @@ impl Network {
     }
 }
 
-/// How many windows fit, with `padding` on each side.
-fn windows(from: Shape, kernel: usize, stride: usize, padding: usize) -> Shape {
-    let count = |size: usize| (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1);
-    Shape { height: count(from.height), width: count(from.width), ..from }
+/// How many windows fit, with the same padding on opposite sides.
+fn windows(from: Shape, geometry: Geometry) -> Shape {
+    let Geometry { kernel, stride, padding } = geometry;
+    let count = |size: usize, padding: usize| {
+        (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1)
+    };
+    Shape { height: count(from.height, padding.top), width: count(from.width, padding.left), ..from }
 }
 
 /// One window for every `stride`-th pixel, as TensorFlow places them ("same"): as many zeros as that needs, one more behind

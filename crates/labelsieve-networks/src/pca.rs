@@ -152,7 +152,8 @@ fn sign(vector: &[f64]) -> f64 {
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    let (a, a_rest) = a.as_chunks::<16>();
+    let (b, b_rest) = b.as_chunks::<16>();
     let mut sums = [0.0; 16];
     for (a, b) in a.iter().zip(b) {
         for i in 0..16 {

@@ -123,14 +123,16 @@ pub fn centre_features(features: &mut [f32], centre: &[f32]) {
     });
 }
 
-/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` is called after every batch.
+/// The features of these rows of a dataset, as [`unit_features`] gives them. `look` is the size and the view of an image; `done`
+/// is called after every batch with the number of its rows.
 pub fn dataset_features(
     embedder: &mut dyn Embedder,
     images: &Dataset,
     rows: &[usize],
-    (size, view): ((usize, usize), View),
+    look: ((usize, usize), View),
     mut done: impl FnMut(usize),
 ) -> Result<Vec<f32>> {
+    let (size, view) = look;
     const BATCH: usize = 64;
     let mut features = Vec::new();
     for rows in rows.chunks(BATCH) {

@@ -166,8 +166,8 @@ impl Prototypical {
         let mut by_prototype = vec![0f32; prototypes.len()];
         let mut by_query = vec![0f32; queries.len()];
         let unit = |rows: &[f32]| unit_rows(rows, dim, length);
-        let ((unit_prototypes, prototype_lengths), (unit_queries, query_lengths)) =
-            (unit(prototypes), unit(queries));
+        let (unit_prototypes, prototype_lengths) = unit(prototypes);
+        let (unit_queries, query_lengths) = unit(queries);
         let twice = 2.0 * SCALE / dim as f32;
         for (q, errors) in errors.chunks_exact(self.ways).enumerate() {
             let of_query = q * dim..(q + 1) * dim;

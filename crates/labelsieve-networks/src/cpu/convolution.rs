@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use super::filter::{Accumulate, Filter, Finish};
 use super::tensor::Tensor;
 use super::tile::{BLOCK, NARROWEST, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
-use crate::network::{Padding, Shape};
+use crate::network::{Geometry, Shape};
 
 /// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
@@ -72,13 +72,13 @@ fn blocks(channels: usize) -> impl ExactSizeIterator<Item = Block> {
 
 /// The layout of a tensor without its numbers.
 #[derive(Clone, Copy)]
-struct Layout {
+pub(super) struct Layout {
     shape: Shape,
     border: usize,
 }
 
 impl Layout {
-    fn of(shape: Shape, border: usize) -> Layout {
+    pub fn of(shape: Shape, border: usize) -> Layout {
         Layout { shape, border }
     }
 
@@ -102,18 +102,13 @@ impl Layout {
 }
 
 impl Convolution {
-    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
-    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 8, and so is `input.channels` where
-    /// gradients by the input are asked for.
-    pub fn new(
-        level: Level,
-        (input, input_border): (Shape, usize),
-        (output, border): (Shape, usize),
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> Convolution {
+    /// Plans a convolution from images laid out as `from` to outputs laid out as `to`; gradients have the border of `to`. The
+    /// output channels are a multiple of 8, and so are the input channels where gradients by the input are asked for.
+    pub fn new(level: Level, from: Layout, to: Layout, geometry: Geometry) -> Convolution {
+        let Geometry { kernel, stride, padding } = geometry;
+        let input = from.shape;
+        let output = to.shape;
         assert!(output.channels.is_multiple_of(NARROWEST), "output channels come in blocks of {NARROWEST}");
-        let from = Layout::of(input, input_border);
-        let to = Layout::of(output, border);
         let runs = (0..kernel)
             .map(|row| Run { shift: row * from.row_stride(), depth: kernel * input.channels })
             .collect();
@@ -122,11 +117,9 @@ impl Convolution {
             let corner = from.at(image, corner(y, padding.top), corner(x, padding.left));
             (corner, to.at(image, y as isize, x as isize))
         });
-        let back = Layout::of(input, border);
+        let back = Layout::of(input, to.border);
         let backward = (0..stride * stride)
-            .map(|phase| {
-                BackwardSweep::new((phase / stride, phase % stride), to, back, (kernel, stride, padding))
-            })
+            .map(|phase| BackwardSweep::new(phase / stride, phase % stride, to, back, geometry))
             .collect();
         Convolution { level, input, output, kernel, forward, backward }
     }
@@ -298,12 +291,8 @@ impl Filter for Convolution {
 
 impl BackwardSweep {
     /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the gradients in `to`.
-    fn new(
-        (y0, x0): (usize, usize),
-        to: Layout,
-        back: Layout,
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> BackwardSweep {
+    fn new(y0: usize, x0: usize, to: Layout, back: Layout, geometry: Geometry) -> BackwardSweep {
+        let Geometry { kernel, stride, padding } = geometry;
         // Kernel positions that take input position p to an output: those with p + padding - tap divisible by the stride.
         let reaching = |p: usize, padding: usize| -> Vec<usize> {
             let reaches = |tap: &usize| (p + padding + kernel * stride - tap).is_multiple_of(stride);

@@ -19,7 +19,7 @@ use super::depthwise_row::{Row, depthwise_row};
 use super::filter::{Accumulate, Filter, Finish};
 use super::tensor::Tensor;
 use super::tile::NARROWEST;
-use crate::network::Padding;
+use crate::network::{Geometry, Padding};
 
 /// A depthwise convolution. Weights are packed row by row, column by column, channel by channel.
 #[derive(Clone, Debug)]
@@ -34,11 +34,8 @@ pub(super) struct Depthwise {
 impl Depthwise {
     /// A kernel of 3×3 or 5×5 with a stride of 1 or 2, on a multiple of 8 channels; windows start at most two pixels outside
     /// the image and end at most two outside it.
-    pub fn new(
-        level: Level,
-        channels: usize,
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> Depthwise {
+    pub fn new(level: Level, channels: usize, geometry: Geometry) -> Depthwise {
+        let Geometry { kernel, stride, padding } = geometry;
         assert!(channels.is_multiple_of(NARROWEST), "channels come in blocks of {NARROWEST}");
         assert!(matches!((kernel, stride), (3 | 5, 1 | 2)), "a kernel of {kernel} with stride {stride}");
         assert!(padding.top.max(padding.left) <= 2, "a window leaves the border");
@@ -131,7 +128,7 @@ impl Filter for Depthwise {
                     activation: finish.activation,
                 };
                 let output = &mut output[..to.width * self.channels];
-                depthwise_row(self.level, (self.kernel, self.stride), &row, output);
+                depthwise_row(self.level, self.kernel, self.stride, &row, output);
             });
         });
     }

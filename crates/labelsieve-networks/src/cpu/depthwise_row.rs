@@ -30,7 +30,7 @@ pub(super) struct Row<'a> {
 }
 
 /// Fills `output`, whole pixels of a row, with a kernel of 3 or 5 and a stride of 1 or 2.
-pub(super) fn depthwise_row(level: Level, (kernel, stride): (usize, usize), row: &Row, output: &mut [f32]) {
+pub(super) fn depthwise_row(level: Level, kernel: usize, stride: usize, row: &Row, output: &mut [f32]) {
     let Row { channels, n_rows, input_stride, .. } = *row;
     let width = output.len() / channels;
     assert!(channels.is_multiple_of(8) && output.len() == width * channels && n_rows <= kernel);
@@ -163,7 +163,10 @@ unsafe fn tile<L: Lanes, const K: usize, const S: usize, const T: usize, const W
         for (t, sum) in sums.into_iter().enumerate() {
             let value = match row.activation {
                 Activation::Linear => sum,
-                other => L::clamp(sum, other.range()),
+                other => {
+                    let (low, high) = other.range();
+                    L::clamp(sum, low, high)
+                }
             };
             let to = output.add((x + t) * channels + channel);
             if WHOLE { L::store(to, value) } else { L::store_some(to, value, left) }

@@ -31,9 +31,10 @@ fn get(tensor: &Tensor, image: usize, y: isize, x: isize, channel: usize) -> f64
 /// Calls `each` with image, output pixel, channel, position of the weight and input pixel of every product.
 fn for_each_product(
     to: Shape,
-    (kernel, stride, padding): (usize, usize, Padding),
+    geometry: Geometry,
     mut each: impl FnMut(usize, (usize, usize), usize, usize, (isize, isize)),
 ) {
+    let Geometry { kernel, stride, padding } = geometry;
     for (image, y, x) in (0..IMAGES * to.height * to.width)
         .map(|i| (i / to.width / to.height, i / to.width % to.height, i % to.width))
     {
@@ -55,8 +56,9 @@ fn near(found: f32, expected: f64, what: &str) {
     assert!((f64::from(found) - expected).abs() < 1e-4, "{what}: {found} instead of {expected}");
 }
 
-fn check(channels: usize, (height, width): (usize, usize), geometry: (usize, usize, Padding)) {
-    let (kernel, stride, padding) = geometry;
+fn check(channels: usize, size: (usize, usize), geometry: Geometry) {
+    let (height, width) = size;
+    let Geometry { kernel, stride, .. } = geometry;
     let from = Shape { channels, height, width };
     let to = Shape { channels, height: height.div_ceil(stride), width: width.div_ceil(stride) };
     let stream = Stream::new(3);
@@ -85,7 +87,7 @@ fn check(channels: usize, (height, width): (usize, usize), geometry: (usize, usi
     for level in Level::available() {
         let what =
             format!("{level}: {channels} channels, {height}×{width}, kernel {kernel}, stride {stride}");
-        let filter = Depthwise::new(level, channels, (kernel, stride, padding));
+        let filter = Depthwise::new(level, channels, geometry);
         let packed = filter.pack(&weights);
         assert_eq!(filter.unpack(&packed), weights);
         let mut found = random(5, to); // to be overwritten
@@ -136,7 +138,7 @@ fn outputs_and_gradients_are_those_of_the_definition_at_every_level() {
             let before =
                 |size: usize| ((size.div_ceil(stride) - 1) * stride + kernel).saturating_sub(size) / 2;
             let padding = Padding { top: before(size.0), left: before(size.1) };
-            check(channels, size, (kernel, stride, padding));
+            check(channels, size, Geometry { kernel, stride, padding });
         }
     }
 }
@@ -148,7 +150,7 @@ fn levels_with_fused_instructions_give_the_same_bits() {
     let stream = Stream::new(8);
     let weights: Vec<f32> = (0..24 * 25).map(|i| stream.normal(i)).collect();
     let outputs = |level: Level| {
-        let filter = Depthwise::new(level, 24, (5, 1, Padding::of(2)));
+        let filter = Depthwise::new(level, 24, Geometry::new(5, 1, 2));
         let mut output = Tensor::zeros(IMAGES, shape, 1);
         filter.forward(&input, &filter.pack(&weights), Finish::PLAIN, &mut output);
         output.data

@@ -146,8 +146,14 @@ impl Learner for CpuLearner {
         let weights = self.classifier(Role::ClassWeights)?;
         let scale = self.classifier(Role::ClassScale)?;
         let features = self.walker.forward(images, &mut self.values);
-        let classifier = (&self.values[weights.clone()], self.values[scale.start]);
-        let loss = cosine_loss_at(self.level, &features, classifier, self.network.dim(), targets);
+        let loss = cosine_loss_at(
+            self.level,
+            &features,
+            &self.values[weights.clone()],
+            self.values[scale.start],
+            self.network.dim(),
+            targets,
+        );
         let mut gradient = self.walker.backward(&loss.by_features, &self.values);
         gradient[weights].copy_from_slice(&loss.by_weights);
         gradient[scale.start] = loss.by_scale;

@@ -115,7 +115,8 @@ fn block<const N: usize>(values: &[f32], first: usize) -> &[f32; N] {
 pub(super) fn forward(
     level: Level,
     input: &Tensor,
-    (statistics, affine): (&Statistics, Affine),
+    statistics: &Statistics,
+    affine: Affine,
     add: Option<&Tensor>,
     activation: Activation,
     output: &mut Tensor,
@@ -132,7 +133,8 @@ pub(super) fn forward(
 
 for_this_machine! {
     fn scale_row(input: &[f32], factor: &[f32], offset: &[f32], add: Option<&[f32]>, range: (f32, f32), output: &mut [f32]) {
-        let (channels, (floor, ceiling)) = (factor.len(), range);
+        let channels = factor.len();
+        let (floor, ceiling) = range;
         match add {
             Some(add) => {
                 let pixels = output.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
@@ -253,10 +255,10 @@ for_this_machine! {
         let channels = mean.len();
         let whole = channels / CHANNELS * CHANNELS;
         for first in (0..whole).step_by(CHANNELS) {
-            add_block_gradients::<CHANNELS>(gradients, input, (mean, inverse_deviation), first, sums);
+            add_block_gradients::<CHANNELS>(gradients, input, mean, inverse_deviation, first, sums);
         }
         for first in (whole..channels).step_by(NARROWEST) {
-            add_block_gradients::<NARROWEST>(gradients, input, (mean, inverse_deviation), first, sums);
+            add_block_gradients::<NARROWEST>(gradients, input, mean, inverse_deviation, first, sums);
         }
     }
 }
@@ -265,7 +267,8 @@ for_this_machine! {
 fn add_block_gradients<const N: usize>(
     gradients: &[f32],
     input: &[f32],
-    (mean, inverse_deviation): (&[f32], &[f32]),
+    mean: &[f32],
+    inverse_deviation: &[f32],
     first: usize,
     sums: &mut [f64],
 ) {

@@ -73,7 +73,9 @@ fn affine() -> (Vec<f32>, Vec<f32>) {
 
 #[test]
 fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
-    let (input, add, (scale, shift)) = (random(0), random(1), affine());
+    let input = random(0);
+    let add = random(1);
+    let (scale, shift) = affine();
     let x = channels(&input);
     let added = channels(&add);
     for level in Level::available() {
@@ -87,7 +89,7 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
         ] {
             let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
             let affine = Affine { scale: &scale, shift: &shift };
-            forward(level, &input, (&statistics, affine), shortcut, activation, &mut output);
+            forward(level, &input, &statistics, affine, shortcut, activation, &mut output);
             for (c, found) in channels(&output).iter().enumerate() {
                 let naive = Naive::new(&x[c], scale[c], shift[c]);
                 for (i, found) in found.iter().enumerate() {
@@ -159,13 +161,16 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
 
 #[test]
 fn every_level_gives_the_same_bits() {
-    let (input, add, gradients, (scale, shift)) = (random(6), random(7), random(8), affine());
+    let input = random(6);
+    let add = random(7);
+    let gradients = random(8);
+    let (scale, shift) = affine();
     let all = |level: Level| {
         let statistics = Statistics::of(level, &input, EPSILON);
         let affine = Affine { scale: &scale, shift: &shift };
         let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
         let activation = Activation::Relu6;
-        forward(level, &input, (&statistics, affine), Some(&add), activation, &mut output);
+        forward(level, &input, &statistics, affine, Some(&add), activation, &mut output);
         let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
         let mut by_input = gradients.clone();
         let mut by_shortcut = add.clone();

@@ -17,7 +17,8 @@ fn random(seed: u64, images: usize, shape: Shape) -> Tensor {
     tensor
 }
 
-fn at(tensor: &Tensor, image: usize, (y, x): (usize, usize), channel: usize) -> f32 {
+fn at(tensor: &Tensor, image: usize, place: (usize, usize), channel: usize) -> f32 {
+    let (y, x) = place;
     tensor.row(image, y)[x * tensor.shape.channels + channel]
 }
 
@@ -63,10 +64,11 @@ fn the_largest_of_each_window_comes_out_and_gets_the_gradient_at_every_level() {
 fn first_largest(
     input: &Tensor,
     image: usize,
-    (y, x): (usize, usize),
+    window: (usize, usize),
     windows: Windows,
     channel: usize,
 ) -> (usize, usize) {
+    let (y, x) = window;
     let inside = |corner: usize, size: usize| {
         (0..windows.kernel).filter_map(move |tap| {
             let place = (corner * windows.stride + tap).checked_sub(windows.padding)?;

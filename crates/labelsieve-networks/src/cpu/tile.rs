@@ -190,7 +190,10 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize, const WHOLE: bool>(
             for (r, sum) in sums.into_iter().enumerate() {
                 let value = match tile.activation {
                     Activation::Linear => sum,
-                    other => L::clamp(sum, other.range()),
+                    other => {
+                        let (low, high) = other.range();
+                        L::clamp(sum, low, high)
+                    }
                 };
                 if WHOLE || r + 1 < R {
                     L::store(output.add(r * L::N), value)

@@ -6,7 +6,7 @@ use std::ops::Range;
 use labelsieve_numerics::for_this_machine;
 use labelsieve_numerics::level::Level;
 
-use super::convolution::Convolution;
+use super::convolution::{Convolution, Layout};
 use super::depthwise::Depthwise;
 use super::filter::{Accumulate, Filter, Finish};
 use super::normalise::{self, Affine, Saved, Statistics};
@@ -14,7 +14,7 @@ use super::numbers::Numbers;
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
 use crate::learner::Batch;
-use crate::network::{Layer, Network, Node, Padding, Parameter, Shape, Value};
+use crate::network::{Geometry, Layer, Network, Node, Padding, Parameter, Shape, Value};
 
 /// The zeros around every tensor but the image: what 3×3 convolutions read, and depthwise ones of 5×5.
 const BORDER: usize = 1;
@@ -96,16 +96,14 @@ impl Walker {
                         image_border = zeros_around(node, kernel, stride, padding);
                     }
                     let border = if node.input == Value::Image { image_border } else { BORDER };
-                    let convolution = Convolution::new(
-                        level,
-                        (node.input_shape, border),
-                        (node.shape, BORDER),
-                        (kernel, stride, padding),
-                    );
+                    let from = Layout::of(node.input_shape, border);
+                    let to = Layout::of(node.shape, BORDER);
+                    let geometry = Geometry { kernel, stride, padding };
+                    let convolution = Convolution::new(level, from, to, geometry);
                     convolutions.insert(position, Box::new(convolution));
                 }
                 Layer::Depthwise { kernel, stride, padding } => {
-                    let geometry = (kernel, stride, padding);
+                    let geometry = Geometry { kernel, stride, padding };
                     let convolution = Depthwise::new(level, node.shape.channels, geometry);
                     convolutions.insert(position, Box::new(convolution));
                 }
@@ -157,7 +155,7 @@ impl Walker {
                     let [scale, shift, mean, variance] = self.four(position);
                     let affine = Affine { scale: &values[scale], shift: &values[shift] };
                     let add = add.map(|value| memory.value(value));
-                    normalise::forward(self.level, input, (&statistics, affine), add, activation, output);
+                    normalise::forward(self.level, input, &statistics, affine, add, activation, output);
                     let (mean, variance) = neighbours_mut(values, mean, variance);
                     statistics.update(mean, variance);
                     memory.statistics.insert(position, statistics);

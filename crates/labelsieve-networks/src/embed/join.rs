@@ -74,6 +74,7 @@ fn different(first: &FeaturePart, other: &FeaturePart) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::path::Path;
 
     use labelsieve_files::Precision;
@@ -84,10 +85,11 @@ mod tests {
     const WIDTH: usize = 3;
 
     /// Rows `from..to` of a run whose every class is known where `classes` says so.
-    fn write(path: &Path, (from, to): (usize, usize), classes: Option<&str>, precision: Precision) {
-        let ids: Vec<String> = (from..to).map(|row| format!("{row}.jpg")).collect();
+    fn write(path: &Path, rows: Range<usize>, classes: Option<&str>, precision: Precision) {
+        let ids: Vec<String> = rows.clone().map(|row| format!("{row}.jpg")).collect();
         let labels = vec![classes.map(str::to_owned); ids.len()];
-        let values: Vec<f32> = (from * WIDTH..to * WIDTH).map(|value| value as f32 / 8.0).collect();
+        let values: Vec<f32> =
+            (rows.start * WIDTH..rows.end * WIDTH).map(|value| value as f32 / 8.0).collect();
         let n_with_class = if classes.is_some() { ids.len() } else { 0 };
         let layout =
             FeatureLayout { n_rows: ids.len(), n_with_class, dim: WIDTH, precision, network: Some("n 1") };
@@ -107,10 +109,10 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         for precision in [Precision::F32, Precision::F16] {
             for classes in [Some("owl"), None] {
-                write(&at("whole.parquet"), (0, 40_000), classes, precision); // groups are cut inside of parts
-                write(&at("a.parquet"), (0, 17_000), classes, precision);
-                write(&at("b.parquet"), (17_000, 17_000), classes, precision);
-                write(&at("c.parquet"), (17_000, 40_000), classes, precision);
+                write(&at("whole.parquet"), 0..40_000, classes, precision); // groups are cut inside of parts
+                write(&at("a.parquet"), 0..17_000, classes, precision);
+                write(&at("b.parquet"), 17_000..17_000, classes, precision);
+                write(&at("c.parquet"), 17_000..40_000, classes, precision);
                 let parts = [at("a.parquet"), at("b.parquet"), at("c.parquet")];
                 let parts = parts.each_ref().map(|path| path.as_path());
                 let joined = join(&parts, &at("joined.parquet")).unwrap();
@@ -125,10 +127,10 @@ mod tests {
     fn parts_that_do_not_belong_together_are_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        write(&at("a.parquet"), (0, 2), None, Precision::F32);
-        write(&at("half.parquet"), (2, 4), None, Precision::F16);
-        write(&at("again.parquet"), (1, 3), None, Precision::F32);
-        write(&at("none.parquet"), (0, 0), None, Precision::F32);
+        write(&at("a.parquet"), 0..2, None, Precision::F32);
+        write(&at("half.parquet"), 2..4, None, Precision::F16);
+        write(&at("again.parquet"), 1..3, None, Precision::F32);
+        write(&at("none.parquet"), 0..0, None, Precision::F32);
         let error = |parts: &[&str]| {
             let parts: Vec<PathBuf> = parts.iter().map(|name| at(name)).collect();
             let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();

@@ -198,7 +198,7 @@ impl TextReader {
         let (config, tensors) = open_hub_tensors(model)?;
         let described = describe_text(&config, &tensors).with_context(in_folder)?;
         let tokenizer = TextTokenizer::open(model, &config, &described)?;
-        let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &tensors);
+        let tower = TextTower::read(Cpu::default(), &described.text, &described.names, &tensors);
         let tower = tensors.checked(tower).with_context(in_folder)?;
         Ok(TextReader { architecture: described.architecture, tokenizer, tower })
     }

@@ -117,7 +117,7 @@ impl FineTune {
         let networks = devices.learners(self.device, monitor)?;
         // Read once: a review may add to the file meanwhile, and the key must be that of what was learned from.
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let novel = NovelClasses::load((&self.relevance, given.as_ref()), &sources, &opened, monitor)?;
+        let novel = NovelClasses::load(&self.relevance, given.as_ref(), &sources, &opened, monitor)?;
         let decisions = novel.decisions;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),
@@ -154,7 +154,7 @@ impl FineTune {
             scale: ScaleRule::Fixed,
             seed: self.seed,
         };
-        let fingerprint = self.key((&recipe, given.as_ref()), &sources, networks.kind())?.text(monitor);
+        let fingerprint = self.key(&recipe, given.as_ref(), &sources, networks.kind())?.text(monitor);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
         let metadata = NetworkMetadata {
             recipe: json!({
@@ -198,7 +198,8 @@ impl FineTune {
 
     fn key(
         &self,
-        (recipe, decisions): (&Recipe, Option<&Decisions>),
+        recipe: &Recipe,
+        decisions: Option<&Decisions>,
         sources: &Sources,
         device: &str,
     ) -> Result<Key> {

@@ -54,7 +54,8 @@ const NOVEL: &str = "";
 impl NovelClasses {
     /// Decodes the images that the relevance file names, and those of the base classes.
     pub fn load(
-        (relevance, decisions): (&Path, Option<&Decisions>),
+        relevance: &Path,
+        decisions: Option<&Decisions>,
         sources: &Sources,
         opened: &OpenedNetwork,
         monitor: &dyn Monitor,
@@ -78,7 +79,7 @@ impl NovelClasses {
         let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
         let images = decode(&table, sources, opened, monitor)?;
         let (mut examples, by_id) =
-            examples((&table, decisions), &names, &rows_by_id(&images, opened)?, monitor)?;
+            examples(&table, decisions, &names, &rows_by_id(&images, opened)?, monitor)?;
         let by_content = leave_out_clean_pictures(&mut examples, &|row| images.image(row).pixels());
         Copies { by_id, by_content }.say("images", monitor);
         let decisions = decided.map(|(_, counts)| counts);
@@ -205,7 +206,8 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
 /// examples of their class themselves. Clean ones must have an image, but for class texts, and every class some image. Accepted candidates count as clean, rejected ones not
 /// at all.
 fn examples(
-    (table, decisions): (&RelevanceTable, &[Option<Decision>]),
+    table: &RelevanceTable,
+    decisions: &[Option<Decision>],
     names: &[String],
     rows: &HashMap<&str, usize>,
     monitor: &dyn Monitor,
@@ -303,7 +305,7 @@ mod tests {
         };
         let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();
         let names = ["cat".to_owned(), "owl".to_owned()];
-        let (mut found, by_id) = examples((&table, &[]), &names, &rows, &Silent::default()).unwrap();
+        let (mut found, by_id) = examples(&table, &[], &names, &rows, &Silent::default()).unwrap();
         assert_eq!(by_id, 1);
         let pixels = ["same", "other", "third", "same"].map(str::as_bytes);
         assert_eq!(leave_out_clean_pictures(&mut found, &|row| pixels[row]), 1, "d shows what a shows");
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(kept, [(0, 1, true), (1, 1, false), (2, 0, true), (0, 0, false)]);
         let mut decisions = [None; 6];
         (decisions[2], decisions[4]) = (Some(Decision::Accept), Some(Decision::Reject));
-        let (found, _) = examples((&table, &decisions), &names, &rows, &Silent::default()).unwrap();
+        let (found, _) = examples(&table, &decisions, &names, &rows, &Silent::default()).unwrap();
         let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
         assert_eq!(kept, [(0, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
         assert_eq!(found[1].relevance, 1.0);
@@ -333,7 +335,7 @@ mod tests {
         let rows = HashMap::from([("a", 0)]);
         let found = |table: &RelevanceTable, names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            examples((table, &[]), &names, &rows, &Silent::default())
+            examples(table, &[], &names, &rows, &Silent::default())
         };
         let (kept, _) = found(&table(["owl", "owl", "owl"]), &["owl"]).unwrap();
         assert_eq!((kept.len(), kept[0].relevance, kept[0].is_clean), (1, 0.8, false));

@@ -98,7 +98,7 @@ impl ParquetImages {
         for group in 0..groups.len() {
             let n_rows = groups.rows(group);
             let mut n_read = 0;
-            match self.read_group(&groups, group, (first_row, &mut n_read), sink) {
+            match self.read_group(&groups, group, first_row, &mut n_read, sink) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
                 // The following groups can still be read.
@@ -117,7 +117,8 @@ impl ParquetImages {
         &self,
         groups: &Groups,
         group: usize,
-        (first_row, n_read): (usize, &mut usize),
+        first_row: usize,
+        n_read: &mut usize,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>> {
         // The library reads whole batches, however large the images in them are.

@@ -83,7 +83,8 @@ impl Augmentation {
 impl RandomCrop {
     /// Ten tries to fit a piece inside; then the largest piece in the middle with an allowed ratio, as torchvision does.
     pub fn draw(&self, height: usize, width: usize, stream: Stream) -> Region {
-        let between = |position, (low, high): (f32, f32)| {
+        let between = |position, range: (f32, f32)| {
+            let (low, high) = range;
             f64::from(low) + f64::from(high - low) * f64::from(stream.uniform(position))
         };
         let area = (height * width) as f64;

@@ -240,9 +240,10 @@ impl Dataset {
     fn collect(
         &self,
         rows: &[usize],
-        (height, width): (usize, usize),
+        size: (usize, usize),
         fill: impl Fn(&RgbImage, usize, &mut [u8], &mut Scaler) -> Result<()> + Sync,
     ) -> Result<Batch> {
+        let (height, width) = size;
         if let Some(row) = rows.iter().find(|&&row| row >= self.len()) {
             let expected = format!("below {}", self.len());
             let found = row.to_string();
@@ -254,9 +255,8 @@ impl Dataset {
             |scaler, (out, &row)| {
                 let image = &self.images[row];
                 let shape = (image.height(), image.width());
-                let most =
-                    View::Whole.bytes(shape, (height, width)).max(View::Centre.bytes(shape, (height, width)));
-                let _taken = Budget::shared().take(most);
+                let max_bytes = View::Whole.bytes(shape, size).max(View::Centre.bytes(shape, size));
+                let _taken = Budget::shared().take(max_bytes);
                 fill(image, row, out, scaler)
             },
         )?;

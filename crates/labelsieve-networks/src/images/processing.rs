@@ -90,17 +90,18 @@ impl Processing {
     pub(super) fn apply(
         &self,
         image: &RgbImage,
-        (height, width): (usize, usize),
+        size: (usize, usize),
         scaler: &mut Scaler,
     ) -> Result<Vec<u8>> {
+        let (height, width) = size;
         let (region, (tall, wide)) = self.plan((image.height(), image.width()), (height, width));
         let scaled = self.scale(image, region, (tall, wide), scaler)?;
         if (tall, wide) == (height, width) {
             return Ok(scaled);
         }
         let mut out = vec![0; 3 * height * width];
-        let ((from_top, to_top), (from_left, to_left)) =
-            (self.starts(tall, height), self.starts(wide, width));
+        let (from_top, to_top) = self.starts(tall, height);
+        let (from_left, to_left) = self.starts(wide, width);
         let n = wide.min(width);
         for row in 0..tall.min(height) {
             let from = 3 * ((from_top + row) * wide + from_left);
@@ -116,9 +117,10 @@ impl Processing {
         &self,
         image: &RgbImage,
         region: Region,
-        (tall, wide): (usize, usize),
+        size: (usize, usize),
         scaler: &mut Scaler,
     ) -> Result<Vec<u8>> {
+        let (tall, wide) = size;
         let mut narrow = vec![0; 3 * region.height * wide];
         scaler.scale_by(self.filter, image, region, &mut narrow, (region.height, wide))?;
         if region.height == tall {
@@ -164,7 +166,7 @@ impl Processing {
     /// The most bytes that it takes for an image of this height and width, besides the image.
     pub(super) fn bytes(&self, image: (usize, usize), size: (usize, usize)) -> u64 {
         let (region, scaled) = self.plan(image, size);
-        let pixels = |(height, width): (usize, usize)| 3 * height as u64 * width as u64;
+        let pixels = |size: (usize, usize)| 3 * size.0 as u64 * size.1 as u64;
         let narrow = (region.height, scaled.1);
         let passes = [((region.height, region.width), narrow), (narrow, scaled)];
         let weights = passes.map(|(from, to)| scaling_bytes_of(self.filter.radius(), from, to));
@@ -205,7 +207,8 @@ mod tests {
                 "transformers" => Margins::SmallerFirst,
                 _ => Margins::HalfToEven,
             };
-            let ((h, w), size) = (sides("source"), sides("size"));
+            let (h, w) = sides("source");
+            let size = sides("size");
             let view = View::Processing(Processing { scaled, filter, margins });
             let found = view.apply(&pattern(h, w), size, &mut Scaler::default()).unwrap();
             let expected: Vec<u8> = serde_json::from_value(case["pixels"].clone()).unwrap();

@@ -54,12 +54,8 @@ impl View {
     }
 
     /// The bytes of `height` × `width` pixels.
-    pub fn apply(
-        self,
-        image: &RgbImage,
-        (height, width): (usize, usize),
-        scaler: &mut Scaler,
-    ) -> Result<Vec<u8>> {
+    pub fn apply(self, image: &RgbImage, size: (usize, usize), scaler: &mut Scaler) -> Result<Vec<u8>> {
+        let (height, width) = size;
         let mut out = vec![0; 3 * height * width];
         match self {
             View::Processing(processing) => return processing.apply(image, (height, width), scaler),
@@ -186,8 +182,9 @@ impl Scaler {
         image: &RgbImage,
         region: Region,
         out: &mut [u8],
-        (height, width): (usize, usize),
+        size: (usize, usize),
     ) -> Result<()> {
+        let (height, width) = size;
         let failed = |what: String| Error::Shape {
             what: "scaling".to_owned(),
             expected: format!(
@@ -247,14 +244,16 @@ fn covering(region: &Region, height: usize, width: usize) -> (usize, usize) {
 
 /// The centre of an image that is more than four times as long as the view: the view shows none of the rest, and a
 /// strip of 1×100,000 pixels would be scaled to gigabytes.
-pub(super) fn not_too_long((tall, wide): (usize, usize), (height, width): (usize, usize)) -> Region {
-    let most_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
-    let most_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
+pub(super) fn not_too_long(image: (usize, usize), size: (usize, usize)) -> Region {
+    let (tall, wide) = image;
+    let (height, width) = size;
+    let max_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
+    let max_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
     Region {
-        top: centre(tall, most_height),
-        left: centre(wide, most_width),
-        height: most_height,
-        width: most_width,
+        top: centre(tall, max_height),
+        left: centre(wide, max_width),
+        height: max_height,
+        width: max_width,
     }
 }
 

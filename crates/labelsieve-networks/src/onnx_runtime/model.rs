@@ -44,10 +44,11 @@ impl Model {
     /// black images: the file alone does not always say how wide its outputs are.
     pub fn embedder(
         mut self,
-        (height, width): (usize, usize),
+        size: (usize, usize),
         normalisation: Normalisation,
         output: Option<&str>,
     ) -> Result<OnnxEmbedder> {
+        let (height, width) = size;
         let refused = |reason: String| Error::Model { path: self.path.clone(), reason };
         let n = self.input.batch.unwrap_or(2); // two rows, so that a row for each image is told from one for all
         let pixels = n.checked_mul(height).and_then(|rows| rows.checked_mul(width));

@@ -69,7 +69,8 @@ impl<O: Operations> TextTower<O> {
     /// Reads a tower.
     pub fn read(
         operations: O,
-        (text, names): (&Text, &TextNames),
+        text: &Text,
+        names: &TextNames,
         tensors: &dyn Tensors,
     ) -> Result<TextTower<O>> {
         let BlockShape { width, eps, .. } = text.block;

@@ -127,11 +127,12 @@ impl<O: Operations> VisionTransformer<O> {
     /// Reads a transformer for images of `size`.
     pub fn read(
         operations: O,
-        (vit, names): (&Vit, &Names),
+        description: (&Vit, &Names),
         tensors: &dyn Tensors,
         size: (usize, usize),
         normalisation: &Normalisation,
     ) -> Result<VisionTransformer<O>> {
+        let (vit, names) = description;
         let width = vit.block.width;
         let eps = vit.block.eps;
         check_size(size, vit)?;
@@ -227,14 +228,17 @@ impl<O: Operations> VisionTransformer<O> {
 }
 
 /// Refuses images that such a network cannot see, and those whose tokens nobody has the memory for.
-fn check_size((height, width): (usize, usize), vit: &Vit) -> Result<()> {
+fn check_size(size: (usize, usize), vit: &Vit) -> Result<()> {
+    let (height, width) = size;
     let patch = vit.patch;
-    let most_patches = MAX_PATCHES.min(MAX_POSITIONS / vit.block.width.max(1)).max(1);
-    let most = MAX_SIDE.min(patch * most_patches.isqrt());
-    let expected = match () {
-        () if height.min(width) < patch => format!("at least one patch of {patch}×{patch}"),
-        () if height.max(width) > most => format!("at most {most} pixels a side"),
-        () => return Ok(()),
+    let max_patches = MAX_PATCHES.min(MAX_POSITIONS / vit.block.width.max(1)).max(1);
+    let max_side = MAX_SIDE.min(patch * max_patches.isqrt());
+    let expected = if height.min(width) < patch {
+        format!("at least one patch of {patch}×{patch}")
+    } else if height.max(width) > max_side {
+        format!("at most {max_side} pixels per side")
+    } else {
+        return Ok(());
     };
     Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
 }

@@ -122,7 +122,7 @@ pub(super) fn read_embedding(
             let all = read_rows(tensors, name, n_before + learned.0 * learned.1, width)?;
             let (first, patches) = all.split_at(n_before * width);
             before.iter_mut().zip(first).for_each(|(token, position)| *token += position);
-            resize_grid(patches, width, (learned, grid), resize)
+            resize_grid(patches, width, learned, grid, resize)
         }
         _ => vec![0.0; grid.0 * grid.1 * width],
     };

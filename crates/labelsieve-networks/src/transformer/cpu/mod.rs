@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 pub use self::product::PackedLinear;
 
-use self::attention::{AttentionScratch, Sources, attend, rotate_rows};
+use self::attention::{AttentionScratch, AttentionShape, Sources, attend, rotate_rows};
 use self::functions::{activate, add, gate, normalise, normalise_into, scale};
 use self::product::{DEPTH, Factors};
 use self::spares::Spares;
@@ -120,13 +120,8 @@ impl Operations for Cpu {
         Ok(rows.values.clone())
     }
 
-    fn patches(
-        &mut self,
-        (height, width): (usize, usize),
-        pixels: &[u8],
-        patch: usize,
-        out: &mut Rows,
-    ) -> Result<()> {
+    fn patches(&mut self, size: (usize, usize), pixels: &[u8], patch: usize, out: &mut Rows) -> Result<()> {
+        let (height, width) = size;
         let rows = height / patch;
         let columns = width / patch;
         let per_patch = 3 * patch * patch;
@@ -242,9 +237,9 @@ impl Operations for Cpu {
         let &Attention { tokens, queries, heads, mask, rotation } = attention;
         let stride = qkv.columns;
         let width = qkv.columns / 3;
-        let head = width / heads;
+        let shape = AttentionShape { tokens, queries, heads, head: width / heads };
         if let Some(rotation) = rotation {
-            rotate_rows(self.level, (tokens, heads, head), &rotation.values, &mut qkv.values);
+            rotate_rows(self.level, shape, &rotation.values, &mut qkv.values);
         }
         out.resize(qkv.len() / tokens * queries, width);
         let rows = &qkv.values[..];
@@ -252,17 +247,18 @@ impl Operations for Cpu {
         let values = 2 * width;
         let sources =
             Sources { queries: rows, query_stride: stride, shared: false, rows, stride, keys, values };
-        attend(self.level, &self.scratch, (tokens, queries), (heads, head), mask, sources, &mut out.values);
+        attend(self.level, &self.scratch, shape, mask, sources, &mut out.values);
         Ok(())
     }
 
     fn attention_pool(
         &mut self,
-        (tokens, heads): (usize, usize),
+        tokens_and_heads: (usize, usize),
         query: &Rows,
         keys_values: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
+        let (tokens, heads) = tokens_and_heads;
         let width = query.columns;
         out.resize(keys_values.len() / tokens, width);
         let sources = Sources {
@@ -274,15 +270,8 @@ impl Operations for Cpu {
             keys: 0,
             values: width,
         };
-        attend(
-            self.level,
-            &self.scratch,
-            (tokens, 1),
-            (heads, width / heads),
-            Mask::None,
-            sources,
-            &mut out.values,
-        );
+        let shape = AttentionShape { tokens, queries: 1, heads, head: width / heads };
+        attend(self.level, &self.scratch, shape, Mask::None, sources, &mut out.values);
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use labelsieve_numerics::level::Level;
 
-use super::tile::{MOST, Store, Tile, TileShape, compute};
-use super::transpose::transpose;
+use super::tile::{MAX_TILE, Store, Tile, TileShape, compute};
+use super::transpose::{StridedRows, transpose};
 use crate::cpu::numbers::Numbers;
 use crate::transformer::tensors::Linear;
 
@@ -117,20 +117,21 @@ impl Panels {
     }
 
     /// One row of inputs per output, as weights are stored.
-    pub fn fill_by_output(&mut self, level: Level, values: &[f32], (part, outputs): (Part, usize)) {
+    pub fn fill_by_output(&mut self, level: Level, values: &[f32], part: Part, outputs: usize) {
         self.resize(part.width, outputs);
         if outputs > 0 {
             assert!(part.row(values, outputs - 1).len() == part.width, "as many rows as outputs");
         }
         for (first, width, panel) in self.panels_mut() {
-            let rows = &values[part.first + first * part.stride..];
             let n = width.min(outputs - first);
-            transpose(level, (rows, part.stride), (n, part.width), (panel, width));
+            let values = &values[part.first + first * part.stride..];
+            let rows = StridedRows { values, stride: part.stride, n, depth: part.width };
+            transpose(level, rows, panel, width);
         }
     }
 
     /// One row of outputs per input.
-    pub fn fill_by_input(&mut self, values: &[f32], (part, inputs): (Part, usize)) {
+    pub fn fill_by_input(&mut self, values: &[f32], part: Part, inputs: usize) {
         self.resize(inputs, part.width);
         for (first, width, panel) in self.panels_mut() {
             for (input, place) in panel.chunks_exact_mut(width).enumerate() {
@@ -149,15 +150,10 @@ impl Panels {
 
     /// Products of rows with a share of the panels, and the bias where there is one, which has zeros behind the last output. A
     /// target whose rows are that far apart may be written to behind the last output.
-    pub fn multiply(
-        &self,
-        level: Level,
-        (rows, share): (Factors, Share),
-        bias: Option<&[f32]>,
-        target: Target,
-    ) {
+    pub fn multiply(&self, level: Level, rows: Factors, share: Share, bias: Option<&[f32]>, target: Target) {
         let Share { outputs: wanted, inputs } = share;
-        let (shape, Part { first, stride, .. }) = (self.shape, rows.part);
+        let shape = self.shape;
+        let Part { first, stride, .. } = rows.part;
         let Target { values: out, stride: out_stride, store } = target;
         assert!(shape == TileShape::of(level), "packed for another level");
         assert!(wanted.start.is_multiple_of(shape.columns) && wanted.end <= self.outputs, "whole panels");
@@ -169,7 +165,7 @@ impl Panels {
         assert!(first + (rows.rows - 1) * stride + inputs.len() <= rows.values.len(), "as many rows");
         assert!((rows.rows - 1) * out_stride + wanted.len() <= out.len(), "as many rows out as in");
         assert!(wanted.len() <= out_stride, "rows out that do not overlap");
-        let mut edge = [0.0; MOST.rows * MOST.columns];
+        let mut edge = [0.0; MAX_TILE.rows * MAX_TILE.columns];
         for from in inputs.clone().step_by(DEPTH) {
             let depth = DEPTH.min(inputs.end - from);
             let is_first = from == inputs.start;
@@ -228,7 +224,7 @@ impl Panels {
 impl PackedLinear {
     pub(super) fn new(level: Level, linear: Linear) -> PackedLinear {
         let mut panels = Panels::empty(level);
-        panels.fill_by_output(level, &linear.weight, (Part::whole(linear.inputs), linear.outputs));
+        panels.fill_by_output(level, &linear.weight, Part::whole(linear.inputs), linear.outputs);
         let mut bias = linear.bias;
         bias.resize(panels.padded(), 0.0);
         PackedLinear { panels, bias }
@@ -245,14 +241,14 @@ impl PackedLinear {
     /// `out = linear(rows)` or `out += linear(rows)`, rows without gaps.
     pub(super) fn apply(&self, level: Level, rows: Factors, out: &mut [f32], store: Store) {
         let target = Target { values: out, stride: self.outputs(), store };
-        self.panels.multiply(level, (rows, self.panels.whole()), Some(&self.bias), target);
+        self.panels.multiply(level, rows, self.panels.whole(), Some(&self.bias), target);
     }
 
     /// Some outputs of `linear(rows)`, from a whole panel on, without gaps.
     pub(super) fn apply_some(&self, level: Level, rows: Factors, outputs: Range<usize>, out: &mut [f32]) {
         let target = Target { values: out, stride: outputs.len(), store: Store::Replace };
         let share = Share { outputs, inputs: 0..self.inputs() };
-        self.panels.multiply(level, (rows, share), Some(&self.bias), target);
+        self.panels.multiply(level, rows, share, Some(&self.bias), target);
     }
 
     /// Adds the part of `linear(rows)` that comes from some of the inputs, which is all that `rows` have; the bias comes with
@@ -260,7 +256,8 @@ impl PackedLinear {
     pub(super) fn add_from(&self, level: Level, rows: Factors, inputs: Range<usize>, out: &mut [f32]) {
         let bias = (inputs.start == 0).then_some(&self.bias[..]);
         let target = Target { values: out, stride: self.outputs(), store: Store::Add };
-        self.panels.multiply(level, (rows, Share { outputs: 0..self.outputs(), inputs }), bias, target);
+        let share = Share { outputs: 0..self.outputs(), inputs };
+        self.panels.multiply(level, rows, share, bias, target);
     }
 }
 

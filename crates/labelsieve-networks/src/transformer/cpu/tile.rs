@@ -18,7 +18,7 @@ pub(super) struct TileShape {
 }
 
 /// The most rows and columns of any level.
-pub(super) const MOST: TileShape = TileShape { rows: 14, columns: 32, narrow: 16 };
+pub(super) const MAX_TILE: TileShape = TileShape { rows: 14, columns: 32, narrow: 16 };
 
 impl TileShape {
     pub fn of(level: Level) -> TileShape {

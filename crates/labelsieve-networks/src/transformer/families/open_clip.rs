@@ -104,7 +104,7 @@ fn trunk(vision: Settings, dim: usize, tensors: &dyn Tensors) -> Result<Describe
     let name = vision.word("timm_model_name", "")?;
     let pool = Some(vision.word("timm_pool", "avg")?).filter(|pool| !pool.is_empty());
     let size = vision.sides("image_size", 224)?;
-    let mut described = timm::describe_trunk(name, "visual.trunk.", (size, pool), tensors)?;
+    let mut described = timm::describe_trunk(name, "visual.trunk.", size, pool, tensors)?;
     described.names.projection = match vision.word("timm_proj", "linear")? {
         "none" => None,
         "" => Some(LinearName::new("visual.trunk.head")),

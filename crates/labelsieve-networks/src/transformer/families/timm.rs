@@ -24,7 +24,7 @@ pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> R
     };
     check_arguments(config)?;
     let pool = Some(config.word("global_pool", "")?).filter(|pool| !pool.is_empty());
-    let described = describe_trunk(name, "", (size, pool), tensors)?;
+    let described = describe_trunk(name, "", size, pool, tensors)?;
     let expected = config.count("num_features", described.vit.dim)?;
     let found = described.vit.dim;
     if expected != found {
@@ -101,7 +101,8 @@ fn heads(name: &str, width: usize) -> usize {
 pub(super) fn describe_trunk(
     name: &str,
     at: &'static str,
-    (size, pool): ((usize, usize), Option<&str>),
+    size: (usize, usize),
+    pool: Option<&str>,
     tensors: &dyn Tensors,
 ) -> Result<Described> {
     let Known { is_dinov3, activation, eps } = known(name).ok_or_else(|| unknown(name))?;

@@ -8,13 +8,13 @@ use resvg::usvg::{ImageHrefResolver, Options, Tree};
 use crate::{IconError, Result};
 
 /// The largest side of a picture.
-pub(crate) const LARGEST: u32 = 4096;
+pub(crate) const MAX_SIDE: u32 = 4096;
 
-/// Longer texts are no icons. The bound also keeps nested elements, which the parser follows by recursion, within the stack.
-const LONGEST: usize = 1 << 20;
-const DEEPEST: usize = 200;
+/// Longer texts are not icons. The limit also bounds the recursion of the parser on nested elements.
+const MAX_BYTES: usize = 1 << 20;
+const MAX_DEPTH: usize = 200;
 
-/// What `currentColor` means: most icons leave their colour to the page they are put on.
+/// The value of `currentColor`: most icons inherit their colour from the page.
 const INK: &str = "svg { color: #222222 }";
 
 /// A square picture, rows from the top, three bytes a pixel: red, green, blue.
@@ -30,7 +30,7 @@ pub struct Picture {
 ///
 /// Text, embedded pictures and references to files are not drawn.
 pub fn draw(svg: &str, size: u32) -> Result<Picture> {
-    if !(1..=LARGEST).contains(&size) {
+    if !(1..=MAX_SIDE).contains(&size) {
         return Err(IconError::Size { found: size });
     }
     check_bounds(svg)?;
@@ -40,13 +40,13 @@ pub fn draw(svg: &str, size: u32) -> Result<Picture> {
 }
 
 fn check_bounds(svg: &str) -> Result<()> {
-    if svg.len() > LONGEST {
-        let message = format!("expected at most {LONGEST} bytes, found {}", svg.len());
+    if svg.len() > MAX_BYTES {
+        let message = format!("expected at most {MAX_BYTES} bytes, found {}", svg.len());
         return Err(IconError::Svg(message));
     }
     let depth = nesting(svg);
-    if depth > DEEPEST {
-        let message = format!("expected elements at most {DEEPEST} deep, found {depth}");
+    if depth > MAX_DEPTH {
+        let message = format!("expected elements nested at most {MAX_DEPTH} deep, found {depth}");
         return Err(IconError::Svg(message));
     }
     Ok(())
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn garbage_is_an_error_and_not_a_panic() {
         let nested = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{}", "<g>".repeat(100_000));
-        let huge = format!("<svg>{}</svg>", " ".repeat(LONGEST));
+        let huge = format!("<svg>{}</svg>", " ".repeat(MAX_BYTES));
         for text in ["", "apple", "<svg", "<html/>", &HALF[..60], &nested, &huge] {
             assert!(matches!(draw(text, 16), Err(IconError::Svg(_))), "{}", &text[..text.len().min(60)]);
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn pictures_of_no_pixels_or_too_many_are_refused() {
-        for size in [0, LARGEST + 1] {
+        for size in [0, MAX_SIDE + 1] {
             assert!(matches!(draw(HALF, size), Err(IconError::Size { found }) if found == size));
         }
     }

@@ -8,15 +8,15 @@ use serde::Deserialize;
 
 use crate::{IconError, Result};
 
-/// What an icon is for.
+/// The role of an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// A clean example of its class.
     Clean,
-    /// A candidate: its name contains a word, and that is all one may know before scoring.
+    /// A candidate: before scoring, only its name is known to contain a word.
     Pool,
-    /// Held out, to measure by.
+    /// Held out for evaluation.
     Test,
     /// An example of a base class, to train a network on.
     Base,
@@ -32,7 +32,7 @@ pub struct Icon {
     pub id: String,
     /// The name its author gave it, as words: the text that is matched.
     pub title: String,
-    /// What it is for.
+    /// Its role.
     pub part: Part,
     /// The class it shows; none in the pool, where that is the question.
     pub class: Option<String>,

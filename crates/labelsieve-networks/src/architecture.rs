@@ -26,7 +26,7 @@ pub enum Architecture {
     EfficientNetLite0,
 }
 
-/// How a residual network begins.
+/// The first layers of a residual network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stem {
@@ -39,7 +39,7 @@ pub enum Stem {
 }
 
 impl Stem {
-    /// The stem that suits images of this size.
+    /// The stem for images of this size.
     pub fn for_images(height: usize, width: usize) -> Stem {
         if height.max(width) <= 96 { Stem::Small } else { Stem::Photo }
     }
@@ -84,7 +84,7 @@ impl Architecture {
             Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
         };
         if height.max(width) > MAX_SIDE {
-            return wrong(format!("at most {MAX_SIDE} pixels a side"));
+            return wrong(format!("at most {MAX_SIDE} pixels per side"));
         }
         let mut network = Network::for_images(height, width);
         match self {

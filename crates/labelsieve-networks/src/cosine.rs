@@ -1,4 +1,4 @@
-//! The cosine classifier on top of a network, and its loss.
+//! The cosine classifier on top of a network and its loss.
 
 use labelsieve_numerics::kernels::matrix::{Layout, Sum, multiply};
 use labelsieve_numerics::level::Level;

@@ -49,7 +49,7 @@ impl ImageScorer {
         &self.opened.metadata.classes
     }
 
-    /// Hands all readable images to `visit`, in order and a few at a time, until it breaks; warns of the others.
+    /// Passes all readable images to `visit`, in order and in batches, until it breaks; warns about the others.
     pub fn score(
         &self,
         source: &ImageSource,

@@ -1,5 +1,5 @@
-//! Networks that turn photos into features: what they are, how they learn on base classes (eq. 7), and how they are
-//! fine-tuned on weighted examples (eq. 6 and 8).
+//! Networks that turn photos into features: reading images, embedding, training on base classes (eq. 7), and fine-tuning on
+//! weighted examples (eq. 6 and 8).
 //!
 //! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
 //! Features may come from anything that is an [`Embedder`], which every learner is.

@@ -7,8 +7,7 @@ use crate::eigen::leading;
 use crate::error::{Error, Result, Setting};
 use crate::weights::NamedTensor;
 
-/// A projection of features on the directions in which they vary most. Without whitening: directions keep their
-/// variance.
+/// A projection of features onto the directions of largest variance, without whitening.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pca {
     /// The mean of the features it was fitted on, d numbers.
@@ -22,7 +21,7 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// Fits `width` components; fewer are an error when features have fewer numbers.
+    /// Fits `width` components, at most as many as features have numbers.
     pub fn fit(covariance: Covariance, width: usize) -> Result<Pca> {
         let (mean, matrix) = covariance.finish()?;
         let d = mean.len();
@@ -60,7 +59,7 @@ impl Pca {
         self.kept
     }
 
-    /// Projects rows of [`Pca::dim`] numbers and scales the results to unit length; what falls on the mean stays zero.
+    /// Projects rows of [`Pca::dim`] numbers and scales them to unit length; a row equal to the mean becomes zero.
     pub fn apply(&self, rows: &[f32]) -> Result<Vec<f32>> {
         let d = self.dim();
         let width = self.width();
@@ -144,7 +143,7 @@ pub fn to_unit_length(row: &mut [f32]) {
     }
 }
 
-/// An eigenvector has no sign of its own: the entry of largest magnitude, the first of equals, is made positive.
+/// The sign of an eigenvector is arbitrary: its entry of largest magnitude (the first of equals) is made positive.
 fn sign(vector: &[f64]) -> f64 {
     let largest =
         vector.iter().fold(0.0, |most: f64, value| if value.abs() > most.abs() { *value } else { most });

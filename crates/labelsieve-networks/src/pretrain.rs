@@ -1,4 +1,4 @@
-//! A backbone from the images of base classes: with a cosine classifier (eq. 7), or by episodes.
+//! Trains a backbone on the images of base classes: with a cosine classifier (eq. 7), or by episodes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::opening::image_input::{ImageFiles, decode_all};
 use crate::training::{Examples, MAX_BATCH, Objective, Preset, Rates, Recipe, Training};
 use crate::{Architecture, Network, ScaleRule, Snapshot, Stem, checkpoint, weights};
 
-/// Learns a backbone on base classes.
+/// Trains a backbone on base classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pretrain {
     /// Images of the base classes.
@@ -28,11 +28,11 @@ pub struct Pretrain {
     pub validation: Option<ImageFiles>,
     /// The network.
     pub architecture: Architecture,
-    /// How a residual network begins, if not as usual for the size.
+    /// The first layers of a residual network, if not the default for the size.
     pub stem: Option<Stem>,
-    /// Input size of the network, if not the usual one.
+    /// Input size of the network, if not the default.
     pub size: Option<usize>,
-    /// What the network learns by.
+    /// The objective.
     pub objective: Objective,
     /// The recipe.
     #[serde(serialize_with = "resume::debug")]
@@ -47,10 +47,10 @@ pub struct Pretrain {
     pub rate: Option<f32>,
     /// Minimum area of a random crop, as a fraction of the image, if not the preset's.
     pub least_crop: Option<f32>,
-    /// How weights are stored.
+    /// Precision of stored weights.
     #[serde(serialize_with = "resume::debug")]
     pub precision: Precision,
-    /// Where it is learned.
+    /// The device to train on.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
     /// The same seed gives the same network on the same kind of device.
@@ -60,14 +60,14 @@ pub struct Pretrain {
     pub output: PathBuf,
 }
 
-/// What was learned.
+/// A summary of the training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pretrained {
-    /// Images that it was learned from.
+pub struct PretrainSummary {
+    /// Training images.
     pub n_images: usize,
     /// Base classes.
     pub n_classes: usize,
-    /// Share of validation images whose class is right.
+    /// Top-1 accuracy on the validation images.
     pub accuracy: Option<f64>,
     /// The curves of accuracy and of loss.
     #[serde(serialize_with = "path_text::each")]
@@ -81,7 +81,7 @@ impl Pretrain {
         devices: &dyn Devices,
         curves: &dyn Curves,
         monitor: &dyn Monitor,
-    ) -> Result<Pretrained> {
+    ) -> Result<PretrainSummary> {
         OutputKind::Weights.target(&self.output)?;
         let mut inputs = self.images.open()?.files();
         if let Some(validation) = &self.validation {
@@ -146,7 +146,7 @@ impl Pretrain {
         checkpoint::forget(&self.output);
         let n_images = examples.rows.len();
         let n_classes = examples.n_classes;
-        Ok(Pretrained { n_images, n_classes, accuracy, curves })
+        Ok(PretrainSummary { n_images, n_classes, accuracy, curves })
     }
 
     fn recipe(&self, side: usize) -> Recipe {
@@ -166,7 +166,7 @@ impl Pretrain {
         }
     }
 
-    /// Refuses classes that are too few or too small for the episodes, by name.
+    /// Checks that there are enough classes, and enough images of each, for the episodes.
     fn check_episodes(&self, examples: &Examples) -> Result<()> {
         let Objective::Prototypical(rule) = &self.objective else { return Ok(()) };
         if rule.ways > examples.n_classes {
@@ -237,7 +237,7 @@ impl Pretrain {
         }
     }
 
-    /// The precision of the file is no part of it: weights are kept as they are.
+    /// Precision is left out: checkpoints hold full-precision weights.
     fn key(&self, recipe: &Recipe, stem: Stem, device: &str) -> Result<resume::Key> {
         let key = resume::Key::new("pretrain", self, &["precision", "device", "output"])?;
         let key = key.with(&json!({ "recipe": recipe, "stem": stem })).on_device(device);

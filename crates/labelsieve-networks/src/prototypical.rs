@@ -8,7 +8,7 @@ use crate::cosine::{length, through_unit_length};
 use crate::error::{Error, Result, Setting};
 use crate::learner::{FeatureLoss, FeatureObjective};
 
-/// What an episode is made of, and how examples are compared with classes.
+/// The composition of an episode, and the distance between examples and classes.
 ///
 /// The images of an episode come class by class: `shots` examples that the class is made of, then `queries` that are classified.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub struct Prototypical {
     pub ways: usize,
     /// Examples that each class is the mean of.
     pub shots: usize,
-    /// Examples of each class that are classified.
+    /// Examples of each class to classify.
     pub queries: usize,
-    /// How near an example is to a class.
+    /// The score of an example for a class.
     pub distance: Distance,
 }
 
-/// How near an example is to a class.
+/// The score of an example for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -57,7 +57,7 @@ impl Prototypical {
         self.ways.saturating_mul(self.per_class())
     }
 
-    /// Refuses episodes that teach nothing, or are larger than `most` images.
+    /// Checks that an episode has at least two classes and an image of each kind, and at most `most` images.
     pub fn check(&self, most: usize) -> Result<()> {
         let wrong = |name, expected: String, found: usize| {
             Err(Error::Setting { name, expected, found: found.to_string() })

@@ -1,4 +1,4 @@
-//! What an image says it needs is what decoding and scaling take, format by format.
+//! The memory that an image declares is the memory that decoding and scaling take, format by format.
 //!
 //! One test in a program of its own: it counts every allocation of the process.
 
@@ -49,7 +49,7 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// What the image needs by its own account; what was taken at most, where it is not refused.
+/// The memory that the image declares, and the peak that was measured, unless it is refused.
 fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usize) {
     let run = |limits: DecodeLimits| {
         let source = vec![Encoded { id: "x".to_owned(), label: None, bytes: Ok(bytes.to_vec()) }];

@@ -49,7 +49,7 @@ fn bitmap(seed: usize) -> Vec<u8> {
     bytes
 }
 
-/// The most bytes that embedding `n` images takes; the features are 5,120 bytes an image.
+/// The peak memory of embedding `n` images; the features are 5,120 bytes per image.
 fn most(folder: &Path, n: usize, output: &str, reduction: Reduction) -> usize {
     let images = folder.join(format!("images-{n}"));
     if !images.exists() {

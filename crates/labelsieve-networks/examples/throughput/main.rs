@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// Something to repeat, and how many images it is.
+/// A repeatable piece of work and the number of images it covers.
 struct Work {
     images: usize,
     call: Box<dyn FnMut()>,
@@ -87,7 +87,7 @@ fn embed(network: &str, size: usize, images: usize) -> Box<dyn FnMut()> {
     Box::new(move || drop(embedder.features(&batch).expect("features")))
 }
 
-/// From files to features, as `labelsieve embed` does it: photos are decoded ahead of the network, on the same cores.
+/// From files to features, as in `embed`: photos are decoded ahead of the network, on the same cores.
 fn features_of_photos(photos: &[Vec<u8>], network: &str, size: usize, batch: usize) -> Box<dyn FnMut()> {
     let mut embedder = embedder(network, size);
     let photos = photos.to_vec();

@@ -24,7 +24,7 @@ use crate::network::{Geometry, Shape};
 /// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
 
-/// Tasks that a weight gradient is cut into, whatever the number of threads.
+/// Tasks of a weight gradient, independent of the number of threads.
 const GRADIENT_TASKS: usize = 16;
 
 /// A convolution between tensors of known shape and border.

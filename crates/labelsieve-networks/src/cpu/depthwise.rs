@@ -1,4 +1,4 @@
-//! Convolutions of each channel by itself, forwards and backwards.
+//! Depthwise convolutions, forwards and backwards.
 //!
 //! ```text
 //! for each output pixel (y, x) and channel c:

@@ -12,7 +12,7 @@ use crate::network::Activation;
 /// Pixels of a tile: the widths of the usual images are multiples of it.
 const PIXELS: usize = 7;
 
-/// What a row of outputs is made from.
+/// The inputs of a row of outputs.
 pub(super) struct Row<'a> {
     /// From the first number that the first output reads on.
     pub input: &'a [f32],

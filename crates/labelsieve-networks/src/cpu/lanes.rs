@@ -27,7 +27,7 @@ pub(crate) trait Lanes {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// `low` where `a` is less, `high` where it is more.
     unsafe fn clamp(a: Self::V, low: f32, high: f32) -> Self::V;
-    /// Asks for what is at `from` to be in the second cache soon; any address will do.
+    /// Prefetches `from` into the second-level cache; any address is allowed.
     #[inline(always)]
     fn prefetch(from: *const f32) {
         #[cfg(target_arch = "x86_64")]
@@ -178,7 +178,7 @@ impl Lanes for Avx2 {
     }
 }
 
-/// Any machine: eight numbers that the compiler puts into whatever registers there are.
+/// Any machine: eight numbers, in registers that the compiler chooses.
 pub(crate) struct Plain;
 
 impl Lanes for Plain {

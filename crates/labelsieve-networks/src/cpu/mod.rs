@@ -79,14 +79,14 @@ impl CpuLearner {
         }
     }
 
-    /// Images whose features are computed together: as many as fit a usual last level of cache, and enough for all threads.
+    /// Images per forward pass: as many as fit in a typical last-level cache, and enough for all threads.
     fn images_at_once(&self) -> usize {
         const CACHE: usize = 16 << 20;
         let largest = self.network.nodes().iter().map(|node| node.shape.len()).max().unwrap_or(1);
         (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }
 
-    /// One step of all parameters against their gradients; what the pass has kept is not needed any more.
+    /// Updates all parameters by their gradients and drops what the forward pass kept.
     fn descend(&mut self, gradient: &[f32], sgd: &Sgd) {
         for (parameter, range) in &self.tensors {
             let decay = match (parameter.role, sgd.scale) {
@@ -125,7 +125,7 @@ impl Embedder for CpuLearner {
 
     fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
         images.check(&self.network)?;
-        // A few images at a time: what passes from layer to layer is large, and memory is slow. No feature depends on it.
+        // A few images at a time, so that activations stay in the cache. Features do not depend on it.
         let (height, width) = images.size();
         let mut features = Vec::with_capacity(images.len() * self.network.dim());
         for pixels in images.pixels().chunks(self.images_at_once() * height * width * 3) {

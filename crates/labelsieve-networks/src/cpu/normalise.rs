@@ -12,7 +12,7 @@ use crate::network::Activation;
 /// Share of a new batch in the running statistics, as in PyTorch.
 const RUNNING_SHARE: f32 = 0.1;
 
-/// What a batch looked like, channel by channel.
+/// Mean and deviation of each channel of a batch.
 #[derive(Clone, Debug)]
 pub(super) struct Statistics {
     pub mean: Vec<f32>,
@@ -155,10 +155,10 @@ for_this_machine! {
     }
 }
 
-/// What the backward pass needs of the forward one.
-pub(super) struct Saved<'a> {
+/// Values of the forward pass that the backward pass needs.
+pub(super) struct ForwardValues<'a> {
     pub input: &'a Tensor,
-    /// The output: where the activation held a value back, the gradient stops.
+    /// The output: where the activation clipped a value, the gradient is zero.
     pub output: &'a Tensor,
     pub activation: Activation,
     pub statistics: &'a Statistics,
@@ -171,11 +171,11 @@ pub(super) struct AffineGradient {
     pub shift: Vec<f32>,
 }
 
-/// Turns the gradient by the output into that by the input, in place. The shortcut that was added gets the gradient behind
-/// the activation.
+/// Turns the gradient by the output into that by the input, in place, and passes the gradient before the activation to the
+/// shortcut.
 pub(super) fn backward(
     level: Level,
-    saved: &Saved,
+    saved: &ForwardValues,
     gradients: &mut Tensor,
     shortcut: Option<(&mut Tensor, Accumulate)>,
 ) -> AffineGradient {
@@ -215,7 +215,7 @@ pub(super) fn backward(
     AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
 }
 
-/// Stops the gradient where the activation held a value back.
+/// Zeroes the gradient where the activation clipped a value.
 fn mask(level: Level, output: &Tensor, range: (f32, f32), gradients: &mut Tensor) {
     let stride = gradients.image_stride();
     let images = gradients.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));

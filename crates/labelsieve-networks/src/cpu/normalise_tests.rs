@@ -124,7 +124,8 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
             (Activation::Relu6, Accumulate::Add),
         ] {
             let affine = Affine { scale: &scale, shift: &shift };
-            let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
+            let saved =
+                ForwardValues { input: &input, output: &output, activation, statistics: &statistics, affine };
             let mut by_input = gradients.clone();
             let mut by_shortcut = there.clone();
             let found = backward(level, &saved, &mut by_input, Some((&mut by_shortcut, accumulate)));
@@ -171,7 +172,8 @@ fn every_level_gives_the_same_bits() {
         let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
         let activation = Activation::Relu6;
         forward(level, &input, &statistics, affine, Some(&add), activation, &mut output);
-        let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
+        let saved =
+            ForwardValues { input: &input, output: &output, activation, statistics: &statistics, affine };
         let mut by_input = gradients.clone();
         let mut by_shortcut = add.clone();
         let shortcut = Some((&mut by_shortcut, Accumulate::Add));

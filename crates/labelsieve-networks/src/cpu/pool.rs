@@ -1,4 +1,4 @@
-//! Max-pool, mean-pool and the change to one long row.
+//! Max-pooling, mean-pooling and flattening.
 
 use labelsieve_numerics::for_this_machine;
 use labelsieve_numerics::level::Level;
@@ -22,7 +22,7 @@ impl Windows {
     }
 }
 
-/// The largest of each window and which one it was (row × kernel + column), the first of several.
+/// The largest number of each window and its position (row × kernel + column), the first of equals.
 pub(super) fn max_forward(
     level: Level,
     input: &Tensor,
@@ -94,7 +94,7 @@ let mut winner = [0i32; CHANNELS];
     }
 }
 
-/// Sends each gradient to the input that won.
+/// Adds each gradient to the input with the largest number.
 pub(super) fn max_backward(
     level: Level,
     by_output: &Tensor,

@@ -1,4 +1,4 @@
-//! Images of numbers, with a border of zeros that convolutions may read.
+//! Activations with a border of zeros that convolutions may read.
 
 use rayon::prelude::*;
 

@@ -30,12 +30,12 @@ pub(super) const PIXELS: usize = 14;
 pub(super) struct Run {
     /// Where it starts, counted from the offset of the pixel.
     pub shift: usize,
-    /// How many numbers it is.
+    /// Its number of values.
     pub depth: usize,
 }
 
-/// What a tile of output pixels reads and writes. `input + input_at[j] + run.shift + run.depth` must lie inside the input, and
-/// `output + output_at[j] + width` inside the output; the same for `add`.
+/// The inputs and outputs of a tile of output pixels. `input + input_at[j] + run.shift + run.depth` must lie inside the input,
+/// and `output + output_at[j] + width` inside the output; the same for `add`.
 pub(super) struct PixelTile<'a> {
     pub input: *const f32,
     /// One for each pixel, at most [`PIXELS`].
@@ -205,7 +205,7 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize, const WHOLE: bool>(
     }
 }
 
-/// What a tile of weight gradients reads: `depth` rows of `width` sums at `sums`, each the sum over pixels of
+/// The inputs and outputs of a tile of weight gradients: `depth` rows of `width` sums at `sums`, each the sum over pixels of
 /// `input[input_at[p] + row] * by_output[p]`.
 pub(super) struct WeightTile<'a> {
     pub input: *const f32,

@@ -1,4 +1,4 @@
-//! Walks a network's nodes: forwards for features, forwards and backwards to learn.
+//! Runs a network's nodes: forwards for features, forwards and backwards for training.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use labelsieve_numerics::level::Level;
 use super::convolution::{Convolution, Layout};
 use super::depthwise::Depthwise;
 use super::filter::{Accumulate, Filter, Finish};
-use super::normalise::{self, Affine, Saved, Statistics};
+use super::normalise::{self, Affine, ForwardValues, Statistics};
 use super::numbers::Numbers;
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
@@ -28,10 +28,10 @@ pub(super) struct Walker {
     convolutions: HashMap<usize, Box<dyn Filter>>,
     image_border: usize,
     pool: TensorPool,
-    /// Of the last forward pass, for the backward one.
+    /// Kept from the last forward pass for the backward pass.
     memory: Memory,
     /// Weights and biases of convolutions with the normalisation that follows folded in; made when features are asked for.
-    folded: HashMap<usize, Folded>,
+    folded: HashMap<usize, FoldedConvolution>,
 }
 
 #[derive(Default)]
@@ -42,12 +42,12 @@ struct Memory {
     winners: HashMap<usize, Vec<u8>>,
 }
 
-struct Folded {
+struct FoldedConvolution {
     weights: Numbers,
     bias: Vec<f32>,
 }
 
-/// Tensors that are not in use, to be used again: allocating is expensive.
+/// A pool of unused tensors: allocation is expensive.
 #[derive(Default)]
 struct TensorPool {
     free: HashMap<(usize, Shape), Vec<Tensor>>,
@@ -70,7 +70,7 @@ impl TensorPool {
         self.free.entry((tensor.images, tensor.shape)).or_default().push(tensor);
     }
 
-    /// Drops what was kept for batches of other sizes than this and the last one.
+    /// Drops tensors for batch sizes other than this one and the last.
     fn keep_only(&mut self, images: usize) {
         if !self.sizes.contains(&images) {
             self.sizes = [images, self.sizes[0]];
@@ -127,7 +127,7 @@ impl Walker {
         self.convolutions[&node].as_ref()
     }
 
-    /// Drops what was derived from weights that have changed.
+    /// Drops the folded weights, after a change of the weights.
     pub fn forget(&mut self) {
         self.folded.clear();
     }
@@ -205,7 +205,7 @@ impl Walker {
                 }
                 (Layer::Normalise { add, activation }, Some(mut own), Value::Node(input)) => {
                     let [scale, shift, ..] = self.four(position);
-                    let saved = Saved {
+                    let saved = ForwardValues {
                         input: memory.value(node.input),
                         output: memory.value(Value::Node(position)),
                         activation,
@@ -297,7 +297,7 @@ impl Walker {
             };
             match (node.layer, &mut output) {
                 (Layer::Normalise { add, activation }, Some(output)) => {
-                    let Folded { weights, bias } = &self.folded[&convolution];
+                    let FoldedConvolution { weights, bias } = &self.folded[&convolution];
                     let add = add.map(|value| memory.value(value));
                     let finish = Finish { bias: Some(bias), add, activation };
                     self.convolutions[&convolution].forward(memory.value(from), weights, finish, output);
@@ -331,7 +331,7 @@ impl Walker {
         features
     }
 
-    /// What a node reads once convolutions are done together with their normalisations, and that convolution.
+    /// The input of a node once convolutions are folded into their normalisations, and that convolution.
     fn folded_input(&self, position: usize) -> (Value, usize) {
         let node = &self.network.nodes()[position];
         match (node.layer, node.input) {
@@ -359,7 +359,7 @@ impl Walker {
                     shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
                 let mut weights = Numbers::from(&values[self.ranges[convolution][0].clone()]);
                 self.convolutions[&convolution].scale_outputs(&mut weights, &a);
-                self.folded.insert(convolution, Folded { weights, bias });
+                self.folded.insert(convolution, FoldedConvolution { weights, bias });
             }
         }
     }

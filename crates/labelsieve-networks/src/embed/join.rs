@@ -1,4 +1,4 @@
-//! Features that were made in parts, in one file: the one that a single run over all images would have written.
+//! Joins features that were made in parts into the file that a single run would have written.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use super::{id_twice, nothing_embedded};
 
-/// Puts files of features after one another.
+/// Joins files of features.
 #[derive(Clone, Debug)]
 pub struct JoinFeatures {
-    /// What [`Embed`](super::Embed) wrote (.parquet), in the order of the images.
+    /// Outputs of [`Embed`](super::Embed) (.parquet), in the order of the images.
     pub parts: Vec<PathBuf>,
     /// The file to write, .parquet.
     pub output: PathBuf,
 }
 
-/// What was joined.
+/// A summary of the joined file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinedFeatures {
     /// Rows of all parts.
@@ -28,7 +28,7 @@ pub struct JoinedFeatures {
 }
 
 impl JoinFeatures {
-    /// Checks that one network made all parts in one way, and writes their rows, of which no two have the same id.
+    /// Checks that all parts were made by the same network with the same settings and that ids are unique, and writes the rows.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<JoinedFeatures> {
         OutputKind::Features.target(&self.output)?;
         Files::default().reads(&self.parts).writes([&self.output]).check()?;

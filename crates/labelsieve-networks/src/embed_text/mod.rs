@@ -1,5 +1,5 @@
-//! From class names to features: the text tower of CLIP, SigLIP or OpenCLIP makes a row for each class, in the space in which
-//! its image tower makes a row for each photo.
+//! Turns class names into features: the text tower of CLIP, SigLIP or OpenCLIP makes a row per class, in the same space as the
+//! rows that its image tower makes for photos.
 
 #[cfg(not(feature = "text"))]
 mod no_tokenizer;
@@ -33,16 +33,16 @@ use crate::to_unit_length;
 use crate::transformer::families::describe_text;
 use crate::transformer::{Cpu, TextTower};
 
-/// Where a name goes in a template.
+/// The placeholder for a name in a template.
 const NAME: &str = "{name}";
 
-/// The template that is used when none is given.
+/// The default template.
 pub const TEMPLATE: &str = "a photo of a {name}.";
 
 /// Turns class names into features of unit length, one row per class.
 #[derive(Clone, Debug)]
 pub struct EmbedText {
-    /// The folder of a network with two towers, as `embed` takes it.
+    /// The folder of a network with an image and a text tower.
     pub model: PathBuf,
     /// The classes and their names.
     pub classes: PathBuf,
@@ -54,7 +54,7 @@ pub struct EmbedText {
     pub output: PathBuf,
 }
 
-/// What was embedded.
+/// A summary of the written features.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EmbedTextSummary {
     /// Rows that were written, one per class.
@@ -103,7 +103,7 @@ impl EmbedText {
         progress.finish();
         if let Some(first) = cut.first() {
             monitor.warning(&format!(
-                "{} longer than the {} tokens that the network reads, e.g. `{first}`",
+                "truncated {} to the network's {} tokens, e.g. `{first}`",
                 counted(cut.len(), "text"),
                 reader.tower.text().context
             ));
@@ -132,7 +132,7 @@ impl EmbedText {
         })
     }
 
-    /// Rows of texts belong to the network whose image tower makes the rows that they are compared with.
+    /// The fingerprint of the image tower: its features are compared with those of the texts.
     fn network(&self, dim: usize, monitor: &dyn Monitor) -> Result<String> {
         let images =
             open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, &CpuDevices, monitor)?;
@@ -140,15 +140,15 @@ impl EmbedText {
             found if found == dim => Ok(images.fingerprint.text(None)),
             found => Err(Error::input(
                 format!(
-                    "`{}`: its text tower makes rows of {dim} numbers, but its image tower of {found}",
+                    "`{}`: its text tower has {dim} outputs, but its image tower has {found}",
                     self.model.display()
                 ),
-                "both towers must write into one space: is the projection of one missing?",
+                "both towers must share one space; a projection may be missing",
             )),
         }
     }
 
-    /// Refuses what cannot have a text tower, by its kind.
+    /// Rejects kinds of models that have no text tower.
     fn check_model(&self) -> Result<()> {
         let model = &self.model;
         if BuiltIn::named(model).is_some() || model.is_file() {
@@ -220,13 +220,13 @@ impl TextReader {
     }
 }
 
-/// The direction that rows of `dim` numbers share: each of unit length, then their sum.
+/// The mean direction of rows of `dim` numbers: the sum of the unit rows, scaled to unit length.
 fn average(mut rows: Vec<f32>, dim: usize) -> crate::Result<Vec<f32>> {
     if let Some(value) = rows.iter().find(|value| !value.is_finite()) {
         return Err(crate::Error::Shape {
             what: "features".to_owned(),
             expected: "finite numbers".to_owned(),
-            found: format!("{value}: the network's weights are not those of a trained one"),
+            found: format!("{value}: the network may be untrained or damaged"),
         });
     }
     let mut sum = vec![0f64; dim];

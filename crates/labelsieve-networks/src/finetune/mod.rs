@@ -1,4 +1,4 @@
-//! The whole network learns from weighted examples (eq. 6 and 8).
+//! Fine-tunes the whole network on weighted examples (eq. 6 and 8).
 
 mod novel_classes;
 
@@ -15,7 +15,7 @@ use labelsieve_numerics::Device;
 use serde::Serialize;
 use serde_json::json;
 
-use self::novel_classes::{NovelClasses, Sources};
+use self::novel_classes::{NovelClasses, TrainingSources};
 use crate::curve::{self, Curves};
 use crate::devices::Devices;
 use crate::image_files::ImageSource;
@@ -25,7 +25,7 @@ use crate::opening::network::{OpenedNetwork, Wanted, open_network};
 use crate::training::{Examples, MIN_RELEVANCE, Objective, Rates, Recipe, Training};
 use crate::{ScaleRule, checkpoint, weights};
 
-/// Fine-tunes a network on the images of novel classes, each counting by its relevance.
+/// Fine-tunes a network on the images of novel classes, each weighted by its relevance.
 #[derive(Clone, Debug, Serialize)]
 pub struct FineTune {
     /// The network.
@@ -34,7 +34,7 @@ pub struct FineTune {
     /// Relevance of the candidates, with the clean examples in it.
     #[serde(serialize_with = "resume::debug")]
     pub relevance: PathBuf,
-    /// What people decided about candidates, if not what the relevance file says.
+    /// Decisions about candidates, if not those in the relevance file.
     #[serde(serialize_with = "resume::debug")]
     pub decisions: Option<PathBuf>,
     /// Images of all examples, clean and noisy, found by their ids.
@@ -51,7 +51,7 @@ pub struct FineTune {
     pub epochs: Option<usize>,
     /// Examples per step, if not the usual number.
     pub batch_size: Option<usize>,
-    /// Where it is learned.
+    /// The device to train on.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
     /// The same seed gives the same network on the same kind of device.
@@ -61,7 +61,7 @@ pub struct FineTune {
     pub output: PathBuf,
 }
 
-/// Which classes compete when base classes learn too.
+/// The classes of a softmax when base classes are trained too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -73,16 +73,16 @@ pub enum Softmax {
     Separate,
 }
 
-/// What was learned.
+/// A summary of the training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FineTuned {
+pub struct FineTuneSummary {
     /// All classes, base classes included.
     pub n_classes: usize,
     /// Base classes among them.
     pub n_base: usize,
-    /// Examples that counted.
+    /// Training examples.
     pub n_examples: usize,
-    /// Candidates that people decided about, where decisions were given.
+    /// Candidates with a decision, if decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
     /// The curves of accuracy and of loss.
@@ -97,7 +97,7 @@ impl FineTune {
         devices: &dyn Devices,
         curves: &dyn Curves,
         monitor: &dyn Monitor,
-    ) -> Result<FineTuned> {
+    ) -> Result<FineTuneSummary> {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
         let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
@@ -115,7 +115,7 @@ impl FineTune {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = devices.learners(self.device, monitor)?;
-        // Read once: a review may add to the file meanwhile, and the key must be that of what was learned from.
+        // Read once: a review may add decisions meanwhile, and the key must match those used for training.
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let novel = NovelClasses::load(&self.relevance, given.as_ref(), &sources, &opened, monitor)?;
         let decisions = novel.decisions;
@@ -173,7 +173,7 @@ impl FineTune {
         NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, Precision::F32)?;
         let curves = curves.draw(&self.output, "fine-tuning", &done.epochs)?;
         checkpoint::forget(&self.output);
-        Ok(FineTuned { n_classes, n_base, n_examples, decisions, curves })
+        Ok(FineTuneSummary { n_classes, n_base, n_examples, decisions, curves })
     }
 
     fn recipe(&self, opened: &OpenedNetwork) -> Recipe {
@@ -191,16 +191,16 @@ impl FineTune {
     }
 
     /// Looks at all images.
-    fn open(&self) -> Result<Sources> {
+    fn open(&self) -> Result<TrainingSources> {
         let base = self.base_images.as_ref().map(ImageFiles::open).transpose()?;
-        Ok(Sources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
+        Ok(TrainingSources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
     }
 
     fn key(
         &self,
         recipe: &Recipe,
         decisions: Option<&Decisions>,
-        sources: &Sources,
+        sources: &TrainingSources,
         device: &str,
     ) -> Result<Key> {
         let mut key = Key::new("finetune", self, &["device", "output", "decisions"])?;
@@ -231,7 +231,7 @@ fn all_names(opened: &OpenedNetwork, novel: &[String]) -> Result<Vec<String>> {
     }
 }
 
-/// Nothing can be learned of a class without images.
+/// Every class needs training images.
 fn check_classes(examples: &Examples, names: &[String]) -> Result<()> {
     let found: HashSet<u32> = examples.classes.iter().copied().collect();
     match names.iter().zip(0..).find(|(_, class)| !found.contains(class)) {

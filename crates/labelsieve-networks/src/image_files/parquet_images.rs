@@ -17,19 +17,19 @@ use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MAX_IMAGE_BYTES, RowF
 const IMAGE_NAMES: [&str; 4] = ["image", "img", "jpg", "bytes"];
 const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 
-/// Rows that are read together, unless that could be more than [`MAX_BATCH_BYTES`].
+/// Rows per batch, unless they could exceed [`MAX_BATCH_BYTES`].
 const BATCH_ROWS: usize = 32;
 
-/// Rows whose ids alone are read together.
+/// Rows per batch when only ids are read.
 const ID_ROWS: usize = 4096;
 
 /// Row groups up to this size are small enough to be read in full batches.
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 
-/// The image of a row, or what is there instead.
+/// The image of a row, or a description of the value found instead.
 pub(super) type RowBytes = std::result::Result<Vec<u8>, String>;
 
-/// One file, and what to read of it.
+/// A file and the columns to read.
 #[derive(Clone, Debug)]
 pub(super) struct ParquetImages {
     path: PathBuf,
@@ -164,7 +164,7 @@ impl ParquetImages {
         ControlFlow::Continue(())
     }
 
-    /// Hands out the id and the number of every row, without its image.
+    /// Reports the id and the number of every row, without its image.
     pub(super) fn locate(&self, note: &mut dyn FnMut(&str, usize)) -> Result<()> {
         let file = ParquetFile::from_file(&self.path, open_regular(&self.path)?)?;
         let Some(id) = &self.id else {
@@ -192,7 +192,7 @@ impl ParquetImages {
         ParquetFile::from_file(&self.path, open_regular(&self.path)?)?.groups(&[&self.image])
     }
 
-    /// `n` images of a row group after the first `skip`, or what is there instead.
+    /// `n` images of a row group after the first `skip`.
     pub(super) fn read_rows(
         &self,
         groups: &Groups,

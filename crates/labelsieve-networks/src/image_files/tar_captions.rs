@@ -1,4 +1,4 @@
-//! The texts beside the images of a tar: `KEY.txt`, or a key of `KEY.json`.
+//! Captions of the images in a tar: `KEY.txt`, or a key of `KEY.json`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,9 +14,9 @@ use super::tars::{example_id, split_name};
 /// Longer texts are not captions.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
-/// The captions of the examples that `wanted` asks for. `texts` are keys of the JSON files, the usual ones and the text
-/// file if there are none; `id` is a key of the JSON files too. Examples are known as those of `embed` are. A tar that ends early
-/// gives what it holds.
+/// The captions of the examples for which `wanted` is true. `texts` are keys of the JSON files (by default common ones, and the
+/// text file); `id` is a key of the JSON files too. Examples have the ids that `embed` gives them. A truncated tar yields the
+/// captions before its end.
 pub fn read_tar_captions(
     tar: &Path,
     id: Option<&str>,

@@ -1,18 +1,17 @@
-//! Memory for decoding and scaling, shared by all threads.
+//! A memory budget for decoding and scaling, shared by all threads.
 //!
-//! An image says in its first bytes how large it is, and a few kilobytes may unfold to gigabytes. What one image may take
-//! is a fixed number, so that the same images are left out on every machine; what all may take together only decides how
-//! many are at work at a time.
+//! A file of a few kilobytes may decode to gigabytes. The limit per image is fixed, so that every machine skips the same
+//! images; the limit for all images only decides how many are decoded at a time.
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
-/// The most that decoding and scaling one image may take.
+/// The limit for decoding and scaling one image.
 pub(super) const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
-/// What each thread may count on before the threads have to share: enough for photos of ten million pixels.
+/// The share of each thread: enough for photos of ten megapixels.
 const PER_THREAD: u64 = 64 << 20;
 
-/// Bytes that threads take and give back.
+/// A budget of bytes that threads take and give back.
 #[derive(Debug)]
 pub(super) struct Budget {
     total: u64,
@@ -20,16 +19,15 @@ pub(super) struct Budget {
     given_back: Condvar,
 }
 
-/// Bytes that are given back when this is dropped. Whoever holds some must not ask for more: two that did could wait for
-/// each other.
+/// Bytes that are given back on drop. A holder must not take more: two of them could deadlock.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct MemoryLease {
     budget: &'static Budget,
     bytes: u64,
 }
 
 impl Budget {
-    /// The one of this process: enough for the largest image, and more on machines with many cores.
+    /// The budget of this process: enough for the largest image, and more on machines with many cores.
     pub(super) fn shared() -> &'static Budget {
         static SHARED: OnceLock<Budget> = OnceLock::new();
         SHARED.get_or_init(|| {
@@ -41,17 +39,17 @@ impl Budget {
         Budget { total, free: Mutex::new(total), given_back: Condvar::new() }
     }
 
-    /// Waits until `bytes` are free. More than there are in all counts as all.
-    pub(super) fn take(&'static self, bytes: u64) -> Taken {
+    /// Waits until `bytes` are free, or the whole budget if that is less.
+    pub(super) fn take(&'static self, bytes: u64) -> MemoryLease {
         let bytes = bytes.min(self.total);
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.given_back.wait_while(free, |free| *free < bytes);
         *free.unwrap_or_else(PoisonError::into_inner) -= bytes;
-        Taken { budget: self, bytes }
+        MemoryLease { budget: self, bytes }
     }
 }
 
-impl Drop for Taken {
+impl Drop for MemoryLease {
     fn drop(&mut self) {
         *self.budget.free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
         self.budget.given_back.notify_all();

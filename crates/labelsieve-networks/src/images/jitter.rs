@@ -3,7 +3,7 @@
 use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// How far colours may stray: each factor is drawn from 1 - strength to 1 + strength, and applied in this order.
+/// Colour jitter: each factor is drawn from 1 - strength to 1 + strength, and applied in this order.
 ///
 /// The order is fixed, as in the recipes of the few-shot literature: brightness and contrast are then one table of 256
 /// entries, and the whole is two passes over the pixels.

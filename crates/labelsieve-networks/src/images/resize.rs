@@ -1,4 +1,4 @@
-//! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
+//! Resizes images as Pillow and torchvision do: bilinear, antialiased when shrinking.
 
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
@@ -10,16 +10,16 @@ use super::processing::{Filter, Processing};
 use super::rgb::RgbImage;
 use crate::error::{Error, Result, Setting};
 
-/// What a network sees of an image when nothing is random.
+/// The part of an image that a network sees in evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// The whole image, squeezed to the size: for images that are about that size anyway.
+    /// The whole image, scaled to the size: for images of about that size.
     #[default]
     Whole,
     /// The image at 8/7 of the size on its shorter side, then its centre: 256 and 224 for the usual photos.
     Centre,
-    /// As the configuration of a published network says.
+    /// As the configuration of a published network specifies.
     Processing(Processing),
 }
 
@@ -48,7 +48,7 @@ impl std::str::FromStr for View {
 }
 
 impl View {
-    /// The view that suits images of this size: small ones have no margin to give away.
+    /// The view for images of this size: small ones are not cropped.
     pub fn for_images(height: usize, width: usize) -> View {
         if height.max(width) <= 96 { View::Whole } else { View::Centre }
     }
@@ -76,7 +76,7 @@ impl View {
         Ok(out)
     }
 
-    /// The most bytes that [`View::apply`] takes for an image of this height and width, besides the image.
+    /// The peak memory of [`View::apply`] for an image of this height and width, besides the image.
     pub(crate) fn bytes(self, image: (usize, usize), size: (usize, usize)) -> u64 {
         let out = 3 * size.0 as u64 * size.1 as u64;
         out + match self {
@@ -92,13 +92,13 @@ impl View {
     }
 }
 
-/// The most bytes that scaling a region takes, besides the image and the result: columns are scaled first, to as many
-/// rows as are wanted, and the weights of all pixels are kept, in 64 bits and once more in 16.
+/// The peak memory of scaling a region, besides the image and the result: columns are scaled first, to the number of rows of
+/// the result, and the weights of all pixels are kept, in 64 bits and again in 16.
 pub(super) fn scaling_bytes(region: (usize, usize), size: (usize, usize)) -> u64 {
     scaling_bytes_of(1, region, size)
 }
 
-/// The same for a filter that reaches so many pixels far.
+/// The same for a filter of this radius.
 pub(super) fn scaling_bytes_of(radius: u64, region: (usize, usize), size: (usize, usize)) -> u64 {
     let weights = |from: usize, to: usize| {
         let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 * radius + 1;
@@ -135,7 +135,7 @@ pub struct Region {
     pub width: usize,
 }
 
-/// Larger buffers are not kept for the next image: every thread has its own.
+/// Larger buffers are freed after an image: every thread has its own.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// Keeps the buffers of one size for the next image.
@@ -155,7 +155,10 @@ impl Scaler {
     fn at(level: Level) -> Scaler {
         let mut resizer = Resizer::new();
         if level == Level::PLAIN {
-            #[expect(unsafe_code, reason = "the library lets nobody ask for less than there is in safe code")]
+            #[expect(
+                unsafe_code,
+                reason = "choosing fewer extensions than the machine has is unsafe in the library"
+            )]
             // SAFETY: every machine can do without extensions.
             unsafe {
                 resizer.set_cpu_extensions(CpuExtensions::None);

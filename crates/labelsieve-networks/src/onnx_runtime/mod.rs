@@ -4,7 +4,7 @@
 //! library.rs: where ONNX Runtime is ──► model.rs: an open file ──input.rs, output.rs: how it is fed and read──► features
 //! ```
 //!
-//! ONNX Runtime is a shared library that is looked for when the first model is opened; nothing of it is needed to build.
+//! ONNX Runtime is a shared library that is loaded when the first model is opened; it is not needed for building.
 
 mod error;
 mod input;

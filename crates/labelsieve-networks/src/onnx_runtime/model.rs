@@ -35,7 +35,7 @@ impl Model {
         Ok(Model { path: path.to_path_buf(), session, input })
     }
 
-    /// How it is fed.
+    /// Its input.
     pub fn input(&self) -> &Input {
         &self.input
     }

@@ -1,4 +1,4 @@
-//! Where Python keeps its packages, as far as folders tell: no interpreter is started.
+//! Finds the folders of Python packages, without starting an interpreter.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
-//! The networks that come with the program.
+//! The built-in networks.
 
 use std::path::Path;
 
-/// A network that comes with the program.
+/// A built-in network.
 #[derive(Debug)]
 pub struct BuiltIn {
     /// Its name, given in place of a path.
@@ -20,17 +20,17 @@ pub static TINY_RESNET10: BuiltIn =
     BuiltIn { name: "tiny-resnet10", file: include_bytes!("../../networks/tiny-resnet10.safetensors") };
 
 impl BuiltIn {
-    /// All of them, the usual one first.
+    /// All of them, the default first.
     pub fn all() -> [&'static BuiltIn; 2] {
         [&EFFICIENTNET_LITE0, &TINY_RESNET10]
     }
 
-    /// The one that is used when none is chosen.
+    /// The default.
     pub fn usual() -> &'static BuiltIn {
         BuiltIn::all()[0]
     }
 
-    /// The one of this name. A file of the same name has to be given with a folder: `./NAME`.
+    /// The network of this name. For a file of the same name, pass `./NAME`.
     pub fn named(model: &Path) -> Option<&'static BuiltIn> {
         BuiltIn::all().into_iter().find(|network| model.as_os_str() == network.name)
     }
@@ -62,7 +62,7 @@ mod tests {
         let hint = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
             Some(Error::Input { message, hint }) => (message.to_string(), hint.to_string()),
             Some(error) => (error.to_string(), String::new()),
-            None => panic!("{name} is no network"),
+            None => panic!("{name} was opened"),
         };
         let (message, near) = hint("eficientnet_lite0");
         assert_eq!(message, "there is no network `eficientnet_lite0`");

@@ -1,4 +1,4 @@
-//! Learning a network: on base classes (eq. 7), or on examples that count by their relevance (eq. 6 and 8).
+//! Trains networks: on base classes (eq. 7), or on examples weighted by relevance (eq. 6 and 8).
 
 mod recipe;
 mod sampler;
@@ -22,10 +22,10 @@ use crate::prototypical::Prototypical;
 /// Batches that are prepared ahead of the network.
 const AHEAD: usize = 3;
 
-/// Images that are looked at together when accuracy is measured.
+/// Images per batch when accuracy is measured.
 const EVALUATION_BATCH: usize = 64;
 
-/// Examples to learn from: an image each, its class, and how much it counts.
+/// Training examples: an image each, its class and its weight.
 #[derive(Clone)]
 pub struct Examples {
     /// The images.
@@ -43,13 +43,13 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// All images of a dataset, each counting alike: the examples of eq. (7).
+    /// All images of a dataset with equal weights: the examples of eq. (7).
     pub fn all(images: Arc<Dataset>) -> Examples {
         let examples: Vec<_> = images.labels().iter().enumerate().map(|(row, &c)| (row, c, 1.0)).collect();
         Examples::weighted(images.clone(), images.classes().len(), examples)
     }
 
-    /// Examples of `n_classes` classes that all compete with all: a row of `images`, its class, its relevance.
+    /// Examples of `n_classes` classes in one softmax: a row of `images`, its class and its relevance.
     pub fn weighted(
         images: Arc<Dataset>,
         n_classes: usize,
@@ -78,11 +78,10 @@ impl Examples {
     }
 }
 
-/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
-/// and count for little.
+/// Examples below this relevance are left out of fine-tuning: they cost as much as the others and contribute little.
 pub const MIN_RELEVANCE: f32 = 0.1;
 
-/// How one epoch went.
+/// The results of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its number, from 1.
@@ -124,13 +123,13 @@ pub trait Watcher {
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()>;
 }
 
-/// What a network learns by.
+/// The objective of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
     /// The cosine classifier on top of it (eq. 6 to 8).
     Cosine,
-    /// Episodes in which classes are means of a few examples; there is no classifier on top.
+    /// Prototypical episodes, without a classifier.
     Prototypical(Prototypical),
 }
 
@@ -144,21 +143,21 @@ impl Objective {
     }
 }
 
-/// A training: which network learns what, how, on which device.
+/// A training: the network, the examples, the recipe and the device.
 pub struct Training<'a> {
     /// Makes the learner on the device.
     pub learners: &'a dyn Learners,
     /// The network.
     pub network: &'a Network,
-    /// What it learns from.
+    /// The training examples.
     pub examples: &'a Examples,
-    /// What its accuracy is measured on after each epoch; classes as in `examples`.
+    /// Images to measure accuracy on after each epoch; classes as in `examples`.
     pub validation: Option<&'a Dataset>,
-    /// By what.
+    /// The objective.
     pub objective: Objective,
-    /// How.
+    /// The recipe.
     pub recipe: &'a Recipe,
-    /// Whether the scale of the classifier learns too.
+    /// Whether the scale of the classifier is trained.
     pub scale: ScaleRule,
     /// The seed of all random numbers.
     pub seed: u64,
@@ -291,7 +290,7 @@ impl Training<'_> {
 /// A batch, and the examples in it.
 type NextBatch = (Batch, Vec<usize>);
 
-/// Branches of the seed: which examples when, and what they look like.
+/// Branches of the seed: the order of examples, and their augmentation.
 const ORDER: u64 = 1;
 const LOOK: u64 = 2;
 
@@ -318,7 +317,7 @@ pub fn accuracy(
     Ok(correct as f64 / images.len().max(1) as f64)
 }
 
-/// Training images that a class's prototype is made of when accuracy is measured.
+/// Training images per prototype when accuracy is measured.
 const PROTOTYPE_IMAGES: usize = 20;
 
 /// Share of `images` whose class has the nearest prototype, the mean of up to [`PROTOTYPE_IMAGES`] training images without
@@ -361,7 +360,7 @@ fn prototype_accuracy(
     Ok(correct as f64 / images.len().max(1) as f64)
 }
 
-/// Features of images as they are looked at when nothing is learned from them.
+/// Features of the evaluation views of images.
 fn evaluation_features(
     learner: &mut dyn Learner,
     network: &Network,
@@ -398,7 +397,7 @@ impl Snapshot {
         })
     }
 
-    /// The same network with another classifier on top: `weights` K×d, and its scale. Momenta start at zero.
+    /// The same network with another classifier: `weights` (K×d) and its scale. Momentum starts at zero.
     pub fn with_classifier(&self, network: &Network, weights: &[f32], scale: f32) -> Result<Snapshot> {
         let dim = network.dim();
         if !weights.len().is_multiple_of(dim) {

@@ -1,4 +1,4 @@
-//! How a network is trained: how long, how fast, on what views.
+//! Training recipes: epochs, learning rates, augmentation.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Recipe {
     pub momentum: f32,
     /// Weight decay.
     pub decay: f32,
-    /// How images are varied.
+    /// The augmentation.
     pub augmentation: Augmentation,
 }
 
@@ -49,13 +49,13 @@ impl Rates {
     }
 }
 
-/// More images than any device holds at once: a typo.
+/// More images than any device can hold: larger values are typos.
 pub const MAX_BATCH: usize = 1 << 16;
 
 /// More epochs would take centuries.
 const MAX_EPOCHS: usize = 1_000_000;
 
-/// The images of an epoch are drawn before it begins; so many numbers take less than a gibibyte.
+/// The order of an epoch is drawn in advance: that many numbers take less than 1 GiB.
 const MAX_IMAGES: usize = 100_000_000;
 
 /// Recipes by name.
@@ -120,7 +120,7 @@ impl Recipe {
         self.batches_per_epoch.unwrap_or_else(|| images.div_ceil(self.batch.max(1)))
     }
 
-    /// Refuses settings that cannot work.
+    /// Checks all settings.
     pub fn check(&self) -> Result<()> {
         let wrong = |name, expected: &str, found: String| {
             Err(Error::Setting { name, expected: expected.to_owned(), found })

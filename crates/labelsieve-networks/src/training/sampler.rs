@@ -1,4 +1,4 @@
-//! Which examples an epoch shows, and in what order.
+//! The choice and the order of examples in an epoch.
 
 use labelsieve_numerics::random::Stream;
 
@@ -37,7 +37,7 @@ impl Sampler {
         }
     }
 
-    /// Refuses classes that are too small, or too few, for the episodes of `rule`.
+    /// Checks that there are enough classes, and enough examples of each, for the episodes of `rule`.
     pub fn check_episodes(&self, rule: &Prototypical) -> Result<()> {
         let expected = rule.per_class();
         let n_classes = self.members.len();

@@ -21,7 +21,7 @@ mod weights;
 
 pub use config::{Activation, BlockShape, GridResize, Mask, Mlp, Pooling, Positions, Vit};
 pub use cpu::{Cpu, PackedLinear, Rows};
-pub use operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
+pub use operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations};
 pub use tensors::{Linear, LinearName, Norm, Tensors, read, read_norm, read_rows};
 pub use text::{Text, TextNames, TextPooling, TextTower};
 pub use walk::{Encoder, Sequences, VisionTransformer};

@@ -1,7 +1,7 @@
-//! The walk through a transformer, on any device that has the operations.
+//! Runs a transformer on any device that has the operations.
 
 use super::config::{BlockShape, Mask, Pooling, Vit};
-use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
+use super::operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
 use crate::architecture::MAX_SIDE;
@@ -9,28 +9,28 @@ use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
 
-/// Numbers of activations that are kept at once: larger batches are walked in parts, so that memory does not grow with them,
-/// and a GPU works on one part while it is sent the next.
+/// Activations per forward pass: larger batches are split, so that memory is bounded and a GPU computes one part while the next
+/// is sent.
 const MAX_NUMBERS: usize = 64 << 20;
 
-/// Images of more patches are typos: they would take gigabytes each.
+/// Images with more patches would take gigabytes each: larger sizes are typos.
 const MAX_PATCHES: usize = 1 << 17;
 
-/// Most numbers that the tokens of one image may have.
+/// Maximum number of values in the tokens of one image.
 const MAX_POSITIONS: usize = 1 << 28;
 
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
     shape: BlockShape,
     blocks: Vec<BlockLayers<O::Linear, O::Norm>>,
-    between: Between<O::Rows>,
+    between: BlockBuffers<O::Rows>,
 }
 
-/// How the rows that an encoder is given belong together.
+/// The division of an encoder's rows into sequences.
 pub struct Sequences<'a, R> {
     /// Rows of a sequence.
     pub tokens: usize,
-    /// Which tokens a token may look at.
+    /// The tokens that a token attends to.
     pub mask: Mask,
     /// Rotations of the last tokens of a sequence ([`Attention::rotation`]).
     pub rotation: Option<&'a R>,
@@ -60,10 +60,10 @@ impl<O: Operations> Encoder<O> {
             })
         };
         let blocks = (0..depth).map(read).collect::<Result<_>>()?;
-        Ok(Encoder { shape: *shape, blocks, between: Between::default() })
+        Ok(Encoder { shape: *shape, blocks, between: BlockBuffers::default() })
     }
 
-    /// All blocks, in place.
+    /// Runs all blocks, in place.
     pub fn run(
         &mut self,
         operations: &mut O,
@@ -73,7 +73,7 @@ impl<O: Operations> Encoder<O> {
         self.run_for_first(operations, sequences, sequences.tokens, rows)
     }
 
-    /// All blocks, in place; behind them, only the first `queries` rows of every sequence are left.
+    /// Runs all blocks, in place; afterwards, only the first `queries` rows of every sequence are left.
     pub fn run_for_first(
         &mut self,
         operations: &mut O,
@@ -227,7 +227,7 @@ impl<O: Operations> VisionTransformer<O> {
     }
 }
 
-/// Refuses images that such a network cannot see, and those whose tokens nobody has the memory for.
+/// Rejects images that are smaller than a patch, and those whose tokens would not fit in memory.
 fn check_size(size: (usize, usize), vit: &Vit) -> Result<()> {
     let (height, width) = size;
     let patch = vit.patch;

@@ -19,7 +19,7 @@ pub use picture_files::PictureFiles;
 
 use super::{ImageColumns, ImageSource};
 
-/// Where pictures of examples and their captions come from.
+/// The sources of pictures and captions of examples.
 #[derive(Clone, Debug, Default)]
 pub struct PictureSources {
     /// Folders of images, of tars or of Parquet files; Parquet files with image bytes; tars; image files.
@@ -34,7 +34,7 @@ pub struct PictureSources {
     pub text_columns: Vec<String>,
 }
 
-/// Where the pictures of some examples are.
+/// The opened sources of pictures.
 pub struct FoundSources {
     /// Files in folders, which are known by their names.
     pub files: FolderFiles,
@@ -85,8 +85,8 @@ impl PictureSources {
     }
 }
 
-/// Whether this is a folder with the images as files, which are found by name instead of being read one after the other.
-/// Folders of tars or of Parquet files are recognised as in `embed`.
+/// Whether this is a folder of image files, which are found by name; otherwise it contains tars or Parquet files, which are
+/// detected as in `embed`.
 fn is_folder_of_files(input: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(input) else { return false };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

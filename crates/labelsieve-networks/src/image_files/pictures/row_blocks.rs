@@ -7,11 +7,11 @@ use labelsieve_files::tables::parquet_columns::Groups;
 
 use super::super::parquet_images::{ParquetImages, RowBytes};
 
-/// Row groups up to this size are read whole: pictures that are looked at are mostly beside each other.
+/// Row groups up to this size are read whole: requests are mostly for neighbouring rows.
 const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// Rows that are read together of larger groups.
 const BLOCK_ROWS: usize = 32;
-/// The pictures of a table that are kept, in bytes; the last block is kept in any case.
+/// Bytes of cached pictures of a table; the last block is always kept.
 const MAX_CACHED_BYTES: usize = 128 << 20;
 
 /// A table whose rows are read a block at a time; the blocks read last are kept.
@@ -19,13 +19,13 @@ pub(super) struct RowBlocks {
     images: ParquetImages,
     /// First row of each group.
     starts: Vec<usize>,
-    /// The reader is shared: it has one place in the file.
+    /// The reader has a single file position.
     state: Mutex<State>,
 }
 
 struct State {
     groups: Groups,
-    /// The last used last.
+    /// In order of use, the latest last.
     kept: Vec<Block>,
 }
 

@@ -1,4 +1,4 @@
-//! Networks in ONNX files, in builds that have the feature `onnx`; in others, what to do instead.
+//! Networks in ONNX files. Builds without the feature `onnx` report how to get it.
 
 #[cfg(feature = "onnx")]
 mod open;
@@ -15,7 +15,7 @@ pub use self::open::open;
 #[cfg(feature = "onnx")]
 pub use crate::onnx_runtime::look_in;
 
-/// What an ONNX file may leave open, and how to choose. Part of the resume key.
+/// Settings that an ONNX file does not contain. Part of the resume key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OnnxOptions {
     /// Mean of each channel, of pixels from 0 to 1.
@@ -32,7 +32,7 @@ pub fn is_onnx(model: &Path) -> bool {
 }
 
 impl OnnxOptions {
-    /// Refuses options for a model that is no ONNX file and knows these things itself.
+    /// Rejects these settings for other models, which define them.
     pub fn check(&self, model: &Path) -> Result<()> {
         if is_onnx(model) || *self == OnnxOptions::default() {
             return Ok(());
@@ -51,8 +51,7 @@ impl OnnxOptions {
     }
 }
 
-/// All files that decide what such a model does: itself, its weights where they are in files of their own, and the file
-/// beside it that says how images are prepared.
+/// All files of such a model: itself, its external weights, and the file beside it with the image preprocessing.
 pub fn files(model: &Path) -> Vec<PathBuf> {
     let mut files = vec![model.to_path_buf()];
     files.extend(weights_beside(model));
@@ -76,7 +75,7 @@ fn weights_beside(model: &Path) -> Vec<PathBuf> {
     all.into_iter().filter(|path| path != model && path.is_file()).collect()
 }
 
-/// The files that an ONNX file names for its weights, from its folder. Instead of parsing the file, this looks for entries of
+/// The files of external weights that an ONNX file names. Instead of parsing the file, this searches for entries of
 /// `external_data` with the key `location`: field 1 is the key, field 2 the path.
 fn locations(model: &Path) -> io::Result<BTreeSet<PathBuf>> {
     const KEY: &[u8] = b"\x0a\x08location\x12";
@@ -94,8 +93,8 @@ fn locations(model: &Path) -> io::Result<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// The path at the beginning of these bytes, behind its length; none where it is cut off, is no text or leaves the folder,
-/// which ONNX forbids.
+/// The length-prefixed path at the start of these bytes; `None` if it is cut off, not UTF-8, or outside of the folder, which
+/// ONNX forbids.
 fn location(bytes: &[u8]) -> Option<PathBuf> {
     let (length, rest) = match bytes {
         [length, rest @ ..] if *length < 0x80 => (usize::from(*length), rest),
@@ -121,7 +120,7 @@ fn sidecar_of(model: &Path) -> Option<PathBuf> {
     beside.into_iter().find(|path| path.is_file())
 }
 
-/// Says that this build cannot, and which one can.
+/// Fails: this build does not support ONNX.
 #[cfg(not(feature = "onnx"))]
 pub fn open(
     model: &Path,

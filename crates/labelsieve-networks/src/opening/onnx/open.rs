@@ -1,4 +1,4 @@
-//! An ONNX file as something that makes features: what the file itself, the file beside it and options say of its images.
+//! Opens an ONNX file as an embedder. Image preprocessing comes from the file itself, the file beside it, and options.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -72,11 +72,11 @@ pub fn open(
     })
 }
 
-/// What the file beside a model says of images, in the words of a preprocessor_config.json.
+/// The image preprocessing in the file beside a model, in the format of preprocessor_config.json.
 struct Sidecar {
     path: PathBuf,
     images: Images,
-    /// Whether it says a size; one that does not is about normalisation alone.
+    /// Whether it has a size; otherwise only its normalisation counts.
     has_size: bool,
     has_statistics: bool,
 }
@@ -98,7 +98,7 @@ impl Sidecar {
     }
 }
 
-/// The size that the file fixes; else the one that was asked for; else that of the file beside it.
+/// The size in the model; else the requested one; else that of the file beside it.
 fn image_size_of(
     path: &Path,
     input: &Input,
@@ -166,7 +166,7 @@ fn normalisation(
     Ok(if is_given { overridden(said, options) } else { said.unwrap_or(assumed) })
 }
 
-/// Options are about pixels from 0 to 1, whatever those of the file beside the model are; so is what it says then.
+/// Options refer to pixels in [0, 1]; the statistics of the file beside the model are converted to that scale.
 fn overridden(said: Option<Normalisation>, options: &OnnxOptions) -> Normalisation {
     let usual = Normalisation { mean: MEAN, deviation: DEVIATION, ..Normalisation::default() };
     let said = said.map_or(usual, |said| {
@@ -180,7 +180,7 @@ fn overridden(said: Option<Normalisation>, options: &OnnxOptions) -> Normalisati
     }
 }
 
-/// What was assumed, so that a wrong assumption is noticed.
+/// Reports what was assumed about the images.
 fn tell(path: &Path, input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOptions, monitor: &dyn Monitor) {
     let layout = match input.layout {
         Layout::Nchw => "N×3×H×W",
@@ -188,7 +188,7 @@ fn tell(path: &Path, input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOpt
     };
     monitor.detail(&format!("input `{}` of `{}`: {layout}", input.name, path.display()));
     if let Some(sidecar) = sidecar {
-        monitor.detail(&format!("images are prepared as `{}` says", sidecar.path.display()));
+        monitor.detail(&format!("preparing images as in `{}`", sidecar.path.display()));
     }
     let is_given = options.mean.is_some() && options.deviation.is_some();
     if input.element != Element::U8 && !is_given && !sidecar.is_some_and(|sidecar| sidecar.has_statistics) {
@@ -211,7 +211,7 @@ fn add_file(fingerprint: &mut Fingerprint, path: &Path) -> Result<()> {
     }
 }
 
-/// What a user can do about it.
+/// Adds a hint to the error.
 fn explained(error: OnnxError) -> Error {
     let hint = match &error {
         OnnxError::NoLibrary { .. } => {

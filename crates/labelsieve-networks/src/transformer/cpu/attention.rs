@@ -1,4 +1,4 @@
-//! Attention on the CPU: some queries of a sequence at a time, so that no square of all tokens is kept.
+//! Attention on the CPU: a block of queries at a time, so that memory is not quadratic in the tokens.
 
 use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
@@ -6,13 +6,13 @@ use rayon::prelude::*;
 use super::functions::{exponentials, rotate, scale};
 use super::product::{Factors, Panels, Part, Target};
 use super::tile::Store;
-use super::{Scratch, Spares};
+use super::{BufferPool, Scratch};
 use crate::transformer::config::Mask;
 
-/// Queries that are answered together: their scores for all tokens stay in the second cache for the usual images.
+/// Queries per block: their scores for all tokens stay in the second-level cache for common image sizes.
 const QUERIES: usize = 288;
 
-/// What one thread needs for it.
+/// The buffers of one thread.
 pub(super) struct AttentionScratch {
     keys: Panels,
     values: Panels,
@@ -33,7 +33,7 @@ impl AttentionScratch {
 pub(super) struct AttentionShape {
     /// Rows of a sequence.
     pub tokens: usize,
-    /// Rows of a sequence that ask.
+    /// Queries per sequence, from its first row on.
     pub queries: usize,
     pub heads: usize,
     /// Numbers per head.
@@ -54,13 +54,13 @@ pub(super) fn rotate_rows(level: Level, shape: AttentionShape, rotations: &[f32]
     });
 }
 
-/// Where queries, keys and values are: slices of rows and how far rows are apart.
+/// The location of queries, keys and values: slices of rows and their strides.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct AttentionInputs<'a> {
     /// Queries of all sequences, or of one that all share.
     pub queries: &'a [f32],
     pub query_stride: usize,
-    /// Whether every sequence asks the same.
+    /// Whether all sequences share the queries.
     pub shared: bool,
     /// Rows with keys and values.
     pub rows: &'a [f32],
@@ -73,10 +73,10 @@ pub(super) struct Sources<'a> {
 /// Softmax(Q Kᵀ) V for every sequence and head; `queries` rows of `heads` × `head` numbers out per sequence.
 pub(super) fn attend(
     level: Level,
-    scratch: &Spares<Scratch>,
+    scratch: &BufferPool<Scratch>,
     shape: AttentionShape,
     mask: Mask,
-    sources: Sources,
+    sources: AttentionInputs,
     out: &mut [f32],
 ) {
     let AttentionShape { tokens, queries, heads, head } = shape;
@@ -179,7 +179,7 @@ mod tests {
             for mask in [Mask::None, Mask::Causal] {
                 let expected = naive(shape, mask, &qkv);
                 for level in Level::available() {
-                    let sources = Sources {
+                    let sources = AttentionInputs {
                         queries: &qkv,
                         query_stride: 3 * width,
                         shared: false,
@@ -188,7 +188,7 @@ mod tests {
                         keys: width,
                         values: 2 * width,
                     };
-                    let scratch = Spares::new(move || Scratch::new(level));
+                    let scratch = BufferPool::new(move || Scratch::new(level));
                     let mut out = vec![0.0; sequences * queries * width];
                     attend(level, &scratch, shape, mask, sources, &mut out);
                     for (found, expected) in out.iter().zip(&expected) {

@@ -14,13 +14,13 @@ use rayon::prelude::*;
 
 pub use self::product::PackedLinear;
 
-use self::attention::{AttentionScratch, AttentionShape, Sources, attend, rotate_rows};
+use self::attention::{AttentionInputs, AttentionScratch, AttentionShape, attend, rotate_rows};
 use self::functions::{activate, add, gate, normalise, normalise_into, scale};
 use self::product::{DEPTH, Factors};
-use self::spares::Spares;
+use self::spares::BufferPool;
 use self::tile::{Store, TileShape};
 use super::config::{Mask, Mlp};
-use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations, block_by_block};
+use super::operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations, block_by_block};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
 
@@ -31,15 +31,15 @@ const BLOCK: usize = 168;
 #[derive(Clone)]
 pub struct Cpu {
     level: Level,
-    scratch: Arc<Spares<Scratch>>,
-    sequences: Arc<Spares<Sequence>>,
+    scratch: Arc<BufferPool<Scratch>>,
+    sequences: Arc<BufferPool<Sequence>>,
 }
 
 impl Default for Cpu {
     fn default() -> Cpu {
         let level = Level::current();
-        let scratch = Arc::new(Spares::new(move || Scratch::new(level)));
-        Cpu { level, scratch, sequences: Arc::new(Spares::new(Sequence::default)) }
+        let scratch = Arc::new(BufferPool::new(move || Scratch::new(level)));
+        Cpu { level, scratch, sequences: Arc::new(BufferPool::new(Sequence::default)) }
     }
 }
 
@@ -47,7 +47,7 @@ impl Default for Cpu {
 #[derive(Default)]
 struct Sequence {
     rows: Rows,
-    between: Between<Rows>,
+    between: BlockBuffers<Rows>,
 }
 
 /// Rows of numbers, without gaps.
@@ -62,14 +62,14 @@ impl Rows {
         self.values.len() / self.columns.max(1)
     }
 
-    /// Other rows of this size, whatever they hold.
+    /// Resizes to this shape; values are unspecified.
     fn resize(&mut self, rows: usize, columns: usize) {
         self.columns = columns;
         self.values.resize(rows * columns, 0.0);
     }
 }
 
-/// What one thread needs besides rows; kept, since memory that is new to a process is slow.
+/// The buffers of one thread, kept because fresh memory is slow.
 struct Scratch {
     normal: Vec<f32>,
     hidden: Vec<f32>,
@@ -211,7 +211,7 @@ impl Operations for Cpu {
             normalise_rows(level, norm, rows, inputs, normal);
             let normal = Factors::whole(normal, inputs);
             match mlp.kind {
-                // As many of the numbers in between as one step of the second layer sums, while they are in the cache.
+                // As many hidden numbers as one step of the second layer sums, while they are in the cache.
                 Mlp::Plain(activation) => {
                     for from in (0..width).step_by(DEPTH) {
                         let some = from..(from + DEPTH).min(width);
@@ -245,8 +245,15 @@ impl Operations for Cpu {
         let rows = &qkv.values[..];
         let keys = width;
         let values = 2 * width;
-        let sources =
-            Sources { queries: rows, query_stride: stride, shared: false, rows, stride, keys, values };
+        let sources = AttentionInputs {
+            queries: rows,
+            query_stride: stride,
+            shared: false,
+            rows,
+            stride,
+            keys,
+            values,
+        };
         attend(self.level, &self.scratch, shape, mask, sources, &mut out.values);
         Ok(())
     }
@@ -261,7 +268,7 @@ impl Operations for Cpu {
         let (tokens, heads) = tokens_and_heads;
         let width = query.columns;
         out.resize(keys_values.len() / tokens, width);
-        let sources = Sources {
+        let sources = AttentionInputs {
             queries: &query.values,
             query_stride: width,
             shared: true,
@@ -303,7 +310,7 @@ impl Operations for Cpu {
         blocks: &[BlockLayers<PackedLinear, Norm>],
         attention: &Attention<Rows>,
         rows: &mut Rows,
-        between: &mut Between<Rows>,
+        between: &mut BlockBuffers<Rows>,
     ) -> Result<()> {
         let columns = rows.columns;
         let sequences = rows.len() / attention.tokens;

@@ -70,7 +70,7 @@ impl<'a> Factors<'a> {
 
 /// Which part of a product is computed.
 #[derive(Clone)]
-pub(super) struct Share {
+pub(super) struct ProductBlock {
     /// Outputs, from a whole panel on.
     pub outputs: Range<usize>,
     /// Inputs; the rows have these alone.
@@ -85,7 +85,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Panels {
-    /// None yet, for this level.
+    /// Empty panels for this level.
     pub fn empty(level: Level) -> Panels {
         Panels { inputs: 0, outputs: 0, shape: TileShape::of(level), values: Numbers::default() }
     }
@@ -144,14 +144,21 @@ impl Panels {
     }
 
     /// All inputs and outputs.
-    pub fn whole(&self) -> Share {
-        Share { outputs: 0..self.outputs, inputs: 0..self.inputs }
+    pub fn whole(&self) -> ProductBlock {
+        ProductBlock { outputs: 0..self.outputs, inputs: 0..self.inputs }
     }
 
     /// Products of rows with a share of the panels, and the bias where there is one, which has zeros behind the last output. A
     /// target whose rows are that far apart may be written to behind the last output.
-    pub fn multiply(&self, level: Level, rows: Factors, share: Share, bias: Option<&[f32]>, target: Target) {
-        let Share { outputs: wanted, inputs } = share;
+    pub fn multiply(
+        &self,
+        level: Level,
+        rows: Factors,
+        share: ProductBlock,
+        bias: Option<&[f32]>,
+        target: Target,
+    ) {
+        let ProductBlock { outputs: wanted, inputs } = share;
         let shape = self.shape;
         let Part { first, stride, .. } = rows.part;
         let Target { values: out, stride: out_stride, store } = target;
@@ -176,7 +183,7 @@ impl Panels {
                 let bias = bias.map_or(std::ptr::null(), |bias| bias[column..column + width].as_ptr());
                 let to = column - wanted.start;
                 let n_columns = width.min(wanted.end - column);
-                // While a panel is at work, its tiles ask for the next.
+                // The tiles of a panel prefetch the next panel.
                 let n_tiles = rows.rows.div_ceil(shape.rows);
                 let ahead_step = width.div_ceil(n_tiles);
                 let next = panel.as_ptr().wrapping_add(self.inputs * width);
@@ -247,7 +254,7 @@ impl PackedLinear {
     /// Some outputs of `linear(rows)`, from a whole panel on, without gaps.
     pub(super) fn apply_some(&self, level: Level, rows: Factors, outputs: Range<usize>, out: &mut [f32]) {
         let target = Target { values: out, stride: outputs.len(), store: Store::Replace };
-        let share = Share { outputs, inputs: 0..self.inputs() };
+        let share = ProductBlock { outputs, inputs: 0..self.inputs() };
         self.panels.multiply(level, rows, share, Some(&self.bias), target);
     }
 
@@ -256,7 +263,7 @@ impl PackedLinear {
     pub(super) fn add_from(&self, level: Level, rows: Factors, inputs: Range<usize>, out: &mut [f32]) {
         let bias = (inputs.start == 0).then_some(&self.bias[..]);
         let target = Target { values: out, stride: self.outputs(), store: Store::Add };
-        let share = Share { outputs: 0..self.outputs(), inputs };
+        let share = ProductBlock { outputs: 0..self.outputs(), inputs };
         self.panels.multiply(level, rows, share, bias, target);
     }
 }

@@ -2,13 +2,13 @@
 //! (`pooler_output`).
 
 use super::settings::{BASE, Settings};
-use super::{Described, prefix};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{Activation, GridResize, Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let architecture = config.word("model_type", "dinov2")?;
     let has_registers = architecture == "dinov2_with_registers";
     let (mut block, depth) = config.block(BASE)?;
@@ -44,7 +44,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let grid = (size.0 / patch, size.1 / patch);
     let positions = Positions::Learned { grid, n_before: 1, resize };
     let vit = Vit { size, patch, block, depth, positions, pooling: Pooling::First(1), dim: block.width };
-    Ok(Described { architecture: architecture.to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: architecture.to_owned(), vit, names })
 }
 
 fn layer_names(layer: &str, mlp: Mlp, qkv_bias: bool) -> BlockNames {

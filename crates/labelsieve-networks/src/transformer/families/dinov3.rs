@@ -1,15 +1,15 @@
 //! DINOv3's vision transformers as `transformers` stores them: the class token behind the last normalisation
 //! (`pooler_output`).
 
-use super::settings::{BASE, Settings, Usual};
-use super::{Described, prefix};
+use super::settings::{BASE, FamilyDefaults, Settings};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
-    let usual = Usual { width: 384, heads: 6, mlp_width: 1536, eps: 1e-5, ..BASE };
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
+    let usual = FamilyDefaults { width: 384, heads: 6, mlp_width: 1536, eps: 1e-5, ..BASE };
     let (mut block, depth) = config.block(usual)?;
     if config.flag("use_gated_mlp", false)? {
         let (Mlp::Plain(activation) | Mlp::Gated(activation)) = block.mlp;
@@ -46,7 +46,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let positions = Positions::Rotary { theta };
     let pooling = Pooling::First(1);
     let vit = Vit { size, patch, block, depth, positions, pooling, dim: block.width };
-    Ok(Described { architecture: "dinov3_vit".to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: "dinov3_vit".to_owned(), vit, names })
 }
 
 /// Which layers of a block have a bias.

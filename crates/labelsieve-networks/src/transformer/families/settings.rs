@@ -113,8 +113,8 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What blocks look like, in the words of `transformers`.
-    pub fn block(self, usual: Usual<'a>) -> Result<(BlockShape, usize)> {
+    /// The shape of blocks, by the settings of `transformers`.
+    pub fn block(self, usual: FamilyDefaults<'a>) -> Result<(BlockShape, usize)> {
         let block = BlockShape {
             width: self.count("hidden_size", usual.width)?,
             heads: self.count("num_attention_heads", usual.heads)?,
@@ -127,8 +127,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// What a family's configurations leave out.
-pub(super) struct Usual<'a> {
+/// The defaults of a family.
+pub(super) struct FamilyDefaults<'a> {
     pub width: usize,
     pub heads: usize,
     pub mlp_width: usize,
@@ -138,15 +138,15 @@ pub(super) struct Usual<'a> {
 }
 
 /// The values of a base network.
-pub(super) const BASE: Usual<'static> =
-    Usual { width: 768, heads: 12, mlp_width: 3072, depth: 12, activation: "gelu", eps: 1e-6 };
+pub(super) const BASE: FamilyDefaults<'static> =
+    FamilyDefaults { width: 768, heads: 12, mlp_width: 3072, depth: 12, activation: "gelu", eps: 1e-6 };
 
 /// Pixels along a side.
 pub(super) fn side(value: &Value) -> Option<usize> {
     value.as_u64().map(|n| n as usize).filter(|n| (1..=MAX_SIDE).contains(n))
 }
 
-/// Refuses heads that do not divide the width.
+/// Checks that the number of heads divides the width.
 pub(super) fn check_heads(block: &BlockShape) -> Result<()> {
     if block.width.is_multiple_of(block.heads) {
         return Ok(());

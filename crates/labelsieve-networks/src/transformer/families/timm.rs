@@ -4,13 +4,13 @@
 //! activation, the constant of normalisations) from the name.
 
 use super::settings::{Settings, check_heads, side, wrong};
-use super::{Described, unknown};
+use super::{NetworkDescription, unknown};
 use crate::error::{Error, Result};
 use crate::transformer::config::{Activation, BlockShape, GridResize, Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout, PoolNames};
 
-pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let pretrained = config.part("pretrained_cfg")?;
     let size = match pretrained.0.get("input_size").filter(|size| !size.is_null()) {
         None => (224, 224),
@@ -37,7 +37,7 @@ pub(super) fn describe(name: &str, config: Settings, tensors: &dyn Tensors) -> R
     Ok(described)
 }
 
-/// Refuses arguments that make another network of the one that is named.
+/// Rejects arguments that change the named network.
 fn check_arguments(config: Settings) -> Result<()> {
     const HARMLESS: [&str; 5] =
         ["img_size", "num_classes", "dynamic_img_size", "drop_rate", "drop_path_rate"];
@@ -51,14 +51,14 @@ fn check_arguments(config: Settings) -> Result<()> {
     }
 }
 
-/// What the name of a model says: none for those that are built differently.
-struct Known {
+/// The properties that the name of a model implies; `None` for unsupported models.
+struct ModelTraits {
     is_dinov3: bool,
     activation: Activation,
     eps: f32,
 }
 
-fn known(name: &str) -> Option<Known> {
+fn known(name: &str) -> Option<ModelTraits> {
     let name = name.split('.').next().unwrap_or(name);
     let has = |part: &str| name.contains(part);
     let other = [
@@ -68,21 +68,21 @@ fn known(name: &str) -> Option<Known> {
     if !(name.starts_with("vit_") || name.starts_with("deit")) || other.iter().any(|part| has(part)) {
         return None;
     }
-    let activation = match () {
-        () if has("quickgelu") => Activation::QuickGelu,
-        // SigLIP 2 brought sizes that SigLIP did not have, and only they have its activation.
-        () if has("siglip")
-            && (has("so400m_patch16")
-                || has("giantopt")
-                || has("base_patch32")
-                || has("large_patch16") && has("_512")) =>
-        {
-            Activation::GeluTanh
-        }
-        () => Activation::Gelu,
+    // SigLIP 2 brought sizes that SigLIP did not have, and only they have its activation.
+    let is_siglip2 = has("siglip")
+        && (has("so400m_patch16")
+            || has("giantopt")
+            || has("base_patch32")
+            || has("large_patch16") && has("_512"));
+    let activation = if has("quickgelu") {
+        Activation::QuickGelu
+    } else if is_siglip2 {
+        Activation::GeluTanh
+    } else {
+        Activation::Gelu
     };
     let eps = if has("clip") && !has("siglip") || has("dinov3") { 1e-5 } else { 1e-6 };
-    Some(Known { is_dinov3: has("dinov3"), activation, eps })
+    Some(ModelTraits { is_dinov3: has("dinov3"), activation, eps })
 }
 
 /// The heads of a model: 64 numbers each, but for some of the large ones.
@@ -104,8 +104,8 @@ pub(super) fn describe_trunk(
     size: (usize, usize),
     pool: Option<&str>,
     tensors: &dyn Tensors,
-) -> Result<Described> {
-    let Known { is_dinov3, activation, eps } = known(name).ok_or_else(|| unknown(name))?;
+) -> Result<NetworkDescription> {
+    let ModelTraits { is_dinov3, activation, eps } = known(name).ok_or_else(|| unknown(name))?;
     let has = |tensor: &str| tensors.shape(&format!("{at}{tensor}")).is_some();
     let shape = |tensor: &str, dimensions: usize| {
         let tensor = format!("{at}{tensor}");
@@ -154,20 +154,24 @@ pub(super) fn describe_trunk(
         Some(other) => return Err(wrong("global_pool", "token, avg or map", &other.into())),
     };
     let linear = move |name: &str| LinearName::new(format!("{at}{name}"));
-    let qkv_bias = match () {
-        () if has("blocks.0.attn.q_bias") => QkvBias::Parts,
-        () if has("blocks.0.attn.qkv.bias") => QkvBias::Joined,
-        () => QkvBias::None,
+    let qkv_bias = if has("blocks.0.attn.q_bias") {
+        QkvBias::Parts
+    } else if has("blocks.0.attn.qkv.bias") {
+        QkvBias::Joined
+    } else {
+        QkvBias::None
     };
-    let scales = match () {
-        () if has("blocks.0.ls1.gamma") => Some(["ls1.gamma", "ls2.gamma"]),
-        () if has("blocks.0.gamma_1") => Some(["gamma_1", "gamma_2"]),
-        () => None,
+    let scales = if has("blocks.0.ls1.gamma") {
+        Some(["ls1.gamma", "ls2.gamma"])
+    } else if has("blocks.0.gamma_1") {
+        Some(["gamma_1", "gamma_2"])
+    } else {
+        None
     };
     let optional = |name: &str| has(&format!("{name}.weight")).then(|| format!("{at}{name}"));
     let is_first = matches!(pooling, Pooling::First(1));
     let (norm, pooled_norm) = match (optional("norm"), optional("fc_norm")) {
-        // Of one token, a normalisation may as well come behind the pooling.
+        // With one token, normalisation may come after the pooling.
         (Some(norm), None) if is_first => (None, Some(norm)),
         both => both,
     };
@@ -194,7 +198,7 @@ pub(super) fn describe_trunk(
         projection: None,
     };
     let vit = Vit { size, patch, block, depth, positions, pooling, dim: width };
-    Ok(Described { architecture: name.to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: name.to_owned(), vit, names })
 }
 
 /// How the bias of queries, keys and values is stored.
@@ -251,7 +255,7 @@ mod tests {
         for (name, facts) in names {
             let found = known(&name);
             assert_eq!(found.is_some(), facts.is_some(), "{name}");
-            let Some((Known { activation, eps, .. }, (width, n_heads, expected, expected_eps))) =
+            let Some((ModelTraits { activation, eps, .. }, (width, n_heads, expected, expected_eps))) =
                 found.zip(facts)
             else {
                 continue;

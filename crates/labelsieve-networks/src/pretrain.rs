@@ -83,16 +83,10 @@ impl Pretrain {
         monitor: &dyn Monitor,
     ) -> Result<PretrainSummary> {
         OutputKind::Weights.target(&self.output)?;
-        let mut inputs = self.images.open()?.files();
-        if let Some(validation) = &self.validation {
-            inputs.extend(validation.open()?.files());
-        }
-        let files =
-            Files::default().reads_images(inputs).writes([&self.output]).writes(curve::paths(&self.output));
-        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        self.check_files()?;
         curves.check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
-        drop(AtomicFile::create(&self.output)?); // better now than after hours
+        drop(AtomicFile::create(&self.output)?); // fail early if the output is not writable
         let side = self.size.unwrap_or(self.architecture.usual_size());
         let stem = self.stem.unwrap_or(Stem::for_images(side, side));
         let network = self.architecture.network(side, side, stem)?;
@@ -130,8 +124,9 @@ impl Pretrain {
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
 
         let accuracy = done.epochs.last().and_then(|epoch| epoch.validation);
+        let has_classifier = n_top > 0;
         let metadata = NetworkMetadata {
-            classes: if n_top > 0 { examples.images.classes().to_vec() } else { Vec::new() },
+            classes: if has_classifier { examples.images.classes().to_vec() } else { Vec::new() },
             recipe: json!({
                 "recipe": recipe, "objective": self.objective, "seed": self.seed, "images": examples.rows.len(),
                 "epochs": done.epochs
@@ -147,6 +142,17 @@ impl Pretrain {
         let n_images = examples.rows.len();
         let n_classes = examples.n_classes;
         Ok(PretrainSummary { n_images, n_classes, accuracy, curves })
+    }
+
+    /// Fails if an output would replace an input.
+    fn check_files(&self) -> Result<()> {
+        let mut inputs = self.images.open()?.files();
+        if let Some(validation) = &self.validation {
+            inputs.extend(validation.open()?.files());
+        }
+        let files = Files::default().reads_images(inputs);
+        let files = files.writes([&self.output]).writes(curve::paths(&self.output));
+        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()
     }
 
     fn recipe(&self, side: usize) -> Recipe {

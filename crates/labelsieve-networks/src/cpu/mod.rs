@@ -1,4 +1,12 @@
-//! Networks on the CPU.
+//! Convolutional networks on the CPU.
+//!
+//! ```text
+//! walk.rs: the nodes of a network ─┬─► convolution.rs ──► tile.rs
+//!                                  ├─► depthwise.rs ────► depthwise_row.rs      filter.rs: the interface of both
+//!                                  └─► normalise.rs, pool.rs
+//! ```
+//!
+//! Activations are [`tensor::Tensor`]s with a border of zeros. Kernels are written once, on the vectors of `lanes.rs`.
 
 mod convolution;
 mod depthwise;

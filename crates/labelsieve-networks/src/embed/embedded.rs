@@ -94,6 +94,15 @@ impl EmbeddingProgress {
         ids.into_iter().find(|id| !self.ids.insert(digest(id)))
     }
 
+    /// Appends a record of an earlier run. A record that does not continue the one before belongs to an interrupted batch and is
+    /// skipped.
+    pub fn restore(&mut self, key: &str, payload: &[u8], dim: usize) {
+        let follows = key == self.n_read.to_string();
+        if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+            self.add(record);
+        }
+    }
+
     /// Visits the rows of all records, one record in memory at a time. A record that does not continue the one before belongs
     /// to an interrupted batch and is skipped.
     pub fn for_each(

@@ -1,4 +1,11 @@
 //! Turns images into features.
+//!
+//! ```text
+//! ImageFiles ──decode──► batches ──Embedder──► unit rows ──journal──► [PCA] ──► file of features
+//! ```
+//!
+//! The journal (`embedded.rs`) keeps finished batches, so that an interrupted run resumes and memory does not grow with the
+//! number of images. `join.rs` joins the files of several runs.
 
 mod embedded;
 mod join;
@@ -153,11 +160,7 @@ impl Embed {
         let mut embedded = EmbeddingProgress::default();
         let dim = opened.embedder.dim();
         let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
-            // A record that does not continue the one before belongs to an interrupted batch.
-            let follows = key == embedded.n_read.to_string();
-            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
-                embedded.add(record);
-            }
+            embedded.restore(key, payload, dim);
         })?;
         check_damage(self.images.on_damage, &embedded.skipped)?;
         let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
@@ -166,13 +169,9 @@ impl Embed {
             let list = (!embedded.skipped.is_empty()).then_some(skipped.as_path());
             return Err(nothing_embedded(embedded.n_read, list));
         }
-        let (pca, variance_kept) = match self.fit(&opened, &journal, &embedded)? {
-            Some(fitted) => {
-                let kept = f64::from(fitted.kept());
-                (Some(fitted), Some(kept))
-            }
-            None => (pca, None),
-        };
+        let fitted = self.fit(&opened, &journal, &embedded)?;
+        let variance_kept = fitted.as_ref().map(|fitted| f64::from(fitted.kept()));
+        let pca = fitted.or(pca);
         let network = opened.fingerprint.text(pca.as_ref());
         let layout = FeatureLayout {
             n_rows: embedded.n_rows,
@@ -184,11 +183,7 @@ impl Embed {
         let mut writer = FeatureWriter::create(&self.output, layout, &settings.to_string())?;
         embedded.for_each(&journal, dim, |rows| {
             monitor.watch().check()?;
-            match &pca {
-                Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
-                None => writer.add(rows)?,
-            }
-            Ok(())
+            add_rows(&mut writer, rows, pca.as_ref())
         })?;
         let ids_table = writer.finish()?;
         journal.remove()?;
@@ -370,6 +365,14 @@ impl Embed {
         file.save(output, Precision::F32)?;
         Ok(Some(pca))
     }
+}
+
+fn add_rows(writer: &mut FeatureWriter, rows: FeatureRows, pca: Option<&Pca>) -> Result<()> {
+    match pca {
+        Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
+        None => writer.add(rows)?,
+    }
+    Ok(())
 }
 
 /// Writes the list of unreadable images, or removes that of an earlier run if there are none.

@@ -1,5 +1,9 @@
 //! Turns class names into features: the text tower of CLIP, SigLIP or OpenCLIP makes a row per class, in the same space as the
 //! rows that its image tower makes for photos.
+//!
+//! ```text
+//! class file ──templates──► texts ──tokenizer.rs──► tokens ──TextTower──► rows ──mean per class──► file of features
+//! ```
 
 #[cfg(not(feature = "text"))]
 mod no_tokenizer;

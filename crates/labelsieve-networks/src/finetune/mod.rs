@@ -1,4 +1,9 @@
 //! Fine-tunes the whole network on weighted examples (eq. 6 and 8).
+//!
+//! ```text
+//! relevance file + images ──NovelClasses──► prototypes (eq. 5) ──► classifier to start from
+//!                                      └──► weighted examples [+ base classes] ──Training──► network
+//! ```
 
 mod novel_classes;
 
@@ -100,13 +105,7 @@ impl FineTune {
     ) -> Result<FineTuneSummary> {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
-        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
-        let decisions = self.decisions.as_deref().map(Decisions::files);
-        let inputs = Files::default().reads(model_files(&self.network)?).reads([&self.relevance]);
-        let inputs = inputs.reads_images(images);
-        let inputs = inputs.reads(decisions.into_iter().flatten());
-        let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
-        outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        self.check_files(&sources)?;
         curves.check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
         drop(AtomicFile::create(&self.output)?);
@@ -125,12 +124,13 @@ impl FineTune {
         };
 
         let mut learner = networks.learners().learner(&opened.network, &opened.snapshot)?;
-        let mut start = novel.prototypes(learner.as_mut(), &opened, monitor)?;
+        let prototypes = novel.prototypes(learner.as_mut(), &opened, monitor)?;
         drop(learner);
-        if sources.base.is_some() {
-            start = [opened.snapshot.class_weights(&opened.network)?, &start[..]].concat();
-        }
-        let start = opened.snapshot.with_classifier(&opened.network, &start, opened.scale)?;
+        let class_weights = match sources.base {
+            None => prototypes,
+            Some(_) => [opened.snapshot.class_weights(&opened.network)?, &prototypes[..]].concat(),
+        };
+        let start = opened.snapshot.with_classifier(&opened.network, &class_weights, opened.scale)?;
         let split = match self.softmax {
             Softmax::Joint => 0,
             Softmax::Separate => n_base,
@@ -188,6 +188,17 @@ impl FineTune {
             },
             ..usual
         }
+    }
+
+    /// Fails if an output would replace an input.
+    fn check_files(&self, sources: &TrainingSources) -> Result<()> {
+        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let decisions = self.decisions.as_deref().map(Decisions::files);
+        let inputs = Files::default().reads(model_files(&self.network)?).reads([&self.relevance]);
+        let inputs = inputs.reads_images(images);
+        let inputs = inputs.reads(decisions.into_iter().flatten());
+        let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
+        outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()
     }
 
     /// Looks at all images.

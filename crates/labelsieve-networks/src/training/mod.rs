@@ -1,4 +1,10 @@
 //! Trains networks: on base classes (eq. 7), or on examples weighted by relevance (eq. 6 and 8).
+//!
+//! ```text
+//! Examples ──Sampler──► rows of a batch ──augment, prefetch──► Batch ──Learner::step──► Epoch, Checkpoint ──► Watcher
+//! ```
+//!
+//! [`Recipe`] has the settings. A training is resumed from a [`Checkpoint`] as if it had not been interrupted.
 
 mod recipe;
 mod sampler;

@@ -6,8 +6,8 @@
 //! block:  x += output(attention(qkv(norm(x))));  x += second(f(first(norm(x))))
 //! ```
 //!
-//! [`families`] turns what the hub's folders say into a [`Vit`] and the [`Names`] of its tensors; `weights.rs` reads those,
-//! and `walk.rs` goes through them on any device that has the [`Operations`]. [`Cpu`] is the one in this crate.
+//! [`families`] reads the configuration of a folder into a [`Vit`] and the [`Names`] of its tensors; `weights.rs` reads the
+//! tensors, and `walk.rs` runs them on any device that has the [`Operations`]. [`Cpu`] is the one in this crate.
 
 mod config;
 mod cpu;

@@ -1,7 +1,11 @@
-//! Pictures and captions of examples, by the examples' ids: in any number of folders, Parquet files and tars.
+//! Pictures and captions of examples, found by id in any number of folders, Parquet files and tars.
 //!
-//! A report reads all pictures it shows once, a review any of them at any time ([`PictureFiles`]); both find the same one
-//! for an id.
+//! ```text
+//! PictureSources ──find──► FoundSources ─┬─► ImageSource: all pictures once, for a report
+//!                                        └─► PictureFiles: any picture at any time, for a review
+//! ```
+//!
+//! Both find the same picture for an id.
 
 mod captions;
 mod folder_files;

@@ -1,4 +1,7 @@
 //! Transformers on the CPU, with the threads of the current rayon pool.
+//!
+//! Linear layers (`product.rs`) and attention (`attention.rs`) are products of packed panels by the register tile of `tile.rs`;
+//! `functions.rs` has the functions of single rows.
 
 mod attention;
 mod functions;

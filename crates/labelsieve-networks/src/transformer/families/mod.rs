@@ -1,4 +1,4 @@
-//! The families of vision transformers, one file per way of naming things: from a configuration and the names of tensors to a
+//! The families of vision transformers, one file per naming scheme: from a configuration and the names of tensors to a
 //! [`Vit`] and its [`Names`].
 
 mod clip;

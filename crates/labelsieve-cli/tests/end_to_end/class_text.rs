@@ -151,7 +151,7 @@ fn a_build_without_tokenizers_says_which_one_has_them() {
     refuses(
         folder.path(),
         "embed-text --model clip --classes classes.toml -o T.parquet",
-        &["`clip`: this build of labelsieve has no text towers", "hint: ", "--features text"],
+        &["`clip`: this build of labelsieve does not support text towers", "hint: ", "--features text"],
     );
 }
 

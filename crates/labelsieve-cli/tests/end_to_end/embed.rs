@@ -117,7 +117,7 @@ fn every_kind_of_image_is_embedded_or_listed() {
     let lines: Vec<&str> = skipped.lines().collect();
     assert_eq!(lines[0], "id,reason");
     for (line, start) in lines[1..].iter().zip([
-        "cat/e-cut.jpg,the file is cut short: a JPEG without its end mark",
+        "cat/e-cut.jpg,file is truncated: a JPEG without an end marker",
         "cat/f-empty.jpg,\"expected an image, found no bytes\"",
         "cat/g-garbage.jpg,\"expected JPEG, PNG, WebP, GIF, BMP or TIFF, found other bytes\"",
         "cat/h-huge.bmp,",

@@ -96,7 +96,7 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
             &["larger images for convnet128, found 8×8", "hint: ", "--size"],
         ),
         ("--size 0", &["larger images for resnet10, found 0×0", "hint: ", "--size"]),
-        ("--size 18446744073709551615", &["image size: expected at most 4096 pixels a side", "hint: "]),
+        ("--size 18446744073709551615", &["image size: expected at most 4096 pixels per side", "hint: "]),
         ("--batch-size 1", &["batch size: expected at least 2", "found 1", "hint: ", "--batch-size"]),
         ("--batch-size 999999999999", &["batch size: expected at most 65536", "hint: "]),
         ("--epochs 0", &["epochs: expected 1 to 1000000, found 0", "hint: "]),
@@ -240,7 +240,7 @@ fn images_must_be_those_of_the_relevance_file() {
     std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it exists");
     let done = run(folder, &line("clean pool")).ok();
     assert!(done.err.contains("warning: skipped `plain/301.png`: "), "{done:?}");
-    assert!(done.err.contains("warning: 2 candidates without a readable image"), "{done:?}");
+    assert!(done.err.contains("warning: skipped 2 candidates without a readable image"), "{done:?}");
 }
 
 #[test]

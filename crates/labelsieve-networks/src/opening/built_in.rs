@@ -1,11 +1,11 @@
-//! The network that comes with the program.
+//! The built-in network.
 
 use std::path::Path;
 
-/// A network that comes with the program.
+/// A built-in network.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// What `--model` calls it.
+    /// Its name, given in place of a path.
     pub name: &'static str,
     /// Its file.
     pub file: &'static [u8],
@@ -20,12 +20,12 @@ pub const IN_REPOSITORY: [&str; 4] =
     ["fashion-convnet128", "fashion-resnet10", "tiny-convnet128", "tiny-resnet10"];
 
 impl BuiltIn {
-    /// The one that is used when none is chosen.
+    /// The default.
     pub fn usual() -> &'static BuiltIn {
         &EFFICIENTNET_LITE0
     }
 
-    /// The one of this name. A file of the same name has to be given with a folder: `./NAME`.
+    /// The network of this name. For a file of the same name, pass `./NAME`.
     pub fn named(model: &Path) -> Option<&'static BuiltIn> {
         Some(BuiltIn::usual()).filter(|network| model.as_os_str() == network.name)
     }
@@ -58,7 +58,7 @@ mod tests {
         let refused = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
             Some(Error::Input { message, hint }) => (message.to_string(), hint.to_string()),
             Some(error) => (error.to_string(), String::new()),
-            None => panic!("{name} is not a network"),
+            None => panic!("{name} was opened"),
         };
         let (message, near) = refused("eficientnet_lite0");
         assert_eq!(message, "there is no network `eficientnet_lite0`");

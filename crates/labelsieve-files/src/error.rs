@@ -235,7 +235,8 @@ pub enum ColumnRole {
 impl DataError {
     /// For `map_err` on the result of a system call: `.map_err(DataError::io("read", path))`.
     pub fn io(action: impl Into<Action>, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> DataError {
-        let (action, path) = (action.into(), path.as_ref().to_path_buf());
+        let action = action.into();
+        let path = path.as_ref().to_path_buf();
         move |cause| DataError::Io { action, path, cause }
     }
 

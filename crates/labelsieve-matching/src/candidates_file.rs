@@ -121,8 +121,9 @@ pub struct CandidateTable {
 /// Reads a file of candidates: Parquet, or CSV by its extension.
 pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
     let path = path.as_ref();
-    let (mut ids, mut classes, mut matched_names) =
-        (Texts::default(), LabelsBuilder::default(), LabelsBuilder::default());
+    let mut ids = Texts::default();
+    let mut classes = LabelsBuilder::default();
+    let mut matched_names = LabelsBuilder::default();
     let wanted = ["id", "class", "matched_name"].map(|name| (name, Kind::Text));
     TableFile::open(path)?.for_each_batch(&wanted, |columns| {
         let [id, class, matched_name] = columns else { unreachable!("as many columns as names") };
@@ -130,7 +131,8 @@ pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
         class.for_each_given_text(&mut |text| classes.push(text))?;
         matched_name.for_each_given_text(&mut |text| matched_names.push(text))
     })?;
-    let (classes, matched_names) = (classes.finish(), matched_names.finish());
+    let classes = classes.finish();
+    let matched_names = matched_names.finish();
     Ok(CandidateTable { path: path.to_path_buf(), ids, classes, matched_names })
 }
 

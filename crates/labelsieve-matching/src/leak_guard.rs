@@ -43,7 +43,8 @@ impl<'a> LeakGuard<'a> {
     /// Guards `features`. `content_hashes` are digests of the files, one per row, where the collection has them; an
     /// empty one is unknown. Rows at a cosine of `threshold` or more are near-duplicates.
     pub fn new(features: &'a Features, content_hashes: &'a [String], threshold: f32) -> LeakGuard<'a> {
-        let (mut row_of_bits, mut row_of_hash) = (HashMap::new(), HashMap::new());
+        let mut row_of_bits = HashMap::new();
+        let mut row_of_hash = HashMap::new();
         for (row, bits) in features.rows().enumerate().filter(|(_, bits)| is_known(bits)) {
             row_of_bits.entry(RowBits(bits)).or_insert(row);
         }
@@ -154,7 +155,8 @@ mod tests {
     #[test]
     fn the_same_file_is_identical_whatever_its_features() {
         let hashes = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        let (guard, guard_hashes) = (rows(&[0.0, 1.0, 0.0, 1.0]), hashes(&["", "bb"]));
+        let guard = rows(&[0.0, 1.0, 0.0, 1.0]);
+        let guard_hashes = hashes(&["", "bb"]);
         let candidates = rows(&[1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
         let guard = LeakGuard::new(&guard, &guard_hashes, 0.95);
         let leaks = guard.leaks(&candidates, &hashes(&["aa", "", "bb"])).unwrap();
@@ -185,7 +187,8 @@ mod tests {
             guard_angles in proptest::collection::vec(0.0f32..6.3, 1..600),
         ) {
             let unit = |angles: &[f32]| rows(&angles.iter().flat_map(|a| [a.cos(), a.sin()]).collect::<Vec<f32>>());
-            let (candidates, guard) = (unit(&angles), unit(&guard_angles));
+            let candidates = unit(&angles);
+            let guard = unit(&guard_angles);
             for (row, leak) in candidates.rows().zip(leaks(&candidates, &guard, 0.9999)) {
                 let best = guard.rows().map(|g| dot(row, g)).fold(-1.0, f32::max);
                 prop_assert_eq!(leak.is_some(), best >= 0.9999);

@@ -114,7 +114,8 @@ impl ArrayFile {
         if let Some(checksum) = &self.checksum {
             let checked = checksum.check(&self.bytes).map_err(DataError::io("read", &self.path))?;
             checked.map_err(|(expected, found)| {
-                let (expected, found) = (format!("{expected:08x}"), format!("{found:08x}: file is corrupt"));
+                let expected = format!("{expected:08x}");
+                let found = format!("{found:08x}: file is corrupt");
                 DataError::malformed(&self.path, "checksum", expected, found)
             })?;
         }

@@ -60,7 +60,8 @@ impl ByteSource {
     /// The CRC-32 of all bytes, in one pass.
     fn crc32(&self) -> io::Result<u32> {
         const PIECE: u64 = 1 << 20;
-        let (mut hasher, mut piece) = (crc32fast::Hasher::new(), Vec::new());
+        let mut hasher = crc32fast::Hasher::new();
+        let mut piece = Vec::new();
         for offset in (0..self.len()).step_by(PIECE as usize) {
             piece.resize((self.len() - offset).min(PIECE) as usize, 0);
             self.read_exact_at(offset, &mut piece)?;

@@ -74,7 +74,8 @@ impl Matrix {
 
     /// Stacks matrices with the same number of columns; `path` names the result.
     pub fn stack(path: &Path, parts: Vec<Matrix>) -> Result<Matrix> {
-        let (mut starts, mut rows) = (Vec::with_capacity(parts.len()), 0);
+        let mut starts = Vec::with_capacity(parts.len());
+        let mut rows = 0;
         let cols = parts.first().map_or(0, Matrix::cols);
         for part in &parts {
             if part.cols != cols {
@@ -124,7 +125,8 @@ impl Matrix {
     }
 
     fn lend_from(&self, rows: &[usize], least_bytes: usize) -> Option<SharedNumbers> {
-        let (&first, &last) = (rows.first()?, rows.last()?);
+        let &first = rows.first()?;
+        let &last = rows.last()?;
         let in_order = rows.is_sorted_by(|&a, &b| b == a + 1) && last < self.rows;
         if !in_order || rows.len() * self.cols * size_of::<f32>() < least_bytes {
             return None;
@@ -265,7 +267,8 @@ mod tests {
 
     #[test]
     fn runs_and_jumps_in_a_real_file_give_what_memory_gives() {
-        let (n, d) = (40_000, 64); // 10 MB: a run longer than one read
+        let n = 40_000;
+        let d = 64; // 10 MB: a run longer than one read
         let values: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         write_npy_f32(&file, &[n, d], &values).unwrap();
@@ -280,7 +283,8 @@ mod tests {
 
     #[test]
     fn rows_in_order_are_lent_and_are_those_that_are_read() {
-        let (n, d) = (100, 3);
+        let n = 100;
+        let d = 3;
         let values: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         write_npy_f32(&file, &[n, d], &values).unwrap();

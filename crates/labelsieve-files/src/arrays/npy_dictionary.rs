@@ -20,7 +20,9 @@ impl<'a> Dictionary<'a> {
 
     /// Element type, whether columns come first, and shape.
     pub fn read(mut self) -> Result<(Dtype, bool, Vec<usize>)> {
-        let (mut dtype, mut fortran, mut shape) = (None, None, None);
+        let mut dtype = None;
+        let mut fortran = None;
+        let mut shape = None;
         self.expect('{')?;
         while !self.eat('}') {
             let key = self.quoted()?;

@@ -66,7 +66,9 @@ impl Npz {
         };
         let member_path = self.path.join(member);
         let mut entry = self.archive.by_index(index).map_err(undecodable(&self.path))?;
-        let (size, packed, crc32) = (entry.size(), entry.compressed_size(), entry.crc32());
+        let size = entry.size();
+        let packed = entry.compressed_size();
+        let crc32 = entry.crc32();
         match entry.compression() {
             CompressionMethod::Stored => {
                 let start = entry.data_start().unwrap_or(u64::MAX);
@@ -121,12 +123,11 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
         let (file, found) = unpack(path, &head, &mut rest)?;
         (ByteSource::File { file, start: 0, len: size }, found)
     };
-    match found == size {
-        true => Ok(bytes),
-        false => {
-            let found = format!("{found} bytes");
-            Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found))
-        }
+    if found == size {
+        Ok(bytes)
+    } else {
+        let found = format!("{found} bytes");
+        Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found))
     }
 }
 
@@ -137,7 +138,8 @@ fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)>
         |cause| DataError::Io { action: Action::Write, path: folder.join("an unpacked array"), cause };
     let mut file = tempfile::tempfile_in(&folder).map_err(no_room)?;
     file.write_all(head).map_err(no_room)?;
-    let (mut piece, mut length) = (vec![0; 1 << 20], head.len() as u64);
+    let mut piece = vec![0; 1 << 20];
+    let mut length = head.len() as u64;
     loop {
         let n = match rest.read(&mut piece) {
             Ok(0) => return Ok((file, length)),
@@ -347,7 +349,8 @@ mod tests {
     fn a_large_deflated_member_is_read_from_a_file_and_a_flipped_bit_in_it_does_not_pass() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        let (n, d) = (MAX_BYTES_IN_MEMORY as usize / 4 / 64 + 1, 64);
+        let n = MAX_BYTES_IN_MEMORY as usize / 4 / 64 + 1;
+        let d = 64;
         deflated(&path, &npy(&[n, d], &(0..n * d).map(|i| (i / 1000) as f32).collect::<Vec<_>>()));
         let array = Npz::open(&path).unwrap().array("x").unwrap();
         let matrix = Matrix::from_array(array).unwrap();

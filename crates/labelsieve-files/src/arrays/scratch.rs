@@ -132,7 +132,8 @@ mod tests {
     fn what_is_written_stays_when_its_pages_are_given_back() {
         let folder = tempfile::tempdir().unwrap();
         let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
-        let (mut floats, mut indices) = (scratch.floats(5000).unwrap(), scratch.indices(3).unwrap());
+        let mut floats = scratch.floats(5000).unwrap();
+        let mut indices = scratch.indices(3).unwrap();
         assert!((*floats).as_ref().iter().all(|&x| x == 0.0));
         (0..).zip((*floats).as_mut()).for_each(|(i, x): (u16, _)| *x = f32::from(i));
         (*indices).as_mut().copy_from_slice(&[7, u32::MAX, 0]);

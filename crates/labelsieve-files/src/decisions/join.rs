@@ -34,10 +34,11 @@ impl<'a> DecisionJoin<'a> {
     /// One entry for each row of a relevance file; clean examples are no candidates and have none.
     pub fn of_relevance(&mut self, relevance: &RelevanceTable) -> Vec<Option<Decision>> {
         let rows = relevance.ids.iter().enumerate();
-        rows.map(|(row, id)| match relevance.is_clean[row] {
-            true => None,
-            false => self.decision(id, relevance.classes.get(row)),
-        })
+        rows.map(
+            |(row, id)| {
+                if relevance.is_clean[row] { None } else { self.decision(id, relevance.classes.get(row)) }
+            },
+        )
         .collect()
     }
 

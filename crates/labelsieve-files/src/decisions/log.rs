@@ -171,9 +171,10 @@ impl DecisionLog {
             State::Open => self.fold(&mut tail)?,
         }
         tail.state = State::Closed;
-        match is_still_at(&self.log_path, &tail.file) {
-            true => std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path)),
-            false => Ok(()), // somebody deleted it
+        if is_still_at(&self.log_path, &tail.file) {
+            std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path))
+        } else {
+            Ok(()) // somebody deleted it
         }
     }
 
@@ -216,9 +217,10 @@ impl Unfolded {
     /// What is in the log beside `table`, if there is one.
     pub(super) fn read(table: &Path) -> Result<Unfolded> {
         let path = log_path(table);
-        match path.exists() {
-            true => Ok(Unfolded::of(records::read(&path, &read_bytes(&path)?)?)),
-            false => Ok(Unfolded::default()),
+        if path.exists() {
+            Ok(Unfolded::of(records::read(&path, &read_bytes(&path)?)?))
+        } else {
+            Ok(Unfolded::default())
         }
     }
 

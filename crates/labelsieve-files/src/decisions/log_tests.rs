@@ -87,7 +87,8 @@ fn a_log_cut_anywhere_keeps_whole_rows_and_can_be_continued() {
     let (log, _) = DecisionLog::open(&path).unwrap();
     log.append(&[row("a", Decision::Accept)]).unwrap();
     log.append(&[row("b", Decision::Accept), row("c", Decision::Reject)]).unwrap();
-    let (log_path, table) = (log.log_path.clone(), std::fs::read(&path).unwrap());
+    let log_path = log.log_path.clone();
+    let table = std::fs::read(&path).unwrap();
     let whole = std::fs::read(&log_path).unwrap();
     drop(log);
     let mut counts = Vec::new();
@@ -160,7 +161,8 @@ fn a_table_with_further_columns_is_left_as_it_is_whatever_its_log_holds() {
 #[test]
 fn a_file_in_the_place_of_the_log_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("d.csv"), folder.path().join("d.csv.log"));
+    let path = folder.path().join("d.csv");
+    let other = folder.path().join("d.csv.log");
     std::fs::write(&other, "12:03 started").unwrap();
     let error = DecisionLog::open(&path).unwrap_err().to_string();
     assert!(error.ends_with("expected a log of decisions, found another file"), "{error}");

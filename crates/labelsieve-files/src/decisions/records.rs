@@ -58,9 +58,10 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
     let mut contents = Contents::default();
     let Some(mut rest) = bytes.strip_prefix(OPENING) else {
         let n_same = bytes.iter().zip(OPENING).take_while(|(a, b)| a == b).count();
-        return match bytes[n_same..].iter().all(|&byte| byte == 0) {
-            true => Ok(contents), // the first write was cut short
-            false => Err(DataError::malformed(path, "first line", "a log of decisions", "another file")),
+        return if bytes[n_same..].iter().all(|&byte| byte == 0) {
+            Ok(contents) // the first write was cut short
+        } else {
+            Err(DataError::malformed(path, "first line", "a log of decisions", "another file"))
         };
     };
     contents.end = OPENING.len() as u64;
@@ -78,12 +79,11 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
         contents.end += (rest.len() - after.len()) as u64;
         rest = after;
     }
-    match is_damaged(rest) {
-        true => {
-            let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
-            Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
-        }
-        false => Ok(contents),
+    if is_damaged(rest) {
+        let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
+        Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
+    } else {
+        Ok(contents)
     }
 }
 

@@ -109,7 +109,9 @@ impl FeatureWriter<'_> {
                 Sink::Npy(file)
             }
         };
-        let (ids, labels, values) = (Vec::new(), Vec::new(), Vec::new());
+        let ids = Vec::new();
+        let labels = Vec::new();
+        let values = Vec::new();
         Ok(FeatureWriter { path: path.to_path_buf(), layout, sink, ids, labels, values, n_rows: 0 })
     }
 
@@ -283,7 +285,8 @@ mod tests {
         let layout = FeatureLayout { n_rows: ids.len(), n_with_class, dim: 2, precision, network };
         let mut writer = FeatureWriter::create(path, layout, "{}").unwrap();
         for (row, values) in VALUES.chunks_exact(2).enumerate() {
-            let (ids, labels) = (&ids[row..=row], &labels[row..=row]);
+            let ids = &ids[row..=row];
+            let labels = &labels[row..=row];
             writer.add(FeatureRows { ids, labels, values }).unwrap();
         }
         writer.finish().unwrap()
@@ -293,7 +296,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for precision in [Precision::F32, Precision::F16] {
             let path = folder.path().join(name);
-            let (ids, labels) = (ids.map(str::to_owned), labels.map(|label| label.map(str::to_owned)));
+            let ids = ids.map(str::to_owned);
+            let labels = labels.map(|label| label.map(str::to_owned));
             for network in [None, Some("resnet10 0123456789abcdef")] {
                 let table = write(&path, (&ids, &labels), precision, network);
                 assert_eq!(table, expect_table.then(|| ids_table_of(&path)));
@@ -313,8 +317,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
         let write_both = |ids: [&str; 2], label: Option<&str>| {
-            let (ids, labels) =
-                (ids.map(str::to_owned), [label.map(str::to_owned), label.map(str::to_owned)]);
+            let ids = ids.map(str::to_owned);
+            let labels = [label.map(str::to_owned), label.map(str::to_owned)];
             write(&path, (&ids, &labels), Precision::F32, None);
         };
         write_both(["x", "y"], Some("owl"));
@@ -345,12 +349,14 @@ mod tests {
         for name in ["a.parquet", "a.npz", "a.npy"] {
             let bytes = |portion: usize| {
                 let path = folder.path().join(name);
-                let (precision, network) = (Precision::F16, Some("x 1"));
+                let precision = Precision::F16;
+                let network = Some("x 1");
                 let layout = FeatureLayout { n_rows, n_with_class: n_rows, dim: 2, precision, network };
                 let mut writer = FeatureWriter::create(&path, layout, "{}").unwrap();
                 for start in (0..n_rows).step_by(portion) {
                     let end = n_rows.min(start + portion);
-                    let (ids, labels) = (&ids[start..end], &labels[start..end]);
+                    let ids = &ids[start..end];
+                    let labels = &labels[start..end];
                     writer.add(FeatureRows { ids, labels, values: &values[2 * start..2 * end] }).unwrap();
                 }
                 writer.finish().unwrap();

@@ -175,13 +175,15 @@ fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
         return Err(DataError::malformed(path, "archive", expected, found));
     };
     let features = Matrix::from_array(archive.array(features)?)?;
-    let labels = match archive.contains(labels) {
-        true => Some(Labels::from_ints(&archive.array(labels)?.read_ints()?)),
-        false => None,
+    let labels = if archive.contains(labels) {
+        Some(Labels::from_ints(&archive.array(labels)?.read_ints()?))
+    } else {
+        None
     };
-    let ids = match archive.contains("ids") {
-        true => Some(archive.array("ids")?.read_ints()?.iter().map(i64::to_string).collect()),
-        false => None,
+    let ids = if archive.contains("ids") {
+        Some(archive.array("ids")?.read_ints()?.iter().map(i64::to_string).collect())
+    } else {
+        None
     };
     let mut table = ExampleTable::new(path, features, labels, ids)?;
     if archive.contains(NETWORK_MEMBER) {
@@ -264,8 +266,9 @@ mod tests {
     #[test]
     fn a_npy_takes_its_labels_from_a_second_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, ints, lines) =
-            (folder.path().join("x.npy"), folder.path().join("y.npy"), folder.path().join("y.txt"));
+        let path = folder.path().join("x.npy");
+        let ints = folder.path().join("y.npy");
+        let lines = folder.path().join("y.txt");
         write_npy_f32(File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
         write_npy_i64(File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
         std::fs::write(&lines, "owl\nowl\ncat\n").unwrap();

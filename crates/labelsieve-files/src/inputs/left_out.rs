@@ -53,7 +53,8 @@ impl LeftOut {
         let n: usize = self.without_features.values().sum();
         if n > 0 {
             let example = self.example_without_features().unwrap_or("");
-            let (features, classes) = (features.display(), named(&self.without_features, &[]));
+            let features = features.display();
+            let classes = named(&self.without_features, &[]);
             monitor.warning(&format!(
                 "skipping {} without features in `{features}` (e.g. `{example}`): of {classes}",
                 counted(n, "candidate")

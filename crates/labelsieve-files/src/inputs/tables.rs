@@ -33,7 +33,8 @@ impl Table {
     pub fn open(&self, monitor: &dyn Monitor) -> Result<ExampleTable> {
         let table = ExampleTable::open(&self.path, &self.columns)?;
         if let Some(beside) = &table.ids_table {
-            let (path, beside) = (self.path.display(), beside.display());
+            let path = self.path.display();
+            let beside = beside.display();
             monitor.detail(&format!("ids and classes of `{path}` come from `{beside}`"));
         }
         Ok(table)

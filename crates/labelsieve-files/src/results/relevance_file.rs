@@ -91,8 +91,8 @@ impl RelevanceWriter {
         for (at, row) in rows.iter().enumerate() {
             for (what, value) in [("relevance", Some(row.relevance)), ("probability", row.probability)] {
                 if let Some(value) = value.filter(|&value| !is_in_range(value)) {
-                    let (place, expected) =
-                        (format!("row {}", self.rows_written + at), format!("a {what} in [0, 1]"));
+                    let place = format!("row {}", self.rows_written + at);
+                    let expected = format!("a {what} in [0, 1]");
                     return Err(DataError::malformed(&self.path, place, expected, value.to_string()));
                 }
             }
@@ -153,10 +153,14 @@ pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let path = path.as_ref();
     let file = TableFile::open(path)?;
     let metadata = file.metadata();
-    let (mut ids, mut classes) = (Texts::default(), LabelsBuilder::default());
-    let (mut relevance, mut is_clean) = (Vec::new(), Vec::new());
-    let (has_probability, has_decisions) = (file.has("probability"), file.has("decision"));
-    let (mut probability, mut decisions) = (Vec::new(), Vec::new());
+    let mut ids = Texts::default();
+    let mut classes = LabelsBuilder::default();
+    let mut relevance = Vec::new();
+    let mut is_clean = Vec::new();
+    let has_probability = file.has("probability");
+    let has_decisions = file.has("decision");
+    let mut probability = Vec::new();
+    let mut decisions = Vec::new();
     let mut wanted = vec![("id", Kind::Text), ("class", Kind::Text), ("relevance", Kind::Float)];
     wanted.extend(file.has("is_clean").then_some(("is_clean", Kind::Flag)));
     wanted.extend(has_probability.then_some(("probability", Kind::Float)));

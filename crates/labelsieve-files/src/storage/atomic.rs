@@ -93,9 +93,10 @@ impl Temporary {
             // Where files cannot be locked, nobody else can lock this one either, and it is never swept.
             let _ = file.try_lock();
             // Another process may have swept it between its creation and the lock.
-            match is_unlinked(&file) {
-                true => Err(std::io::ErrorKind::AlreadyExists.into()), // asks for another name
-                false => Ok(file),
+            if is_unlinked(&file) {
+                Err(std::io::ErrorKind::AlreadyExists.into()) // asks for another name
+            } else {
+                Ok(file)
             }
         };
         let file = tempfile::Builder::new().prefix(PREFIX).make_in(folder, create);

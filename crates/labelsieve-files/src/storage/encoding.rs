@@ -28,7 +28,9 @@ impl ForeignEncoding {
         if let Some(encoding) = ForeignEncoding::utf16(bytes) {
             return encoding;
         }
-        let (mut n_high, mut n_beside_high, mut has_c1) = (0, 0, false);
+        let mut n_high = 0;
+        let mut n_beside_high = 0;
+        let mut has_c1 = false;
         for (at, &byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte >= 0x80) {
             n_high += 1;
             has_c1 |= byte < 0xa0;

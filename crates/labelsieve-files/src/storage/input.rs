@@ -105,9 +105,10 @@ fn is_dash(path: &Path) -> bool {
 /// Standard input can be read once: a second reader would see an empty file.
 fn claim_standard_input(path: &Path) -> Result<()> {
     static CLAIMED: AtomicBool = AtomicBool::new(false);
-    match CLAIMED.swap(true, Ordering::Relaxed) {
-        false => Ok(()),
-        true => Err(DataError::ReadTwice { path: path.into() }),
+    if CLAIMED.swap(true, Ordering::Relaxed) {
+        Err(DataError::ReadTwice { path: path.into() })
+    } else {
+        Ok(())
     }
 }
 

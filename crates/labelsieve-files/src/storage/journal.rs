@@ -74,7 +74,8 @@ impl Journal {
             TryLockError::WouldBlock => DataError::InUse { path: path.clone() },
             TryLockError::Error(error) => DataError::io("lock", &path)(error),
         })?;
-        let (mut start, mut n_records) = (JournalStart::New, 0);
+        let mut start = JournalStart::New;
+        let mut n_records = 0;
         let end = read_records(&path, &file, |(key, payload)| {
             match start {
                 JournalStart::New if key == FINGERPRINT_KEY && payload == fingerprint.as_bytes() => {
@@ -110,9 +111,10 @@ impl Journal {
         tail.file.seek(SeekFrom::Start(0)).map_err(DataError::io("read", &self.path))?;
         let mut is_first = true;
         read_records(&self.path, &tail.file, |(key, payload)| {
-            match std::mem::replace(&mut is_first, false) {
-                true => ControlFlow::Continue(()), // the fingerprint
-                false => visit(&key, &payload),
+            if std::mem::replace(&mut is_first, false) {
+                ControlFlow::Continue(()) // the fingerprint
+            } else {
+                visit(&key, &payload)
             }
         })?;
         Ok(())
@@ -134,7 +136,8 @@ impl Journal {
         if opening != OPENING {
             return None;
         }
-        let (mut n, mut end) = (0, OPENING.len() as u64);
+        let mut n = 0;
+        let mut end = OPENING.len() as u64;
         let mut prefix = [0; PREFIX_LEN];
         while reader.read_exact(&mut prefix).is_ok() {
             let length =
@@ -226,11 +229,13 @@ fn read_record(reader: &mut impl Read, remaining: u64) -> std::io::Result<Option
     if remaining < PREFIX_LEN as u64 {
         return Ok(None);
     }
-    let (mut lengths, mut expected) = ([0; 8], [0; 4]);
+    let mut lengths = [0; 8];
+    let mut expected = [0; 4];
     reader.read_exact(&mut lengths)?;
     reader.read_exact(&mut expected)?;
     let both = u64::from_le_bytes(lengths);
-    let (key_len, payload_len) = (both & u64::from(u32::MAX), both >> 32);
+    let key_len = both & u64::from(u32::MAX);
+    let payload_len = both >> 32;
     if key_len + payload_len > remaining - PREFIX_LEN as u64 {
         return Ok(None);
     }

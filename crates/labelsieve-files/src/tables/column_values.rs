@@ -101,12 +101,11 @@ pub fn numbers(array: &ArrayRef) -> Option<Vec<Option<f64>>> {
             let entries = numbers(dictionary.values())?;
             let nulls = array.logical_nulls();
             let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            match entries.is_empty() {
-                true => vec![None; array.len()],
-                false => {
-                    let keys = dictionary.normalized_keys().into_iter().enumerate();
-                    keys.map(|(row, key)| if is_null(row) { None } else { entries[key] }).collect()
-                }
+            if entries.is_empty() {
+                vec![None; array.len()]
+            } else {
+                let keys = dictionary.normalized_keys().into_iter().enumerate();
+                keys.map(|(row, key)| if is_null(row) { None } else { entries[key] }).collect()
             }
         }
         DataType::Null => vec![None; array.len()],

@@ -57,8 +57,11 @@ pub fn read_ids_table(features: &Path) -> Result<Option<IdsTable>> {
         let found = format!("the columns {}", header.join(", "));
         return Err(DataError::malformed(&path, "line 1", "a column `id`", found));
     };
-    let (class, network) = (column("class"), column("network"));
-    let (mut ids, mut classes, mut networks) = (Vec::new(), Vec::new(), Vec::new());
+    let class = column("class");
+    let network = column("network");
+    let mut ids = Vec::new();
+    let mut classes = Vec::new();
+    let mut networks = Vec::new();
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(failed)? {
         let field = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or("").to_owned();

@@ -119,7 +119,8 @@ impl MergedTable {
                 Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
                 Some(column) => {
                     let place = format!("column `{}`", field.name());
-                    let (expected, found) = (field.data_type().to_string(), column.data_type().to_string());
+                    let expected = field.data_type().to_string();
+                    let found = column.data_type().to_string();
                     Err(DataError::malformed(path, place, expected, found))
                 }
                 None => Ok(Arc::new(Float32Array::from(vec![missing; batch.num_rows()]))),

@@ -301,9 +301,10 @@ impl<'a> Column<'a> {
     /// Adds every value, of which none may be missing, to `texts`.
     pub fn append_texts(&self, texts: &mut Texts) -> Result<()> {
         self.for_each_given_text(&mut |text| texts.push(text))?;
-        match texts.n_bytes() > MOST_BYTES {
-            true => Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of text"), "more")),
-            false => Ok(()),
+        if texts.n_bytes() > MOST_BYTES {
+            Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of text"), "more"))
+        } else {
+            Ok(())
         }
     }
 

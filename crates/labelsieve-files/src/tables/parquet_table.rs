@@ -60,7 +60,9 @@ pub fn read_names(
         return Ok(RowNames { rows: file.claimed_rows(), labels: None, ids: None });
     }
     names.dedup(); // one column may serve as label and id
-    let (mut rows, mut labels, mut ids) = (0, LabelsBuilder::default(), Vec::new());
+    let mut rows = 0;
+    let mut labels = LabelsBuilder::default();
+    let mut ids = Vec::new();
     file.for_each_batch(&names, |batch| {
         rows += batch.first().map_or(0, |column| column.array.len());
         for column in batch {
@@ -118,7 +120,8 @@ struct Room<'a> {
 impl Embeddings<'_> {
     /// Adds the rows of a batch.
     fn append(&mut self, column: &Column<'_>) -> Result<()> {
-        let (array, is_first) = (column.array, self.dim.is_none());
+        let array = column.array;
+        let is_first = self.dim.is_none();
         if !is_list_of_floats(array.data_type()) {
             return Err(column.bad_type("lists of floats"));
         }

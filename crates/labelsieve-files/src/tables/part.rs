@@ -66,12 +66,11 @@ impl Part {
         let part: Part = serde_json::from_str(text).map_err(|error| {
             DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part", error.to_string())
         })?;
-        match part.index < part.of {
-            true => Ok(part),
-            false => {
-                let found = format!("part {} of {}", part.index, part.of);
-                Err(DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part, from 0", found))
-            }
+        if part.index < part.of {
+            Ok(part)
+        } else {
+            let found = format!("part {} of {}", part.index, part.of);
+            Err(DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part, from 0", found))
         }
     }
 }

@@ -110,9 +110,10 @@ impl TableFile {
 }
 
 fn check_rows(path: &Path, rows: usize) -> Result<()> {
-    match rows > MOST_ROWS {
-        true => Err(DataError::malformed(path, "rows", format!("at most {MOST_ROWS}"), rows.to_string())),
-        false => Ok(()),
+    if rows > MOST_ROWS {
+        Err(DataError::malformed(path, "rows", format!("at most {MOST_ROWS}"), rows.to_string()))
+    } else {
+        Ok(())
     }
 }
 
@@ -148,7 +149,8 @@ fn read_lines(
             DataError::malformed(path, "line 1", format!("a column `{name}`"), found)
         })?);
     }
-    let (mut first_row, mut records) = (0, Vec::with_capacity(BATCH_ROWS));
+    let mut first_row = 0;
+    let mut records = Vec::with_capacity(BATCH_ROWS);
     loop {
         let mut record = StringRecord::new();
         let is_more = reader.read_record(&mut record).map_err(|error| bad_csv(path, error))?;

@@ -230,7 +230,8 @@ pub fn unescape(cell: &str) -> Cow<'_, str> {
     if !cell.contains('\\') {
         return Cow::from(cell);
     }
-    let (mut text, mut rest) = (String::with_capacity(cell.len()), cell);
+    let mut text = String::with_capacity(cell.len());
+    let mut rest = cell;
     while let Some(at) = rest.find('\\') {
         text.push_str(&rest[..at]);
         let (c, length) = escaped(&rest[at + 1..]).unwrap_or(('\\', 0));

@@ -77,18 +77,18 @@ impl SavedClassifier {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
         let Tensors { tensors, json, .. } = read_tensors(path, &bytes)?;
-        let json =
-            json.ok_or_else(|| match tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
-                true => DataError::OtherTensors {
+        let json = json.ok_or_else(|| {
+            if tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
+                DataError::OtherTensors {
                     path: path.to_path_buf(),
                     wanted: TensorsOf::Classifier,
                     found: TensorsOf::Network,
-                },
-                false => {
-                    let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
-                    DataError::malformed(path, "safetensors header", expected, "none")
                 }
-            })?;
+            } else {
+                let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
+                DataError::malformed(path, "safetensors header", expected, "none")
+            }
+        })?;
         let header = serde_json::from_str(&json).map_err(|error| {
             let place = format!("metadata `{METADATA_KEY}`");
             DataError::malformed(path, place, "the description of a classifier", error.to_string())

@@ -93,7 +93,8 @@ fn lengths_that_overflow_when_summed_are_refused() {
     // Eight tensors, each as long as a length in bits can say, end at 2^64 - 8: one header length away from overflow.
     const LONGEST: u64 = (1 << 61) - 1;
     let entry = |i: u64| {
-        let (start, end) = (i * LONGEST, (i + 1) * LONGEST);
+        let start = i * LONGEST;
+        let end = (i + 1) * LONGEST;
         format!(r#""t{i}":{{"dtype":"U8","shape":[{LONGEST}],"data_offsets":[{start},{end}]}}"#)
     };
     let header = format!("{{{}}}", (0..8).map(entry).collect::<Vec<_>>().join(","));

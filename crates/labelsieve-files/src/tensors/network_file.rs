@@ -162,16 +162,18 @@ impl NetworkFile {
 }
 
 fn encode(values: &[f32], half: bool) -> Vec<u8> {
-    match half {
-        true => values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect(),
-        false => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+    if half {
+        values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect()
+    } else {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 }
 
 /// `None` for numbers that are not floating-point. The library has compared the length with the shape.
 pub fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
-    let (pairs, quads, octets) =
-        (bytes.as_chunks::<2>().0, bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
+    let pairs = bytes.as_chunks::<2>().0;
+    let quads = bytes.as_chunks::<4>().0;
+    let octets = bytes.as_chunks::<8>().0;
     Some(match dtype {
         Dtype::F32 => quads.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
         Dtype::F16 => pairs.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()).collect(),
@@ -239,8 +241,9 @@ mod tests {
     fn files_from_elsewhere_have_no_description_and_may_have_counters() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("resnet18.safetensors");
-        let (one, count, halves) =
-            (1f64.to_le_bytes(), 7i64.to_le_bytes(), bf16::from_f32(2.0).to_le_bytes());
+        let one = 1f64.to_le_bytes();
+        let count = 7i64.to_le_bytes();
+        let halves = bf16::from_f32(2.0).to_le_bytes();
         let views = HashMap::from([
             ("a", TensorView::new(Dtype::F64, vec![1], &one).unwrap()),
             ("b", TensorView::new(Dtype::BF16, vec![1], &halves).unwrap()),

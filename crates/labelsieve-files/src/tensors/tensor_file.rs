@@ -78,7 +78,8 @@ fn check_sum(path: &Path, bytes: &[u8]) -> Result<bool> {
     let Some(place) = checksum_place(bytes) else { return Ok(false) };
     let mut hasher = crc32fast::Hasher::new();
     [&bytes[..place.start], b"00000000", &bytes[place.end..]].iter().for_each(|part| hasher.update(part));
-    let (expected, found) = (String::from_utf8_lossy(&bytes[place]), format!("{:08x}", hasher.finalize()));
+    let expected = String::from_utf8_lossy(&bytes[place]);
+    let found = format!("{:08x}", hasher.finalize());
     if expected == found {
         return Ok(true);
     }

@@ -19,7 +19,8 @@ fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
     }
     // Numbers count things: `n02114367` is no misspelling of `n02114366`.
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    let (length, other_length) = (folded.chars().count(), other.chars().count());
+    let length = folded.chars().count();
+    let other_length = other.chars().count();
     let most = match length.max(other_length) {
         0..4 => return None,
         4..8 => 1,

@@ -222,7 +222,8 @@ mod tests {
     #[test]
     fn two_outputs_of_one_name_are_refused_before_there_is_such_a_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, other) = (folder.path().join("a.npy"), folder.path().join("./a.npy"));
+        let one = folder.path().join("a.npy");
+        let other = folder.path().join("./a.npy");
         let error = Files::default().writes([&one, &other]).check().unwrap_err().to_string();
         assert!(error.ends_with("a.npy` is given as two outputs"), "{error}");
         let error = Files::default().writes([&one]).writes_beside(&one, &[""]).check().unwrap_err();
@@ -234,7 +235,8 @@ mod tests {
     #[test]
     fn a_new_output_beside_an_input_and_an_old_one_that_is_no_input_are_fine() {
         let folder = tempfile::tempdir().unwrap();
-        let (input, output) = (folder.path().join("in.npz"), folder.path().join("out.parquet"));
+        let input = folder.path().join("in.npz");
+        let output = folder.path().join("out.parquet");
         std::fs::write(&input, "in").unwrap();
         Files::default().reads([&input]).writes([&output]).check().unwrap();
         std::fs::write(&output, "in").unwrap(); // equal contents are not the same file

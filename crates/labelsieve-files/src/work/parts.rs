@@ -43,7 +43,8 @@ pub fn find_complete(part: &Part, output: &Path) -> Result<Option<Part>> {
         return Err(refused("is a part of another run, made with other files or settings"));
     }
     if !found.is_same_as(part) {
-        let (index, of) = (found.index, found.of);
+        let index = found.index;
+        let of = found.of;
         return Err(refused(&format!("is part {index} of {of}, not part {} of {}", part.index, part.of)));
     }
     Ok(Some(found))

@@ -88,10 +88,11 @@ impl<'a> CandidateSink<'a> {
         (checked, leak_fate): (Option<&'a CheckedExamples>, LeakFate),
         along: Along,
     ) -> CandidateSink<'a> {
-        let (classes, fields) = (classes.classes(), source.text_columns());
+        let classes = classes.classes();
+        let fields = source.text_columns();
         let found = Candidates::default();
-        let (searcher, comparing) =
-            (names.matcher.searcher(), names.comparing.as_ref().map(Matcher::searcher));
+        let comparing = names.comparing.as_ref().map(Matcher::searcher);
+        let searcher = names.matcher.searcher();
         CandidateSink { names, searcher, comparing, classes, fields, checked, leak_fate, along, found }
     }
 
@@ -169,7 +170,8 @@ impl RowSink for CandidateSink<'_> {
             found.kept.extend(std::iter::repeat_n(values, n_new));
         }
         if along.lists_photos {
-            let (url, caption) = (kept(along.n_keep), kept(along.n_keep + 1));
+            let url = kept(along.n_keep);
+            let caption = kept(along.n_keep + 1);
             found.photos.push(Photo { id: id.to_owned(), url, caption });
         }
     }

@@ -98,7 +98,8 @@ impl Match {
             Some(shard) => source.cut(shard),
             None => source,
         };
-        let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
+        let fields = source.text_columns().join(", ");
+        let n_files = source.paths().count();
         monitor.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.as_ref().map(|leaks| leaks.check(monitor)).transpose()?;
 

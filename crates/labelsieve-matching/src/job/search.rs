@@ -52,7 +52,8 @@ impl Match {
         };
         let mut counts = vec![0; classes.classes().len()];
         let mut plural = names.compares().then(|| PluralCount::new(counts.len()));
-        let (mut n_leaks, mut n_unchecked) = (0, 0);
+        let mut n_leaks = 0;
+        let mut n_unchecked = 0;
         let summary = scan(source, self.on_bad_row, sink, CandidateSink::take, |found, read| {
             if monitor.watch().is_stopped() {
                 return Err(DataError::io("read", &self.classes)(ErrorKind::Interrupted.into()));

@@ -81,7 +81,8 @@ pub enum NameWarning {
 impl Matcher {
     /// Fails only when the names are too many for one automaton (billions of letters).
     pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher> {
-        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        let mut targets = BTreeMap::new();
+        let mut warnings = Vec::new();
         for_each_name(classes, |class, name, role| {
             let patterns = patterns_of(rule, role, name);
             if patterns.is_empty() {
@@ -98,9 +99,11 @@ impl Matcher {
     /// through the text is what takes the time. Where the names are so many that this would cost speed,
     /// [`compares`](Matcher::compares) is false.
     pub fn comparing(classes: &ClassList, rule: MatchRule, wider: MatchRule) -> Result<Matcher> {
-        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        let mut targets = BTreeMap::new();
+        let mut warnings = Vec::new();
         for_each_name(classes, |class, name, role| {
-            let (asked, wider) = (patterns_of(rule, role, name), patterns_of(wider, role, name));
+            let asked = patterns_of(rule, role, name);
+            let wider = patterns_of(wider, role, name);
             if asked.is_empty() {
                 warnings.push(NameWarning::Unsearchable { class, name: name.clone() });
             }

@@ -81,7 +81,8 @@ impl fmt::Display for CandidateStatistics {
         writeln!(f, "\nclasses by number of candidates")?;
         let most = self.groups.iter().map(|group| group.n_classes).max().unwrap_or(0).max(1);
         for group in &self.groups {
-            let (range, n_classes) = (group.range(), group.n_classes);
+            let range = group.range();
+            let n_classes = group.n_classes;
             writeln!(f, "{range:>21}  {n_classes:>6}  {}", bar(n_classes as f64 / most as f64))?;
         }
         let none = self.without_candidates();

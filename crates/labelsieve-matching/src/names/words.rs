@@ -101,7 +101,9 @@ fn push_simple(out: &mut Vec<u8>, text: &[u8], encoding: TextEncoding) -> bool {
     // Every byte is written and the length grows only when it is not a repeated space: no branch to mispredict
     // at the end of every word.
     let words = &mut out[start..];
-    let (mut n_written, mut last, mut position) = (0, b' ', 0);
+    let mut n_written = 0;
+    let mut last = b' ';
+    let mut position = 0;
     while position < text.len() {
         let mut byte = table[text[position] as usize];
         position += 1;

@@ -101,7 +101,9 @@ fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
         if !id.starts_with('.') {
             let words: Vec<&str> = id.split(['_', '-', ' ']).filter(|word| !word.is_empty()).collect();
             let name = if words.is_empty() { id.to_owned() } else { words.join(" ") };
-            let (id, names, exclude) = (id.to_owned(), vec![name.clone()], Vec::new());
+            let id = id.to_owned();
+            let names = vec![name.clone()];
+            let exclude = Vec::new();
             classes.push(ClassEntry { id, display_name: name, names, exclude });
         }
     }
@@ -171,7 +173,8 @@ fn parse_csv(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
             let names = cell(name).unwrap_or("").split('|').map(str::trim);
             names.filter(|name| !name.is_empty()).map(String::from).collect()
         };
-        let (id, display_name) = (cell("id").unwrap_or("").into(), cell("display_name").unwrap_or("").into());
+        let id = cell("id").unwrap_or("").into();
+        let display_name = cell("display_name").unwrap_or("").into();
         classes.push(ClassRow { id, display_name, names: list("names"), exclude: list("exclude") }.into());
     }
     Ok(classes)

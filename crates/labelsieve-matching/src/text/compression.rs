@@ -79,7 +79,11 @@ impl TextInput {
         len: Option<u64>,
     ) -> TextInput {
         let path = path.to_path_buf();
-        let (head, ended, failure, n_decoded, n_mark) = (Vec::new(), false, None, 0, 0);
+        let head = Vec::new();
+        let ended = false;
+        let failure = None;
+        let n_decoded = 0;
+        let n_mark = 0;
         TextInput { path, format, decoded, head, ended, failure, n_decoded, n_consumed, len, n_mark }
     }
 
@@ -130,7 +134,8 @@ impl TextInput {
 
     /// Drops bytes up to the next line break and that; returns how many.
     pub(super) fn skip_line(&mut self) -> u64 {
-        let (mut n_skipped, mut bytes) = (0, Vec::new());
+        let mut n_skipped = 0;
+        let mut bytes = Vec::new();
         loop {
             bytes.clear();
             let ended = self.fill(&mut bytes, SKIPPED_BYTES);
@@ -192,7 +197,9 @@ impl TextInput {
         if self.format == PLAIN {
             return DataError::io("read", &self.path)(error);
         }
-        let (format, n_decoded, n_consumed) = (self.format, self.n_decoded, self.n_consumed());
+        let format = self.format;
+        let n_decoded = self.n_decoded;
+        let n_consumed = self.n_consumed();
         let (found, unread) = match (error.kind(), self.len) {
             (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Unread::Rest),
             (_, None) => (error.to_string(), Unread::Rest),
@@ -293,7 +300,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let (mut text, mut input) = (Vec::new(), TextInput::open(&path)?);
+        let mut text = Vec::new();
+        let mut input = TextInput::open(&path)?;
         input.fill(&mut text, 1 << 20);
         input.take_failure().map_or(Ok(text), Err)
     }
@@ -352,7 +360,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "\u{feff}id,title\n").unwrap();
-        let (mut input, mut text) = (TextInput::open(&path).unwrap(), Vec::new());
+        let mut input = TextInput::open(&path).unwrap();
+        let mut text = Vec::new();
         assert!(!input.fill(&mut text, 4));
         assert_eq!(text, b"id,t");
         input.put_back(std::mem::take(&mut text), None);

@@ -14,9 +14,8 @@ impl TextSource {
     /// does a file that cannot be read at all. A Parquet file is cut between its row groups.
     pub fn cut(mut self, shard: Shard) -> TextSource {
         let n_bytes = self.n_bytes_listed;
-        let bound = |i: usize| match i == shard.of {
-            true => u64::MAX,
-            false => (u128::from(n_bytes) * i as u128 / shard.of as u128) as u64,
+        let bound = |i: usize| {
+            if i == shard.of { u64::MAX } else { (u128::from(n_bytes) * i as u128 / shard.of as u128) as u64 }
         };
         let range = bound(shard.index)..bound(shard.index + 1);
         self.files.retain_mut(|file| match file.within(&range) {
@@ -36,7 +35,8 @@ impl TextFile {
     fn within(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let n_bytes = self.n_bytes.unwrap_or(0);
         let local = |place: u64| place.saturating_sub(self.start).min(n_bytes);
-        let (start, end) = (local(range.start), local(range.end));
+        let start = local(range.start);
+        let end = local(range.end);
         match self.cuts {
             Cuts::Nowhere => range.contains(&self.start).then_some(0..n_bytes),
             Cuts::Groups => (start < end).then_some(start..end),

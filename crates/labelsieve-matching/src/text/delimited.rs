@@ -195,7 +195,8 @@ mod tests {
     fn read(dialect: Dialect, block: &[u8]) -> (Vec<String>, Tally) {
         let encoding = TextEncoding::Plain;
         let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding, keep: vec![] };
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_block(block, 1, &fields, &mut notes, &mut tally);
         (notes.rows, tally)
     }

@@ -188,7 +188,8 @@ mod tests {
             encoding: TextEncoding::Plain,
             keep: Vec::new(),
         };
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_block(block, &keys, &mut notes, &mut tally);
         (notes.rows, tally)
     }

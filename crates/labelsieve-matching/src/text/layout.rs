@@ -63,7 +63,8 @@ pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> 
         FoundFormat::Delimited(dialect) => wanted.delimited(&rows.block, *dialect)?,
         FoundFormat::JsonLines => wanted.json_lines(json_lines::read_keys(&rows.block))?,
     };
-    let (n_bytes, cuts) = (rows.n_bytes(), rows.cuts());
+    let n_bytes = rows.n_bytes();
+    let cuts = rows.cuts();
     Ok(LaidOut { layout, names, texts, kept: rows.into_kept(), n_bytes, cuts })
 }
 
@@ -292,7 +293,8 @@ impl Wanted<'_> {
             match field.filter(|field| !fits(field.data_type())) {
                 None => Ok(()),
                 Some(field) => {
-                    let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
+                    let place = format!("column `{name}`");
+                    let found = field.data_type().to_string();
                     Err(DataError::malformed(path, place, expected, found))
                 }
             }

@@ -37,7 +37,8 @@ impl LineBlocks {
 
     /// The first rows, and the input as if they had not been read.
     pub(super) fn first_rows(input: TextInput, row_end: RowEnd) -> Result<(Vec<u8>, TextInput)> {
-        let (mut blocks, mut block) = (LineBlocks::new(input, row_end), Vec::new());
+        let mut blocks = LineBlocks::new(input, row_end);
+        let mut block = Vec::new();
         blocks.next(&mut block)?;
         let LineBlocks { mut input, carried, failure, .. } = blocks;
         input.put_back([block.as_slice(), &carried].concat(), failure);
@@ -73,10 +74,7 @@ impl LineBlocks {
             }
             size = block.len() * 2;
         }
-        match block.is_empty() {
-            true => self.failure.take().map_or(Ok(false), Err),
-            false => Ok(true),
-        }
+        if block.is_empty() { self.failure.take().map_or(Ok(false), Err) } else { Ok(true) }
     }
 
     /// The last block: the last row needs no line end, unless reading failed in the middle of it.
@@ -255,7 +253,9 @@ mod tests {
         let text: String = (0..300_000).map(|i| format!("{i},text\n")).collect::<String>() + &long + "\nlast";
         std::fs::write(&path, &text).unwrap();
         let mut blocks = open(&path, RowEnd::Line);
-        let (mut block, mut all, mut n_blocks) = (Vec::new(), Vec::new(), 0);
+        let mut block = Vec::new();
+        let mut all = Vec::new();
+        let mut n_blocks = 0;
         while blocks.next(&mut block).unwrap() {
             all.extend_from_slice(&block);
             assert!(block.ends_with(b"\n") || all.len() == text.len());

@@ -38,7 +38,8 @@ pub(super) struct Columns {
 impl Columns {
     /// One column and nothing else.
     pub(super) fn only(name: &str) -> Columns {
-        let (texts, keep) = (Vec::new(), Vec::new());
+        let texts = Vec::new();
+        let keep = Vec::new();
         Columns { id: name.into(), texts, status: None, encoding: TextEncoding::Plain, keep }
     }
 }
@@ -256,7 +257,8 @@ mod tests {
 
     fn columns() -> Columns {
         let texts = vec!["caption".into(), "tags".into()];
-        let (status, keep) = (Some("status".into()), Vec::new());
+        let status = Some("status".into());
+        let keep = Vec::new();
         Columns { id: "key".into(), texts, status, encoding: TextEncoding::Plain, keep }
     }
 
@@ -281,7 +283,8 @@ mod tests {
     }
 
     fn file() -> Vec<u8> {
-        let (batch, mut file) = (batch(), Vec::new());
+        let batch = batch();
+        let mut file = Vec::new();
         let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
@@ -290,7 +293,8 @@ mod tests {
 
     #[test]
     fn rows_come_with_lists_and_without_failed_downloads() {
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_batch(&batch(), &columns(), &mut notes, &mut tally);
         assert_eq!(notes.rows, ["1: 0=cat 1=a 1=b c", "2:"]);
         assert_eq!((tally.n_rows, tally.n_skipped), (2, 1));

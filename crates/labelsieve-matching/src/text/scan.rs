@@ -112,7 +112,9 @@ pub fn scan<S: RowSink, O: Send>(
         threads.spawn(|| read_blocks(source, used, job_sender, answer_sender));
         for _ in 0..n_workers {
             let used_sender = used_sender.clone();
-            let (jobs, new_sink, finish) = (jobs.clone(), &new_sink, &finish);
+            let jobs = jobs.clone();
+            let new_sink = &new_sink;
+            let finish = &finish;
             threads.spawn(move || work(source, &jobs, new_sink(), finish, used_sender));
         }
         drop(jobs);
@@ -194,9 +196,11 @@ fn read_blocks<O>(
     jobs: SyncSender<Job<O>>,
     answers: SyncSender<Reading<O>>,
 ) {
-    let (mut n_bytes_before, mut n_blocks) = (0, 0);
+    let mut n_bytes_before = 0;
+    let mut n_blocks = 0;
     for (file, text_file) in source.files.iter().enumerate() {
-        let (mut n_bytes_read, n_to_read) = (0, text_file.n_to_read());
+        let mut n_bytes_read = 0;
+        let n_to_read = text_file.n_to_read();
         let mut send = |payload, n_bytes: u64| {
             let (sender, answer) = sync_channel(1);
             let block = Block { number: n_blocks, file, payload };
@@ -267,7 +271,8 @@ fn read_batches(
     };
     let mut batches = parquet_rows::Batches::open(&file.path, bytes, columns, &file.extent)?;
     let of = batches.claimed_rows();
-    let (mut n_read, mut damage) = (0, None);
+    let mut n_read = 0;
+    let mut damage = None;
     loop {
         let (first_row, batch) = match batches.next() {
             Ok(Some(batch)) => batch,

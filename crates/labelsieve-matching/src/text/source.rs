@@ -127,7 +127,8 @@ impl TextSource {
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
         let (mut files, mut damaged): (Vec<TextFile>, Vec<(SetAside, DataError)>) = Default::default();
         let mut text_columns: Option<Vec<String>> = None;
-        let (mut start, mut keeps) = (0, KeepCheck::default());
+        let mut start = 0;
+        let mut keeps = KeepCheck::default();
         for input in inputs {
             for file in list(input)? {
                 let path = file.path;

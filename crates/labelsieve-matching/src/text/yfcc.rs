@@ -138,7 +138,8 @@ impl Line<'_> {
 
 fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
     let mut fields = [&b""[..]; MOST_FIELDS];
-    let (mut n_fields, mut start) = (0, 0);
+    let mut n_fields = 0;
+    let mut start = 0;
     for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
         if n_fields < MOST_FIELDS {
             fields[n_fields] = &line[start..end];
@@ -205,7 +206,8 @@ mod tests {
     }
 
     fn read(text: &[u8]) -> (Vec<String>, Tally) {
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         let fields = Fields { texts: vec![0, 2], keep: Vec::new() };
         read_block(text, &fields, &mut notes, &mut tally);
         (notes.rows, tally)

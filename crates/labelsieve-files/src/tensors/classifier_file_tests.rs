@@ -35,7 +35,7 @@ fn saved() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_saved_is_loaded() {
+fn a_saved_classifier_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.safetensors");
     classifier().save(&path).unwrap();
@@ -44,7 +44,7 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
-fn a_classifier_that_is_no_classifier_is_neither_saved_nor_left_half_written() {
+fn an_invalid_classifier_is_neither_saved_nor_left_half_written() {
     let good = classifier();
     for (bad, message) in [
         (

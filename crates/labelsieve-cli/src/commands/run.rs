@@ -152,7 +152,12 @@ impl Run {
         };
         let steps = self.steps(&model, captions.as_ref(), &scored_with);
         let path = self.output.join(JOURNAL);
-        let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;
+        let (journal, records) = resume::open(
+            &path,
+            &key,
+            resume::RecordUnits { unit: "steps", total: Some(steps.len()) },
+            printer,
+        )?;
         let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
         let step_printer = printer.for_steps();
         let mut is_done = true; // what follows a step that is run again is run again too

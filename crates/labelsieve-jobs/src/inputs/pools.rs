@@ -216,7 +216,7 @@ impl Pools {
     /// Names the classes that lose candidates.
     pub fn warn_of_left_out(&self, monitor: &dyn Monitor) {
         let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
-        self.left_out.warn(&known, (&self.clean.path, &self.noisy.path), monitor);
+        self.left_out.warn(&known, &self.clean.path, &self.noisy.path, monitor);
     }
 
     /// The name by which a candidate was found, where a candidate file says so.

@@ -152,13 +152,19 @@ impl Embed {
         let journal = beside(&self.output, ".partial");
         let mut embedded = Embedded::default();
         let dim = opened.embedder.dim();
-        let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
-            // A record that does not follow the one before is work that was never finished.
-            let follows = key == embedded.n_read.to_string();
-            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
-                embedded.add(record);
-            }
-        })?;
+        let journal = resume::open_by_record(
+            &journal,
+            &key,
+            resume::RecordUnits { unit: "batches", total: None },
+            monitor,
+            |key, payload| {
+                // A record that does not follow the one before is work that was never finished.
+                let follows = key == embedded.n_read.to_string();
+                if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+                    embedded.add(record);
+                }
+            },
+        )?;
         check_damage(self.images.on_damage, &embedded.skipped)?;
         let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
         write_skipped(&skipped, &embedded)?;

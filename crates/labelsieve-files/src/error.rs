@@ -1,19 +1,19 @@
-//! The one error type of this crate. Every message names the file, the place, what was expected and what was found.
+//! The error type of all file formats. Every message names the file, the place, and the expected and actual values.
 //!
-//! Whatever a caller may want to handle has a variant or a kind of its own; the texts are for people only.
+//! Callers match on variants and kinds; the texts are only for people.
 
 use std::path::{Path, PathBuf};
 
 use crate::storage::encoding::ForeignEncoding;
 use crate::{FileKind, Unread, Wanted};
 
-/// What can go wrong between a file and the method.
+/// An error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The operating system refused a read or a write.
     #[error("cannot {action} `{}`: {cause}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: Action,
         /// The file or folder.
         path: PathBuf,
@@ -27,9 +27,9 @@ pub enum DataError {
         path: PathBuf,
         /// The place inside it: a header field, a row, a column.
         place: String,
-        /// What the format asks for.
+        /// The value that the format requires.
         expected: String,
-        /// What the file holds.
+        /// The value in the file.
         found: String,
     },
     /// A library that decodes the format refused the file.
@@ -47,11 +47,11 @@ pub enum DataError {
     MissingColumn {
         /// The table.
         path: PathBuf,
-        /// What the column is for.
+        /// The purpose of the column.
         role: ColumnRole,
         /// The name that was asked for, if any.
         asked: Option<String>,
-        /// What would have been accepted, in words.
+        /// A description of the accepted columns.
         expected: String,
         /// The columns that the table has.
         present: Vec<String>,
@@ -61,9 +61,9 @@ pub enum DataError {
     WrongKind {
         /// The file or folder.
         path: PathBuf,
-        /// What it should have been.
+        /// The expected kind.
         wanted: Wanted,
-        /// What it is.
+        /// The actual kind.
         found: FileKind,
     },
     /// A network where a classifier of features is wanted, or the other way round.
@@ -71,9 +71,9 @@ pub enum DataError {
     OtherTensors {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected contents.
         wanted: TensorsOf,
-        /// What it holds.
+        /// The actual contents.
         found: TensorsOf,
     },
     /// Neither the name nor the first line of a file says how its texts are stored.
@@ -81,7 +81,7 @@ pub enum DataError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// What is understood.
+        /// The supported formats.
         expected: &'static str,
     },
     /// Two processes must not write to one file.
@@ -123,7 +123,7 @@ pub enum DataError {
         path: PathBuf,
         /// The line of the quote, counted from 1.
         line: u64,
-        /// What was found instead: the end of the file, or more than a field may hold.
+        /// The end of the file, or the limit on the length of a field.
         found: &'static str,
         /// Lines after the quote, which cannot be separated from its field.
         n_lines: u64,
@@ -137,7 +137,7 @@ pub enum DataError {
         path: PathBuf,
         /// The place inside it.
         place: String,
-        /// What the bytes look like.
+        /// The encoding that the bytes appear to have.
         encoding: ForeignEncoding,
     },
     /// A file of which a part cannot be read.
@@ -145,14 +145,14 @@ pub enum DataError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         message: String,
-        /// What could not be read.
+        /// The part that could not be read.
         unread: Unread,
     },
 }
 
-/// What was attempted when the system refused. Call sites give it as a verb: `DataError::io("read", path)`.
+/// The operation that the system refused. Call sites give it as a verb: `DataError::io("read", path)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// To open for reading.
@@ -191,7 +191,7 @@ impl std::fmt::Display for Action {
     }
 }
 
-/// What a file of tensors describes.
+/// The kind of model in a file of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorsOf {
     /// A network, perhaps with a classifier on top.
@@ -209,7 +209,7 @@ impl std::fmt::Display for TensorsOf {
     }
 }
 
-/// What a column is for.
+/// The purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnRole {
     /// Features.
@@ -224,7 +224,7 @@ pub enum ColumnRole {
     Text,
     /// Values to choose rows by.
     Filter,
-    /// Values that go along with candidates.
+    /// Values that are copied along with candidates.
     Kept,
     /// Addresses of photos.
     Url,
@@ -279,5 +279,5 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The result of everything in this crate.
+/// Results of reading and writing files.
 pub type Result<T> = std::result::Result<T, DataError>;

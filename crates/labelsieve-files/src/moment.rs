@@ -1,11 +1,11 @@
-//! Moments as texts: RFC 3339, UTC, with microseconds. Such texts sort by time.
+//! Timestamps as text: RFC 3339, UTC, with microseconds. Their alphabetical order is their order in time.
 
-/// The text of a number of microseconds since 1970.
+/// Formats a number of microseconds since 1970.
 pub fn rfc3339(micros: u64) -> String {
     rfc3339_of(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
-/// The same for a moment that may lie before.
+/// As [`rfc3339`], also for times before 1970.
 pub fn rfc3339_of(micros: i64) -> String {
     let seconds = micros.div_euclid(1_000_000);
     let micros = micros.rem_euclid(1_000_000);
@@ -21,8 +21,8 @@ pub fn rfc3339_of(micros: i64) -> String {
 /// Year, month and day of a number of days since 1970. Years are counted from March, so that a leap day comes last.
 pub fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468; // since March of the year 0
-    let era = days.div_euclid(146_097);
-    let day = days.rem_euclid(146_097); // of 400 years
+    let era = days.div_euclid(146_097); // of 400 years
+    let day = days.rem_euclid(146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_as_date_prints_them() {
+    fn timestamps_are_written_as_date_prints_them() {
         // date -u -d @SECONDS +%FT%T
         for (seconds, expected) in [
             (0, "1970-01-01T00:00:00.000000Z"),

@@ -1,4 +1,4 @@
-//! Which examples mention which class: written by the matching stage, joined to the features by id later.
+//! Candidate files: which examples mention which class. Later stages join them with the features by id.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct LeakedExample {
     pub similarity: f32,
 }
 
-/// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
+/// Writes candidates one batch at a time; the file appears in [`CandidateWriter::finish`].
 pub struct CandidateWriter {
     writer: TableWriter,
     n_keep: usize,
@@ -49,7 +49,7 @@ impl CandidateWriter {
         CandidateWriter::create_with(path, &[], metadata)
     }
 
-    /// The same with more columns of text, `keep`.
+    /// As [`CandidateWriter::create`], with further text columns `keep`.
     pub fn create_with(
         path: impl AsRef<Path>,
         keep: &[String],
@@ -59,13 +59,13 @@ impl CandidateWriter {
         Ok(CandidateWriter { writer, n_keep: keep.len() })
     }
 
-    /// Rows go to `stream` as they come, as CSV.
+    /// Writes rows to `stream` as CSV.
     pub fn to_stream(stream: Box<dyn Write + Send>, keep: &[String]) -> CandidateWriter {
         let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema(keep));
         CandidateWriter { writer, n_keep: keep.len() }
     }
 
-    /// The columns that candidates have without any to keep.
+    /// The columns of every candidate file.
     pub fn columns() -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
@@ -75,7 +75,7 @@ impl CandidateWriter {
         self.write_with(rows, &[])
     }
 
-    /// Adds rows, with what each of them holds in the columns to keep. Missing values are null.
+    /// Adds rows with their values of the `keep` columns. Missing values are null.
     pub fn write_with(&mut self, rows: &[CandidateRow], kept: &[Vec<Option<String>>]) -> Result<()> {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
@@ -94,9 +94,9 @@ impl CandidateWriter {
         self.writer.write(columns)
     }
 
-    /// Adds to the metadata what is known only when all rows are.
-    pub fn add_metadata(&mut self, pair: (String, String)) {
-        self.writer.add_metadata(pair);
+    /// Adds metadata that is known only after the last row.
+    pub fn add_metadata(&mut self, key: String, value: String) {
+        self.writer.add_metadata(key, value);
     }
 
     /// Completes the file and gives it its name.
@@ -114,7 +114,7 @@ pub struct CandidateTable {
     pub ids: Texts,
     /// The classes that they mention.
     pub classes: Labels,
-    /// The names by which they mention them.
+    /// The class names that were found in their texts.
     pub matched_names: Labels,
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_to_keep_come_after_the_others_and_readers_pass_over_them() {
+    fn columns_to_keep_come_last_and_are_ignored_by_readers() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["c.parquet", "c.csv"] {
             let path = folder.path().join(name);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_file_vanishes() {
+    fn an_unfinished_file_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = CandidateWriter::create(folder.path().join("c.parquet"), &[]).unwrap();
         writer.write(&[row("7", "n2", "barn owl")]).unwrap();

@@ -1,4 +1,4 @@
-//! Candidates that are really clean or test examples: a pool that contains the test photos makes every figure a lie.
+//! Detecting candidates that are copies of clean or test examples: a pool with test photos would invalidate every evaluation.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -15,16 +15,16 @@ pub struct LeakGuard<'a> {
     threshold: f32,
 }
 
-/// Why a candidate is taken for a guarded example.
+/// A candidate that is a copy of a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leak {
-    /// How sure that is.
+    /// The evidence.
     pub kind: LeakKind,
     /// The guarded row; the first of several.
     pub guard_row: usize,
 }
 
-/// How a candidate resembles a guarded example.
+/// The kind of similarity to a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeakKind {
     /// The same file or the same feature row, byte for byte.
@@ -36,12 +36,12 @@ pub enum LeakKind {
     },
 }
 
-/// Rows that are compared at a time: 256 × 256 similarities and two blocks of 512 columns fit a core's own cache.
+/// Rows per comparison: 256 × 256 similarities and two blocks of 512 columns fit in a core's own cache.
 const BLOCK: usize = 256;
 
 impl<'a> LeakGuard<'a> {
-    /// Guards `features`. `content_hashes` are digests of the files, one per row, where the collection has them; an
-    /// empty one is unknown. Rows at a cosine of `threshold` or more are near-duplicates.
+    /// Guards `features`. `content_hashes` are digests of the files, one per row, if the collection has them; an empty one is
+    /// unknown. Rows with a cosine similarity of at least `threshold` are near-duplicates.
     pub fn new(features: &'a Features, content_hashes: &'a [String], threshold: f32) -> LeakGuard<'a> {
         let mut row_of_bits = HashMap::new();
         let mut row_of_hash = HashMap::new();
@@ -56,8 +56,8 @@ impl<'a> LeakGuard<'a> {
 
     /// For each candidate, the guarded example it leaks, if any.
     ///
-    /// Every candidate is compared with every guarded row: no approximate index stands between a test photo and its
-    /// copy. As in the graph, a fast product only screens and `dot` decides.
+    /// Every candidate is compared with every guarded row: an approximate index could miss the copy of a test photo. As in the
+    /// graph, a fast product screens and `dot` decides.
     pub fn leaks(&self, candidates: &Features, content_hashes: &[String]) -> Result<Vec<Option<Leak>>> {
         self.features.check_width("the set of candidates", candidates, "the guarded set")?;
         let mut leaks = vec![None; candidates.len()];
@@ -106,12 +106,12 @@ impl<'a> LeakGuard<'a> {
     }
 }
 
-/// A row of zeros says nothing about its photo.
+/// An all-zero feature vector does not identify its photo.
 fn is_known(row: &[f32]) -> bool {
     row.iter().any(|&value| value != 0.0)
 }
 
-/// A feature row that equals another only when every bit does.
+/// A feature row compared bit by bit.
 struct RowBits<'a>(&'a [f32]);
 
 impl PartialEq for RowBits<'_> {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_near_copies_are_told_from_strangers() {
+    fn copies_and_near_copies_are_distinguished_from_other_photos() {
         let leaks = leaks(&rows(&[1.0, 0.0, 0.8, 0.6, 0.0, 1.0]), &rows(&[0.6, 0.8, 1.0, 0.0]), 0.95);
         assert_eq!(leaks[0], Some(Leak { kind: LeakKind::Identical, guard_row: 1 }));
         let Some(Leak { kind: LeakKind::NearDuplicate { similarity }, guard_row: 0 }) = leaks[1] else {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_zeros_resemble_nothing() {
+    fn all_zero_feature_vectors_are_not_copies() {
         assert_eq!(leaks(&rows(&[0.0, 0.0]), &rows(&[0.0, 0.0]), 0.95), [None]);
     }
 

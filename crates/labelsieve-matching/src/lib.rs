@@ -1,8 +1,11 @@
 //! From class names to candidates: which examples' texts contain a name of which class.
 //!
-//! [`names`] holds the classes and finds their names in a text, all in one pass; [`text`] reads texts from the files that people have;
-//! [`job`] puts both together, writes candidates and lists photos to download; [`LeakGuard`] keeps test photos out of them. The design,
-//! from the naive algorithm up, is in `docs/matching.md`.
+//! - [`names`]: the classes, and the automaton that finds all their names in a text in one pass
+//! - [`text`]: reading texts from CSV, JSON Lines, Parquet and other files, in parallel
+//! - [`job`]: the stage itself, which writes candidates and a list of photos to download
+//! - [`LeakGuard`]: detecting copies of clean and test examples among the candidates
+//!
+//! The design, from the naive algorithm up, is in `docs/matching.md`.
 
 mod candidates_file;
 mod download_list;

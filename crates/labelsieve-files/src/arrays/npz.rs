@@ -15,7 +15,7 @@ use crate::arrays::scratch::temporary_folder;
 use crate::storage::input::open_seekable;
 use crate::{Action, AtomicFile, DataError, Result};
 
-/// The largest ratio that deflate can reach; a member that claims more has a wrong size.
+/// The largest ratio that deflate can reach; a member that claims a larger one has a wrong size.
 const MAX_DEFLATE_RATIO: u64 = 1032;
 
 /// A compressed member up to this size is unpacked to memory, a larger one to a temporary file.
@@ -36,7 +36,7 @@ impl Npz {
         Npz::from_file(path.as_ref(), open_seekable(path.as_ref())?)
     }
 
-    /// The same for an open file, which `path` names in messages.
+    /// As [`Npz::open`], for an open file; `path` is its name in messages.
     pub fn from_file(path: &Path, file: File) -> Result<Npz> {
         let path = path.to_path_buf();
         let file_len = file.metadata().map_err(DataError::io("read", &path))?.len();
@@ -57,7 +57,7 @@ impl Npz {
     }
 
     /// One array. A stored member is read in place, a deflated one is unpacked, to a temporary file if it is large. Either
-    /// way its checksum is compared before the first element is handed out.
+    /// way its checksum is verified before the first element is returned.
     pub fn array(&mut self, name: &str) -> Result<ArrayFile> {
         let member = format!("{name}.npy");
         let Some(index) = self.archive.index_for_name(&member) else {
@@ -105,14 +105,14 @@ impl Npz {
     }
 }
 
-/// Unpacks `size` bytes, after the array's own header has confirmed that it is that large.
+/// Unpacks `size` bytes, after checking the size against the array's own header.
 fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> {
     let failed = |error| DataError::undecodable(path, "npz", error);
     let mut head = Vec::new();
     let head_len = size.min(NPY_HEAD_LIMIT as u64);
     entry.by_ref().take(head_len).read_to_end(&mut head).map_err(failed)?;
     NpyHeader::parse(path, &head, size)?;
-    // One byte more than claimed: the checksum is compared only when the end is reached.
+    // One byte more than claimed: the checksum is verified only at the end.
     let mut rest = entry.by_ref().take(size + 1 - head.len() as u64);
     let (bytes, found) = if size <= MAX_BYTES_IN_MEMORY {
         let mut bytes = head;
@@ -131,7 +131,7 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
     }
 }
 
-/// Writes to an unnamed file that disappears with the process, so that memory stays small whatever the archive holds.
+/// Unpacks to an unnamed temporary file, so that memory use stays small for any archive.
 fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)> {
     let folder = temporary_folder();
     let no_room =
@@ -152,7 +152,7 @@ fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)>
     }
 }
 
-/// Writes an uncompressed archive, as `np.savez` does, that appears only when finished.
+/// Writes an uncompressed archive, as `np.savez` does; the file appears only when finished.
 pub struct NpzWriter {
     path: PathBuf,
     archive: ZipWriter<AtomicFile>,
@@ -206,13 +206,13 @@ impl NpzWriter {
         Ok(self)
     }
 
-    /// Starts an array whose elements follow by [`NpzWriter::write_bytes`].
+    /// Starts an array whose elements are added by [`NpzWriter::write_bytes`].
     pub fn start_array(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<()> {
         self.start(name, shape.iter().product::<usize>() * dtype.size())?;
         self.write_bytes(&npy_head(dtype, shape))
     }
 
-    /// Adds to the array that was started last.
+    /// Adds bytes to the array that was started last.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.archive.write_all(bytes).map_err(DataError::io("write", &self.path))
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_place_fails_before_any_work_and_an_unfinished_archive_vanishes() {
+    fn an_unwritable_output_fails_early_and_an_unfinished_archive_is_deleted() {
         assert!(NpzWriter::create("/no/such/folder/a.npz").is_err());
         let folder = tempfile::tempdir().unwrap();
         let writer = NpzWriter::create(folder.path().join("a.npz")).unwrap();

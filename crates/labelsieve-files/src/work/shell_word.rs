@@ -1,8 +1,8 @@
-//! Words of command lines that people copy into a shell.
+//! Quoting arguments of command lines that users copy into a shell.
 
 use std::ffi::OsStr;
 
-/// A path or another argument as one word of a command line.
+/// A path or another argument as one word of a POSIX shell, quoted if necessary.
 pub fn shell_word(text: impl AsRef<OsStr>) -> String {
     let text = text.as_ref().to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%:,".contains(c);

@@ -1,5 +1,8 @@
-//! Class names, and texts that contain them: [`ClassList`] holds the names, [`MatchRule`] says when a text contains one, [`Matcher`]
-//! finds them all in one pass, [`CandidateStatistics`] draws the sizes of the result.
+//! Finding class names in texts.
+//!
+//! [`ClassList`] holds the names, [`MatchRule`] defines when a text contains one, [`Matcher`] finds them all in one pass and
+//! [`CandidateStatistics`] counts the results. Before they are compared, names and texts become sequences of `words`: `html`
+//! removes tags, `folding` unifies case and forms, `plural` makes singular and plural forms.
 
 mod class_list;
 mod error;

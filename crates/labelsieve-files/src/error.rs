@@ -20,7 +20,7 @@ pub enum DataError {
         /// The system's error. It is part of the message, so it is not a `source()`, which would print it twice.
         cause: std::io::Error,
     },
-    /// The file does not hold what its format promises.
+    /// The file violates its format.
     #[error("`{}`: {place}: expected {expected}, found {found}", path.display())]
     Malformed {
         /// The file.
@@ -49,14 +49,14 @@ pub enum DataError {
         path: PathBuf,
         /// The purpose of the column.
         role: ColumnRole,
-        /// The name that was asked for, if any.
+        /// The requested name, if any.
         asked: Option<String>,
         /// A description of the accepted columns.
         expected: String,
         /// The columns that the table has.
         present: Vec<String>,
     },
-    /// The file is something else.
+    /// The file is of another kind.
     #[error("`{}`: expected {wanted}, found {found}", path.display())]
     WrongKind {
         /// The file or folder.
@@ -76,7 +76,7 @@ pub enum DataError {
         /// The actual contents.
         found: TensorsOf,
     },
-    /// Neither the name nor the first line of a file says how its texts are stored.
+    /// The format of a text file can be detected neither by its name nor by its first line.
     #[error("`{}`: unknown format; expected {expected}", path.display())]
     UnknownFormat {
         /// The file.
@@ -84,22 +84,22 @@ pub enum DataError {
         /// The supported formats.
         expected: &'static str,
     },
-    /// Two processes must not write to one file.
+    /// Another process is writing to the file.
     #[error("another process is using `{}`", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// The file in the place of the journal was not written as one.
+    /// The file at the path of the journal is not a journal.
     #[error("`{}` is not a journal of an earlier run", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
     },
-    /// A stream was given twice, but can be read only once.
-    #[error("`{}` can be read only once, and was given twice", path.display())]
+    /// A stream was given twice but can be read only once.
+    #[error("`{}` can be read only once but was given twice", path.display())]
     ReadTwice {
-        /// Standard input, under the name by which it was given the second time, or a pipe.
+        /// The pipe, or the second name of standard input.
         path: PathBuf,
     },
     /// A stream could not be copied to a temporary file.
@@ -112,7 +112,7 @@ pub enum DataError {
         /// The system's error.
         cause: std::io::Error,
     },
-    /// A quoted field of a CSV file that never ends, and everything after it.
+    /// A quoted field of a CSV file that is never closed.
     #[error(
         "`{}`: line {line}: expected a closing quote for the one that opens here, found {found}: {n_lines} lines \
          ({n_bytes} bytes) not read",
@@ -125,9 +125,9 @@ pub enum DataError {
         line: u64,
         /// The end of the file, or the limit on the length of a field.
         found: &'static str,
-        /// Lines after the quote, which cannot be separated from its field.
+        /// The number of lines after the quote, which were not read.
         n_lines: u64,
-        /// The bytes of these lines.
+        /// The size of these lines.
         n_bytes: u64,
     },
     /// Text in another encoding.
@@ -140,7 +140,7 @@ pub enum DataError {
         /// The encoding that the bytes appear to have.
         encoding: ForeignEncoding,
     },
-    /// A file of which a part cannot be read.
+    /// A file that is partly unreadable.
     #[error("`{}`: {message}: {unread}", path.display())]
     Damaged {
         /// The file.
@@ -264,7 +264,7 @@ impl DataError {
         DataError::Undecodable { path: path.as_ref().to_path_buf(), format, message: message.to_string() }
     }
 
-    /// For `map_err`: records what a missing column would have been for. Other errors are unchanged.
+    /// For `map_err`: sets the role of a missing column. Other errors are unchanged.
     pub fn for_column(role: ColumnRole) -> impl Fn(DataError) -> DataError {
         move |error| match error {
             DataError::MissingColumn { path, asked, expected, present, .. } => {

@@ -18,6 +18,6 @@ pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedE
 pub use download_list::{DownloadListWriter, DownloadRow};
 pub use leak_guard::{Leak, LeakGuard, LeakKind};
 pub use names::{
-    CandidateStatistics, ClassCount, ClassEntry, ClassList, ComparedClass, FoundClass, MatchRule, Matcher,
+    CandidateStatistics, ClassCount, ClassEntry, ClassList, ClassMatch, ComparedMatch, MatchRule, Matcher,
     NameWarning, NamesError, Searcher, TextEncoding,
 };

@@ -1,7 +1,7 @@
 //! The matcher against captions by hand, and against a naive matcher that shares only the Unicode tables with it.
 
 use labelsieve_matching::names::{
-    ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, NameWarning, TextEncoding,
+    ClassEntry, ClassList, ComparedMatch, MatchRule, Matcher, NameWarning, TextEncoding,
 };
 use proptest::prelude::*;
 
@@ -108,8 +108,8 @@ fn compared(classes: &[ClassEntry], texts: &[&str]) -> (Vec<usize>, Vec<usize>) 
     let mut searcher = matcher.searcher();
     texts.iter().enumerate().for_each(|(column, text)| searcher.push(column, text, TextEncoding::Plain));
     searcher.take_compared(|class| match class {
-        ComparedClass::Asked(found) => asked.push(found.class),
-        ComparedClass::Wider(class) => wider.push(class),
+        ComparedMatch::Asked(found) => asked.push(found.class),
+        ComparedMatch::Wider(class) => wider.push(class),
     });
     (asked, wider)
 }

@@ -192,7 +192,7 @@ impl DecisionLog {
             tail.file.sync_all()
         });
         if written.is_err() {
-            let _ = tail.file.set_len(end); // readers ignore what is left, and the next write removes it
+            let _ = tail.file.set_len(end); // readers ignore an incomplete record, and the next write removes it
         }
         written.map_err(DataError::io("write", &self.log_path))?;
         tail.end += bytes.len() as u64;

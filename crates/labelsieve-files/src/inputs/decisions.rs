@@ -70,7 +70,7 @@ impl Decisions {
         let rows = (0..relevance.ids.len()).filter(|&row| relevance.is_clean[row]);
         let clean: HashSet<(&str, &str)> =
             rows.map(|row| (&relevance.ids[row], relevance.classes.get(row))).collect();
-        let known = Known {
+        let known = KnownExamples {
             classes: relevance.classes.names.iter().map(String::as_str).collect(),
             is_clean: &|id, class| clean.contains(&(id, class)),
             near_id: &|id, class| {
@@ -88,7 +88,7 @@ impl Decisions {
     pub fn warn_of_unmatched(
         &self,
         join: &DecisionJoin<'_>,
-        known: &Known<'_>,
+        known: &KnownExamples<'_>,
         monitor: &dyn Monitor,
     ) -> Result<usize> {
         let shown = self.table.path.display();
@@ -171,7 +171,7 @@ pub fn in_force(
 }
 
 /// The examples that decisions may be about.
-pub struct Known<'a> {
+pub struct KnownExamples<'a> {
     /// The class names.
     pub classes: Vec<&'a str>,
     /// Whether an id is a clean example of a class.

@@ -5,7 +5,7 @@ use labelsieve_numerics::Watch;
 
 use super::*;
 use crate::DecisionRow;
-use crate::work::{Kept, Progress, Silent, Words};
+use crate::work::{Progress, SavedWork, Silent, Words};
 
 /// Records warnings.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Monitor for Listener {
     fn counter(&self, unit: &'static str) -> Progress {
         self.0.counter(unit)
     }
-    fn keep(&self, _kept: Kept) {}
+    fn keep(&self, _kept: SavedWork) {}
     fn stdout(&self) -> Box<dyn Write + Send> {
         self.0.stdout()
     }

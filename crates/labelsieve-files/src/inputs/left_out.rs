@@ -12,7 +12,7 @@ const MAX_NAMED: usize = 10;
 
 /// The numbers of skipped candidates, by class.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct SkippedCandidates {
     /// Their class has no clean example.
     pub without_clean: BTreeMap<String, usize>,
     /// Their class has clean examples, but they have no features.
@@ -21,7 +21,7 @@ pub struct LeftOut {
     pub first_without_features: BTreeMap<String, (usize, String)>,
 }
 
-impl LeftOut {
+impl SkippedCandidates {
     /// The number of all skipped candidates.
     pub fn n_candidates(&self) -> usize {
         self.without_clean.values().chain(self.without_features.values()).sum()

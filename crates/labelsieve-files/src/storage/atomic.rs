@@ -71,7 +71,7 @@ impl AtomicFile {
 pub fn abandon_unfinished_files() -> impl Drop {
     let unfinished = unfinished();
     for path in unfinished.iter() {
-        let _ = std::fs::remove_file(path); // the next output in that folder sweeps what is left
+        let _ = std::fs::remove_file(path); // otherwise the next output in that folder sweeps it
     }
     unfinished
 }

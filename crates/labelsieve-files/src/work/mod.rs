@@ -22,6 +22,6 @@ mod words;
 
 pub use error::{Context, Error, Result};
 pub use json_answer::json_answer;
-pub use monitor::{Kept, Meter, Monitor, Progress, Silent};
+pub use monitor::{Meter, Monitor, Progress, SavedWork, Silent};
 pub use seen_keys::SeenKeys;
 pub use words::{JobCommand, JobOption, Part, Spelling, Words, command, option, words};

@@ -24,7 +24,7 @@ pub trait Monitor: Sync {
     /// Starts a meter for work of unknown length.
     fn counter(&self, unit: &'static str) -> Progress;
     /// Records which work would survive the end of the process, for the message of an interrupted run.
-    fn keep(&self, kept: Kept);
+    fn keep(&self, kept: SavedWork);
     /// Standard output, for a result that is not written to a file.
     fn stdout(&self) -> Box<dyn Write + Send>;
     /// The watch that stops the work early on request.
@@ -79,7 +79,7 @@ impl Deref for Progress {
 
 /// Work that survives the end of the process.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum SavedWork {
     /// Records of a journal.
     Journal {
         /// The journal.
@@ -127,7 +127,7 @@ impl Monitor for Silent {
         Progress::new(SilentMeter)
     }
 
-    fn keep(&self, _kept: Kept) {}
+    fn keep(&self, _kept: SavedWork) {}
 
     fn stdout(&self) -> Box<dyn Write + Send> {
         Box::new(std::io::sink())

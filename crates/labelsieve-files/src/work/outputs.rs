@@ -62,7 +62,7 @@ impl OutputKind {
         matches!(self, OutputKind::Table | OutputKind::Predictions)
     }
 
-    /// The destination that `path` stands for. An extension that does not fit the contents is refused, before any work is
+    /// The destination for `path`. An extension that does not fit the contents is refused, before any work is
     /// done.
     pub fn target(self, path: &Path) -> Result<Target<'_>> {
         if path == Path::new("-") && self.is_text() {

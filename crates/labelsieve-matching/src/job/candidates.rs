@@ -3,7 +3,7 @@
 use super::downloads::Photo;
 use super::leaks::{LeakFate, LeakFilter};
 use crate::CandidateRow;
-use crate::names::{ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, Searcher, TextEncoding};
+use crate::names::{ClassEntry, ClassList, ComparedMatch, MatchRule, Matcher, Searcher, TextEncoding};
 use crate::text::{KeptValues, RowSink, TextSource};
 
 /// The search for names by the rule and, with the rule `phrase`, also by `plural`, to report how many more candidates that rule
@@ -128,8 +128,8 @@ impl RowSink for CandidateSink<'_> {
         let n_before = found.rows.len();
         searcher.take_compared(|hit| {
             let hit = match hit {
-                ComparedClass::Asked(hit) => hit,
-                ComparedClass::Wider(class) => {
+                ComparedMatch::Asked(hit) => hit,
+                ComparedMatch::Wider(class) => {
                     let leak = leaks.checked.and_then(|checked| checked.get(id)).and_then(Option::as_ref);
                     if leak.is_none() || leaks.fate == LeakFate::Flag {
                         found.plural.push(class);

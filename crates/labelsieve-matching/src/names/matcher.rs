@@ -41,7 +41,7 @@ enum Reach {
 
 /// A class found in an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundClass {
+pub struct ClassMatch {
     /// Position in the [`ClassList`].
     pub class: usize,
     /// Position in the class's names: the earliest of those found in `column`.
@@ -52,9 +52,9 @@ pub struct FoundClass {
 
 /// A class found by a matcher that compares two rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparedClass {
+pub enum ComparedMatch {
     /// By the requested rule.
-    Asked(FoundClass),
+    Asked(ClassMatch),
     /// By the wider rule, and perhaps by the other as well: position in the [`ClassList`].
     Wider(usize),
 }
@@ -197,15 +197,15 @@ impl Searcher<'_> {
     }
 
     /// Calls `found` for every class of the current example, in class order, and starts the next example.
-    pub fn take_found(&mut self, mut found: impl FnMut(FoundClass)) {
+    pub fn take_found(&mut self, mut found: impl FnMut(ClassMatch)) {
         self.take_compared(|class| match class {
-            ComparedClass::Asked(class) => found(class),
-            ComparedClass::Wider(_) => {}
+            ComparedMatch::Asked(class) => found(class),
+            ComparedMatch::Wider(_) => {}
         });
     }
 
     /// As [`Searcher::take_found`], including classes of the wider rule of [`Matcher::comparing`].
-    pub fn take_compared(&mut self, mut found: impl FnMut(ComparedClass)) {
+    pub fn take_compared(&mut self, mut found: impl FnMut(ComparedMatch)) {
         self.collect_hits();
         self.forget();
         // For each class the exclusion or, failing that, the hit in the first column comes first.
@@ -217,15 +217,15 @@ impl Searcher<'_> {
             let first = |not: Reach| {
                 let (target, column) = hits.iter().find(|(target, _)| target.reach != not)?;
                 match target.role {
-                    Role::Names(name) => Some(FoundClass { class: target.class, name, column: *column }),
+                    Role::Names(name) => Some(ClassMatch { class: target.class, name, column: *column }),
                     Role::Excludes => None,
                 }
             };
             if let Some(class) = first(Reach::Wider) {
-                found(ComparedClass::Asked(class));
+                found(ComparedMatch::Asked(class));
             }
-            if let Some(FoundClass { class, .. }) = first(Reach::Asked) {
-                found(ComparedClass::Wider(class));
+            if let Some(ClassMatch { class, .. }) = first(Reach::Asked) {
+                found(ComparedMatch::Wider(class));
             }
         }
     }

@@ -16,7 +16,7 @@ mod words;
 
 pub use class_list::{ClassEntry, ClassList};
 pub use error::NamesError;
-pub use matcher::{ComparedClass, FoundClass, Matcher, NameWarning, Searcher};
+pub use matcher::{ClassMatch, ComparedMatch, Matcher, NameWarning, Searcher};
 pub use rule::MatchRule;
 pub use statistics::{CandidateStatistics, ClassCount};
 pub use words::TextEncoding;

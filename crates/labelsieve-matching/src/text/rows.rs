@@ -84,7 +84,7 @@ impl BadRow {
 /// Counts for one block.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Rows handed to the sink.
+    /// Rows passed to the sink.
     pub n_rows: u64,
     /// Rows to skip: videos, failed downloads.
     pub n_skipped: u64,

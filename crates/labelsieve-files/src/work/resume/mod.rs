@@ -10,7 +10,7 @@ use labelsieve_numerics::level::Level;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::work::{Context, Kept, Monitor, Result};
+use crate::work::{Context, Monitor, Result, SavedWork};
 use crate::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
 
 /// The version of random numbers and rounding; increased whenever the same seed gives different results.
@@ -153,7 +153,7 @@ pub fn open_by_record(
         n_records += 1;
         visit(key, payload);
     })?;
-    monitor.keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
+    monitor.keep(SavedWork::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
     match journal.start() {
         JournalStart::Resumed if n_records > 0 => {
             let of = total.map_or(String::new(), |total| format!("of {total} "));

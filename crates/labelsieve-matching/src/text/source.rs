@@ -125,7 +125,9 @@ impl TextSource {
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
-        let (mut files, mut damaged): (Vec<TextFile>, Vec<(UnreadableFile, DataError)>) = Default::default();
+        let mut files: Vec<TextFile> = Vec::new();
+        let mut damaged = Vec::new();
+        let mut first_error = None;
         let mut text_columns: Option<Vec<String>> = None;
         let mut start = 0;
         let mut keeps = KeepCheck::default();
@@ -133,20 +135,19 @@ impl TextSource {
             for file in list(input)? {
                 let path = file.path;
                 let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
-                let FileLayout { layout, names, texts, handle, n_bytes, cuts } =
-                    match lay_out(&path, columns, id_names) {
-                        Ok(laid_out) => laid_out,
-                        Err(error) => {
-                            let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                            let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
-                            match DamagedFile::from_error(&error, unread) {
-                                Some(file) => damaged.push((UnreadableFile { file, start }, error)),
-                                None => return Err(error),
-                            }
-                            start += n_bytes;
-                            continue;
-                        }
-                    };
+                let layout = match lay_out(&path, columns, id_names) {
+                    Ok(layout) => layout,
+                    Err(error) => {
+                        let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                        let Some(file) = DamagedFile::from_error(&error, unread) else { return Err(error) };
+                        damaged.push(UnreadableFile { file, start });
+                        first_error.get_or_insert(error);
+                        start += n_bytes;
+                        continue;
+                    }
+                };
+                let FileLayout { layout, names, texts, handle, n_bytes, cuts } = layout;
                 let expected = text_columns.get_or_insert_with(|| texts.clone());
                 if *expected != texts {
                     let first = files.first().map_or(path.display(), |file| file.path.display());
@@ -158,15 +159,14 @@ impl TextSource {
                 start += n_bytes.unwrap_or(0);
             }
         }
-        let (damaged, errors): (Vec<_>, Vec<_>) = damaged.into_iter().unzip();
-        match (files.is_empty(), errors.into_iter().next()) {
-            (true, Some(error)) => Err(error),
-            _ => {
-                keeps.check(&columns.keep, &files)?;
-                let text_columns = text_columns.unwrap_or_default();
-                Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
-            }
+        if files.is_empty()
+            && let Some(error) = first_error
+        {
+            return Err(error);
         }
+        keeps.check(&columns.keep, &files)?;
+        let text_columns = text_columns.unwrap_or_default();
+        Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
     }
 
     /// The names of the text columns; a [`RowSink`](super::RowSink) gets positions in this list.

@@ -49,7 +49,7 @@ pub struct CandidateSink<'a> {
     found: Candidates,
 }
 
-/// Columns that are copied extra with the candidates.
+/// Columns that are copied along with the candidates.
 #[derive(Clone, Copy)]
 pub struct ExtraColumns {
     /// The number of columns to keep, which come first.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use labelsieve::schedule::{LARGE, batches};
-use labelsieve_files::work::{Error, Monitor, Result, table};
+use labelsieve_files::work::{Error, Monitor, Result, option, table, words};
 use labelsieve_files::{ExampleTable, Ids, ScratchFolder, Spill, counted, temporary_folder};
 use serde::Serialize;
 
@@ -111,9 +111,8 @@ impl MemoryPlan<'_> {
                 names[class]
             ));
             if self.scratch.is_in_memory() {
-                monitor.warning(&format!(
-                    "`{folder}` is itself in memory: choose a folder on a disk with --scratch"
-                ));
+                monitor.warning(&format!("`{folder}` is itself in memory"));
+                monitor.hint(&words!["choose a folder on a disk with ", option("scratch")]);
             }
         }
         Ok(batches)
@@ -180,7 +179,7 @@ impl MemoryPlan<'_> {
             format!(
                 "`{folder}` has {free} left, but the {n} candidates of `{name}` need about {needed} of scratch space"
             ),
-            "name a folder with more space with --scratch, or raise --memory",
+            words!["name a folder with more space with ", option("scratch"), ", or raise ", option("memory")],
         ))
     }
 
@@ -191,7 +190,7 @@ impl MemoryPlan<'_> {
                 table::bytes(self.bytes),
                 table::bytes(least)
             ),
-            format!("raise --memory to {} MiB at least", least.div_ceil(1 << 20)),
+            words!["raise ", option("memory"), format!(" to at least {} MiB", least.div_ceil(1 << 20))],
         )
     }
 }
@@ -272,7 +271,7 @@ mod tests {
             message.to_string(),
             "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB"
         );
-        assert_eq!(hint.to_string(), "raise --memory to 123 MiB at least"); // 122.1, rounded up
+        assert_eq!(hint.to_string(), "raise `memory` to at least 123 MiB"); // 122.1, rounded up
         assert!(batches(122 * MIB).is_err() && batches(123 * MIB).is_ok());
     }
 

@@ -15,7 +15,7 @@ use labelsieve_files::inputs::copies::Copies;
 use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions};
 use labelsieve_files::inputs::tables::{load, load_in};
 use labelsieve_files::work::outputs::{Files, OutputKind, Target, beside, on_stdout};
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, Words, option, resume, words};
 use labelsieve_files::{AtomicFile, Journal, ScratchFolder, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -172,7 +172,7 @@ impl Score {
         if let (Some(_), Device::Cuda(_)) = (&self.memory, self.device) {
             return Err(Error::input(
                 "a limit of memory needs the CPU",
-                "use --device cpu, or leave out --memory",
+                words!["choose ", option("device").set_to("cpu"), ", or leave out ", option("memory")],
             ));
         }
         self.check_recall()?;
@@ -187,25 +187,26 @@ impl Score {
 
     fn check_recall(&self) -> Result<()> {
         let Some(recall) = self.recall else { return Ok(()) };
-        let wrong = |what: &str, hint: &str| Err(Error::input(what, hint));
+        let wrong = |message: &str, hint: Words| Err(Error::input(message, hint));
+        let approximate = || option("neighbours_approximate");
         match self {
             _ if !(recall > 0.0 && recall < 1.0) => wrong(
                 &format!(
                     "recall of approximate neighbours: expected a number between 0 and 1, found {recall}"
                 ),
-                "0.95 is usual; leave out --neighbours-approximate for all neighbours",
+                words!["0.95 is usual; leave out ", approximate(), " to find all neighbours"],
             ),
             Score { device: Device::Cuda(_), .. } => wrong(
                 "approximate neighbours need the CPU: a GPU searches exactly, and fast",
-                "use --device cpu, or leave out --neighbours-approximate",
+                words!["choose ", option("device").set_to("cpu"), ", or leave out ", approximate()],
             ),
             Score { memory: Some(_), .. } => wrong(
                 "approximate neighbours need all candidates of a class in memory",
-                "leave out --memory or --neighbours-approximate",
+                words!["leave out ", option("memory"), " or ", approximate()],
             ),
             _ if self.share.is_part() => wrong(
                 "approximate neighbours are not for parts of a run",
-                "leave out --neighbours-approximate",
+                words!["leave out ", approximate()],
             ),
             _ => Ok(()),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
-use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
+use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, Texts, is_text_id, read_relevance, read_relevance_reasons};
 use labelsieve_networks::image_files::{PictureFiles, PictureSources};
 
@@ -86,7 +86,7 @@ impl Contents {
         if table.ids.is_empty() {
             return Err(Error::input(
                 format!("`{}` contains no examples", relevance.display()),
-                "`labelsieve clean` writes relevance files",
+                words!["relevance files are written by ", command("score")],
             ));
         }
         let settings = Settings::of(&table)?;

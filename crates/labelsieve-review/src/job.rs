@@ -2,7 +2,7 @@
 //!
 //! [`Review`] opens a relevance file, features, pictures and earlier decisions, and gives a [`Session`], which answers what a
 //! page asks: everything is in memory or found by number, so no question names a file. Decisions are on disk before they
-//! count (`session/deciding.rs`); classes are scored in the background, by the code that `clean` uses (`session/working.rs`).
+//! count (`session/deciding.rs`); classes are scored in the background, by the code that `score` uses (`session/working.rs`).
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl Review {
     }
 
     /// Begins a new file with the decisions that the relevance file was made with: the page would else show their
-    /// relevance without them, and the next `clean` would forget them.
+    /// relevance without them, and the next run of `score` would forget them.
     fn carry_over(
         &self,
         contents: &Contents,
@@ -105,10 +105,10 @@ impl Review {
         match (&files.base, &settings.base) {
             (Some(_), _) if !settings.method.uses_other_classes() => Err(Error::input(
                 format!(
-                    "`{relevance}` was scored with {}, which does not use --base",
+                    "`{relevance}` was scored with {}, which does not use base classes",
                     settings.method.name()
                 ),
-                "remove it",
+                words!["leave out ", option("base")],
             )),
             (None, Some(base)) => {
                 monitor.warning(&format!(

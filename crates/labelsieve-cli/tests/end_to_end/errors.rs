@@ -383,13 +383,10 @@ fn files_that_are_something_else_are_called_what_they_are() {
 fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    let swapped = "are --clean and --noisy swapped?";
+    let swapped = "are --clean and --pool swapped?";
     noisy_of(&task).npy(folder.join("N.npy"));
-    let parts = [
-        "the --clean file `N.npy` contains no classes, but the --noisy file `C.npz` does",
-        "hint: ",
-        swapped,
-    ];
+    let parts =
+        ["the --clean file `N.npy` contains no classes, but the --pool file `C.npz` does", "hint: ", swapped];
     refuses(folder, "clean --clean N.npy --noisy C.npz -o R.parquet", &parts);
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");

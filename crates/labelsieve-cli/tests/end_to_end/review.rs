@@ -105,7 +105,7 @@ fn a_kill_after_a_decision_loses_nothing_and_the_review_goes_on() {
     assert_eq!(review.ask("POST", "api/undo", "").0, 200);
     let (code, said) = review.end("-TERM");
     assert_eq!(code, Some(0), "{said}");
-    let clean = "labelsieve clean --clean C.npz --noisy N.npz --decisions D.parquet -o R-reviewed.parquet";
+    let clean = "labelsieve score --clean C.npz --pool N.npz --decisions D.parquet -o R-reviewed.parquet";
     assert!(said.contains("2 decisions in `D.parquet`\n") && said.contains(clean), "{said}");
     assert!(!folder.join("D.parquet.log").exists(), "the log is folded");
     let table = labelsieve_files::read_decisions(folder.join("D.parquet")).expect("decisions");
@@ -257,6 +257,6 @@ fn nonsense_is_refused_before_anything_is_served() {
     }
     fails("review R.parquet -o D.parquet --host nowhere", &["--host"]);
     let swapped = "review R.parquet -o D.parquet --clean T.npz --noisy T.npz";
-    fails(swapped, &["has no features in `T.npz`", "hint: give the same --clean"]);
+    fails(swapped, &["has no features in `T.npz`", "hint: give the --clean"]);
     assert!(!folder.join("D.parquet").exists() && !folder.join("D.parquet.log").exists());
 }

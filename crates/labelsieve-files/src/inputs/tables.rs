@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::Features;
 use labelsieve_numerics::Scratch;
 
-use crate::work::{Context, Error, Monitor, Result};
+use crate::work::{Context, Error, Monitor, Result, Words, option, words};
 use crate::{ExampleTable, Ids, Labels, TableColumns};
 
 /// A table of examples on disk, and how to read it.
@@ -72,15 +72,19 @@ pub fn load_in(table: &ExampleTable, rows: &[usize], scratch: &dyn Scratch) -> R
     Features::in_pages(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 
-/// The labels of a table, or how to give them.
-pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels> {
+/// The labels of a table; the hint of the error is to give them with `how`, e.g. an option.
+pub fn labels_of(table: &ExampleTable, how: impl Into<Words>) -> Result<&Labels> {
     table.labels.as_ref().ok_or_else(|| {
+        let how: Words = how.into();
         Error::input(
             format!("`{}` contains no classes", table.path.display()),
-            format!(
-                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
-                 name with --label-column)"
-            ),
+            words![
+                "give them with ",
+                how,
+                ", as an array `labels_all` in .npz, or as a column `class` in Parquet (of another name with ",
+                option("label_column"),
+                ")"
+            ],
         )
     })
 }

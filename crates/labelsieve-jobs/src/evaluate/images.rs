@@ -6,7 +6,7 @@ use std::path::Path;
 
 use labelsieve::evaluation::{Accuracy, ClassCounts};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::image_scores::ImageScorer;
 use labelsieve_networks::images::OnDamage;
@@ -76,7 +76,10 @@ impl UnknownClasses {
         if self.n_without_class > 0 {
             return Error::input(
                 format!("{} of {} images have no class", self.n_without_class, self.n_images),
-                "put images in a folder per class, or name the column of their classes with --label-column",
+                words![
+                    "put images in a folder per class, or name the column of their classes with ",
+                    option("label_column")
+                ],
             );
         }
         let mut largest: Vec<(&String, &usize)> = self.unknown.iter().collect();
@@ -97,10 +100,11 @@ impl UnknownClasses {
                 classes.len(),
                 model.display()
             ),
-            format!(
-                "{}measure only on classes that the network was trained on; --where chooses images",
-                meant.unwrap_or_default()
-            ),
+            words![
+                meant.unwrap_or_default(),
+                "choose the images of classes that the network was trained on with ",
+                option("where"),
+            ],
         )
     }
 }

@@ -12,7 +12,7 @@ use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, labels_of, load};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{ExampleTable, SavedClassifier, read_relevance};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::opening::image_input::ImageFiles;
@@ -152,7 +152,7 @@ fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) ->
 
 /// The true classes of `rows` as positions among the classifier's classes.
 fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result<Vec<usize>> {
-    let labels = labels_of(table, "--test-labels")?;
+    let labels = labels_of(table, option("test_labels"))?;
     let position: HashMap<&str, usize> =
         classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     rows.iter()
@@ -165,7 +165,10 @@ fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result
                         labels.get(row),
                         classes.len()
                     ),
-                    "test only on classes that the classifier was trained on, or train with --base",
+                    words![
+                        "test only on classes that the classifier was trained on, or train with ",
+                        option("base"),
+                    ],
                 )
             })
         })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::Decision;
 use labelsieve::evaluation::{Calibration, RelevanceAnalysis};
 use labelsieve_files::inputs::decisions::Decisions;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, counted, read_truth};
 
 use super::output::RelevanceReport;
@@ -43,7 +43,12 @@ impl Truth {
                 if decisions.is_empty() {
                     return Err(Error::input(
                         format!("`{}` holds no decisions", path.display()),
-                        "make some with `labelsieve review`, or add others with `labelsieve decisions import`",
+                        words![
+                            "make some with ",
+                            command("review"),
+                            ", or import them with ",
+                            command("decisions import")
+                        ],
                     ));
                 }
                 let (decided, _) = decisions.of_relevance(relevance, monitor)?;
@@ -97,7 +102,11 @@ pub(super) fn analyse(
     if all.0.is_empty() && n_settled > 0 {
         return Err(Error::input(
             format!("`{shown}` was made with decisions about all candidates in `{against}`"),
-            "compare relevance from `labelsieve clean` without --decisions, or with decisions about other candidates",
+            words![
+                "compare relevance that was scored without ",
+                option("decisions"),
+                ", or use decisions about other candidates"
+            ],
         ));
     }
     if all.0.is_empty() {

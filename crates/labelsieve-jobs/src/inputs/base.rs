@@ -7,7 +7,7 @@ use labelsieve::relevance::class_direction;
 use labelsieve_files::inputs::left_out::listed;
 use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, labels_of, load, rows_by_class};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, SavedClassifier, TableColumns, TensorsOf, counted};
 use labelsieve_networks::opening::network::{Wanted, open_network};
 use labelsieve_networks::opening::network_fingerprint::network_fingerprint;
@@ -70,7 +70,7 @@ impl BaseClasses {
             counted(known.len(), "base class")
         ));
         if kept.is_empty() {
-            monitor.warning("no base class is left: --base has no effect");
+            monitor.warning("no base classes left: they have no effect");
         }
         BaseClasses {
             names: kept.iter().map(|&base| self.names[base].clone()).collect(),
@@ -94,7 +94,7 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
             if opened.pca.is_some() {
                 return Err(Error::input(
                     format!("the class weights in `{}` are for features before its PCA", path.display()),
-                    "embed photos of the base classes and give their features as --base",
+                    words!["embed photos of the base classes and give their features as ", option("base")],
                 ));
             }
             if opened.centre.is_some() {
@@ -103,7 +103,7 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
                         "the class weights in `{}` are for features before they are centred",
                         path.display()
                     ),
-                    "embed photos of the base classes and give their features as --base",
+                    words!["embed photos of the base classes and give their features as ", option("base")],
                 ));
             }
             let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
@@ -122,7 +122,7 @@ fn of_table(path: &Path, columns: &TableColumns, monitor: &dyn Monitor) -> Resul
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     let classes = match table.is_empty() {
         true => Vec::new(),
-        false => rows_by_class(labels_of(&table, "--base as .npz or .parquet")?),
+        false => rows_by_class(labels_of(&table, words![option("base"), " as .npz or .parquet"])?),
     };
     for (name, members) in classes.into_iter().filter(|(_, members)| !members.is_empty()) {
         rows.extend_from_slice(class_direction(&load(&table, &members)?).row(0));

@@ -8,7 +8,7 @@ use labelsieve_files::inputs::left_out::{LeftOut, counts};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, command, option, resume, words};
 use labelsieve_files::{ExampleTable, Ids, Labels, Matrix, TableColumns};
 use labelsieve_matching::{CandidateTable, read_candidates};
 use serde::Serialize;
@@ -158,14 +158,17 @@ impl Pools {
         if extent == Extent::Whole {
             swapped::check(&clean, &noisy, table.as_ref())?;
         }
-        let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
+        let clean_rows = rows_by_class(labels_of(&clean, option("clean_labels"))?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()
             .map(|(name, clean)| ClassRows { name, clean, pool: Vec::new(), n_copies: 0, candidates: None })
             .collect();
         let left_out = match &table {
             Some(table) => add_candidates(&mut classes, &noisy, table)?,
-            None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
+            None => add_labelled(
+                &mut classes,
+                labels_of(&noisy, words![option("pool_labels"), " or ", option("candidates")])?,
+            ),
         };
         let is_lost = extent == Extent::Whole && !noisy.is_empty();
         if is_lost && classes.iter().all(|class| class.pool.is_empty()) {
@@ -323,11 +326,15 @@ fn nothing_left(
         return match left_out.example_without_features() {
             Some(id) => Error::input(
                 format!("no candidate in `{source}` has features in `{features}`: e.g. `{id}`"),
-                "the ids of both files must be the same; choose the column with --id-column",
+                words!["the ids of both files must match; choose the column with ", option("id_column")],
             ),
             None => Error::input(
                 format!("`{source}` contains no candidates"),
-                "`labelsieve match` finds them; its statistics say which classes have any",
+                words![
+                    "find them with ",
+                    command("match"),
+                    "; its statistics list the candidates of each class"
+                ],
             ),
         };
     };

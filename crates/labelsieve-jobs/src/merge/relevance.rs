@@ -2,7 +2,7 @@
 
 use labelsieve_files::work::outputs::{Target, on_stdout};
 use labelsieve_files::work::parts::{ClassDetail, CleanDetail, DecidedDetail};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, PartFile};
 use serde_json::{Value, json};
 
@@ -97,7 +97,12 @@ fn metadata(
                 set.parts[0].path.display(),
                 device(&set.parts[0])
             ),
-            "score all parts on one kind of device: --device cpu or --device cuda",
+            words![
+                "score all parts on one kind of device, ",
+                option("device").set_to("cpu"),
+                " or ",
+                option("device").set_to("cuda")
+            ],
         ));
     }
     if details.iter().any(|detail| detail.decisions.is_some()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, command, option, words};
 use labelsieve_files::{DataError, PartFile, PartOf, PartRows, counted};
 use serde::de::DeserializeOwned;
 
@@ -33,7 +33,13 @@ impl PartSet {
         let Some(first) = parts.first() else {
             return Err(Error::input(
                 "no parts to merge",
-                "give the files that `clean --bin`, `clean --shard` or `match --shard` wrote, or their folder",
+                words![
+                    "give the parts that ",
+                    command("score"),
+                    " or ",
+                    command("match"),
+                    " wrote, or their folder",
+                ],
             ));
         };
         if let Some(foreign) = parts.iter().find(|part| identity(part) != identity(first)) {
@@ -101,7 +107,7 @@ fn foreign_part(first: &PartFile, foreign: &PartFile) -> Error {
     let (command, run, of) = identity(first);
     let difference = match identity(foreign) {
         (found, ..) if found != command => {
-            format!("one is of `{}`, the other of `{}`", name(command), name(found))
+            format!("one holds {}, the other {}", name(command), name(found))
         }
         (_, found, _) if found != run => "the inputs or settings differ".to_owned(),
         (.., found) => format!("one is of {of} parts, the other of {found}"),
@@ -112,31 +118,33 @@ fn foreign_part(first: &PartFile, foreign: &PartFile) -> Error {
     )
 }
 
-fn missing_parts(missing: &[usize], of: usize, command: PartOf) -> Error {
+fn missing_parts(missing: &[usize], of: usize, part_of: PartOf) -> Error {
     let shown: Vec<String> = missing.iter().take(SHOWN).map(usize::to_string).collect();
     let more = match missing.len() - shown.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
     let first = missing[0];
-    let hint = match command {
+    let shard = option("shard").set_to(format!("{first}/{of}"));
+    let hint = match part_of {
         PartOf::Clean => {
-            format!("make them with `clean --bin {first}` and so on (or `--shard {first}/{of}`)")
+            let bin = command("score").with(option("bin").set_to(first));
+            words!["make them with ", bin, " and so on (or ", shard, ")"]
         }
         PartOf::Match | PartOf::DownloadList => {
-            format!("make them with `match --shard {first}/{of}` and so on")
+            words!["make them with ", command("match").with(shard), " and so on"]
         }
     };
     let (parts, are) = (counted(missing.len(), "part"), if missing.len() == 1 { "is" } else { "are" });
     Error::input(format!("{parts} of {of} {are} missing: {}{more}", shown.join(", ")), hint)
 }
 
-/// The command that makes such parts.
+/// The contents of such parts.
 fn name(command: PartOf) -> &'static str {
     match command {
-        PartOf::Clean => "clean",
-        PartOf::Match => "match",
-        PartOf::DownloadList => "match --download-list",
+        PartOf::Clean => "relevance",
+        PartOf::Match => "candidates",
+        PartOf::DownloadList => "a download list",
     }
 }
 

@@ -269,7 +269,7 @@ impl PlanSummary {
         let mut lines = table::layout(&["bin", "classes", "candidates", "time", "memory"], &rows);
         if self.bins.len() > MOST_SHOWN {
             let n_more = self.bins.len() - MOST_SHOWN;
-            lines.push(format!("and {} more; --json lists all", counted(n_more, "bin")));
+            lines.push(format!("and {} more", counted(n_more, "bin")));
         }
         let place = if self.device == "cpu" { "one core each" } else { "a GPU each" };
         lines.push(format!(

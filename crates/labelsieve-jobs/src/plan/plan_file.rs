@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, Words, command, words};
 use labelsieve_files::{AtomicFile, DataError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +15,11 @@ use crate::inputs::pools::Pools;
 const FORMAT: u64 = 1;
 /// Whose plans these are.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const HINT: &str = "make the plan again with `labelsieve plan`";
+
+/// The remedy for any plan that cannot be used.
+fn hint() -> Words {
+    words!["make the plan again with ", command("plan")]
+}
 
 /// A plan as it stands in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +53,7 @@ pub struct Bin {
     pub memory_bytes: u64,
     /// Candidates of all its classes.
     pub n_candidates: usize,
-    /// Whether a class is larger than the limit by itself, so that `clean` needs `--memory`.
+    /// Whether a class is larger than the limit by itself, so that scoring it needs a limit of memory.
     pub out_of_core: bool,
 }
 
@@ -77,8 +81,9 @@ impl PlanFile {
     pub fn load(path: &Path) -> Result<PlanFile> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(DataError::io("read", path))?;
-        let not_a_plan =
-            |error: serde_json::Error| Error::input(format!("`{shown}` is not a whole plan: {error}"), HINT);
+        let not_a_plan = |error: serde_json::Error| {
+            Error::input(format!("`{shown}` is not a whole plan: {error}"), hint())
+        };
         let value: Value = serde_json::from_str(&text).map_err(not_a_plan)?;
         if let Some(made_by) = value["labelsieve"].as_str().filter(|&version| version != VERSION) {
             return Err(Error::input(
@@ -88,13 +93,13 @@ impl PlanFile {
         }
         if let Some(format) = value["format"].as_u64().filter(|&format| format != FORMAT) {
             let message = format!("`{shown}`: format: expected {FORMAT}, found {format}");
-            return Err(Error::input(message, HINT));
+            return Err(Error::input(message, hint()));
         }
         let plan: PlanFile = serde_json::from_value(value).map_err(not_a_plan)?;
         if plan.identity.run(VERSION, &plan.classes) != plan.run {
             return Err(Error::input(
                 format!("`{shown}` was changed: its settings and classes are not those of its run"),
-                "make the plan again with `labelsieve plan`; only bins may be edited by hand",
+                hint().and("; only bins may be edited by hand"),
             ));
         }
         plan.check_bins(path)?;
@@ -104,7 +109,7 @@ impl PlanFile {
     /// Every class must be in exactly one bin.
     fn check_bins(&self, path: &Path) -> Result<()> {
         let mut bin_of: Vec<Option<usize>> = vec![None; self.classes.len()];
-        let refused = |what: String| Err(Error::input(format!("`{}`: {what}", path.display()), HINT));
+        let refused = |what: String| Err(Error::input(format!("`{}`: {what}", path.display()), hint()));
         for (index, bin) in self.bins.iter().enumerate() {
             for &class in &bin.classes {
                 let Some(slot) = bin_of.get_mut(class) else {

@@ -44,7 +44,7 @@ pub fn lines(classes: &[ClassAdvice], most: usize) -> Vec<String> {
         lines.extend(layout(&["class", "candidates", "keep ≥", "kept", "right %"], &rows));
         let n_more = classes.len() - rows.len();
         if n_more > 0 {
-            lines.push(format!("and {n_more} more, where more should be right; -v or --json lists all"));
+            lines.push(format!("and {n_more} more, where more should be right"));
         }
     }
     let (n_kept, share_right) = Advice::sum(classes.iter().map(|class| &class.advice));
@@ -87,7 +87,7 @@ mod tests {
                 "────────────────────────────────────────",
                 "palm            2    0.50     0        –",
                 "crane           3    0.50     2       62",
-                "and 1 more, where more should be right; -v or --json lists all",
+                "and 1 more, where more should be right",
                 "keep those with at least the probability given for their class: 4 of 8 candidates, about 81 % of them right",
             ]
         );

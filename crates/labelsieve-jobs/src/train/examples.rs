@@ -9,7 +9,7 @@ use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use labelsieve_files::inputs::same_network::{Origin, common_network};
 use labelsieve_files::inputs::tables::{RowsById, labels_of, load, rows_by_class, rows_by_id};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{ExampleTable, RelevanceTable, read_relevance};
 
 use crate::inputs::pools::PoolFiles;
@@ -63,7 +63,7 @@ pub fn read(
     let decided = in_force(decisions, &relevance, monitor)?;
     let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
     let mut noisy_rows = noisy_rows(files, &relevance, decisions, &rows_by_id(&noisy)?)?;
-    let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
+    let clean_rows = rows_by_class(labels_of(&clean, option("clean_labels"))?);
     let known: HashSet<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(*name)).min() {
         return Err(Error::input(
@@ -74,9 +74,9 @@ pub fn read(
             ),
             match nearest(unknown, clean_rows.iter().map(|(name, _)| name.as_str())) {
                 Some(meant) => {
-                    format!("did you mean `{meant}`? class names must match in both files")
+                    words![format!("did you mean `{meant}`? class names must match in both files")]
                 }
-                None => "train with the same --clean file that the relevance was computed with".to_owned(),
+                None => words!["train with the ", option("clean"), " that the relevance was computed with"],
             },
         ));
     }
@@ -109,7 +109,7 @@ fn noisy_rows<'a>(
                     relevance.path.display(),
                     files.pool.path.display()
                 ),
-                "train with the same --noisy file that the relevance was computed with",
+                words!["train with the ", option("pool"), " that the relevance was computed with"],
             )
         })?;
         let class = rows.entry(relevance.classes.get(i)).or_default();

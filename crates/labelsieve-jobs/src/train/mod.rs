@@ -203,7 +203,7 @@ impl Train {
                     "{without_weights} has no class weights that could join those in `{}`",
                     base.display()
                 ),
-                "leave out --base, or choose another classifier",
+                words!["leave out ", option("base"), ", or choose another classifier"],
             )),
         }
     }
@@ -223,7 +223,10 @@ impl Train {
                 if !hallucinates && matches!(self.classifier, Classifier::Hallucination(_)) {
                     return Err(Error::input(
                         format!("the system in `{}` has no hallucinator", path.display()),
-                        "make one with `labelsieve train-episodes --system hallucination`",
+                        words![
+                            "make one with ",
+                            command("train-episodes").with(option("system").set_to("hallucination"))
+                        ],
                     ));
                 }
                 let kind = episodes.kind();

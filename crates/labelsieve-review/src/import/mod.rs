@@ -12,6 +12,7 @@ use labelsieve_files::{DataError, DecisionRow, Result, TableFormat};
 use serde_json::Value;
 
 pub use moment::is_moment;
+pub(crate) use table::COLUMNS;
 pub use words::DecisionWords;
 
 /// Where decisions come from.

@@ -9,22 +9,21 @@ use super::moment::normalised;
 use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions};
 
+/// The place of an error about missing columns, which others can be named for.
+pub(crate) const COLUMNS: &str = "columns";
+
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecisions> {
     let file = TableFile::open(path)?;
     let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_owned());
-    let names = [
-        (name(&options.id, "id"), "--id-column"),
-        (name(&options.class, "class"), "--class-column"),
-        (name(&options.decision, "decision"), "--decision-column"),
-    ];
-    if let Some((missing, option)) = names.iter().find(|(name, _)| !file.has(name)) {
-        let expected = format!("a column `{missing}` ({option} names another)");
-        return Err(DataError::malformed(path, "columns", expected, file.columns().join(", ")));
+    let names = [name(&options.id, "id"), name(&options.class, "class"), name(&options.decision, "decision")];
+    if let Some(missing) = names.iter().find(|name| !file.has(name)) {
+        let expected = format!("a column `{missing}`");
+        return Err(DataError::malformed(path, COLUMNS, expected, file.columns().join(", ")));
     }
     let mut wanted: Vec<(&str, Kind)> =
-        names.iter().map(|(name, _)| (name.as_str(), Kind::OptionalText)).collect();
+        names.iter().map(|name| (name.as_str(), Kind::OptionalText)).collect();
     let notes =
-        ["by", "at"].into_iter().filter(|note| file.has(note) && names.iter().all(|(name, _)| name != note));
+        ["by", "at"].into_iter().filter(|note| file.has(note) && names.iter().all(|name| name != note));
     wanted.extend(notes.map(|note| (note, Kind::OptionalText)));
     let mut found = ImportedDecisions::default();
     file.for_each_batch(&wanted, |columns| {

@@ -77,7 +77,7 @@ impl Guard {
             return Err(answer::error(
                 StatusCode::NOT_FOUND,
                 "not found",
-                Some("open the address that `labelsieve review` printed"),
+                Some("open the address that the review printed"),
             ));
         }
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());

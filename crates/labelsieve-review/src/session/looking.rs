@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use labelsieve::Decision;
 use labelsieve_files::decision_code;
-use labelsieve_files::work::Error;
+use labelsieve_files::work::{Error, option, words};
 
 use super::{Session, lock};
 use crate::answers::{
@@ -120,7 +120,9 @@ impl Session {
 
     fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refusal> {
         if self.inner.scorer.is_none() {
-            return Err(Refusal::Conflict("similarity needs features: --clean and --noisy".to_owned()));
+            return Err(Refusal::Conflict(
+                "similarity needs the features of clean examples and candidates".to_owned(),
+            ));
         }
         let ready = ready.ok_or_else(|| self.not_ready(class))?;
         let Some(place) = ready.place_of[to] else {
@@ -245,7 +247,13 @@ impl Session {
         match self.inner.failure(class) {
             Some(failure) => Refusal::Failed(Error::input(
                 format!("`{name}` has no graph: {failure}"),
-                "mend the features of --clean and --noisy, and start the review again",
+                words![
+                    "fix the features in ",
+                    option("clean"),
+                    " and ",
+                    option("pool"),
+                    ", and restart the review"
+                ],
             )),
             None => Refusal::NotYet(format!("the graph of `{name}` is still being made")),
         }

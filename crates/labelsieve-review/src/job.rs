@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::Files;
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::work::{Error, Monitor, Result, option, words};
+use labelsieve_files::work::{Error, JobCommand, Monitor, Result, option, words};
 use labelsieve_files::{DecisionLog, DecisionRow, TableFormat, counted};
 use labelsieve_jobs::device;
 use labelsieve_jobs::inputs::pools::PoolFiles;
@@ -41,6 +41,8 @@ pub struct Review {
     pub device: Device,
     /// What the classes in memory may take together, in bytes.
     pub memory: u64,
+    /// How the front end writes the command that makes the relevance permanent, for people to copy.
+    pub spell: fn(&JobCommand) -> String,
 }
 
 impl Review {

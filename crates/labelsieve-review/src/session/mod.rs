@@ -17,6 +17,7 @@ pub use looking::Order;
 
 use super::answers::{ClassSummary, CurvePoint, LambdaChoice, Overview};
 use super::cache::Cache;
+use super::command::ScoreRun;
 use super::contents::Contents;
 use super::curve::Curve;
 use super::decisions::DecisionState;
@@ -267,8 +268,14 @@ impl Inner {
 
     fn command(&self, method: &Method) -> Option<String> {
         let review = &self.review;
-        let (files, seed) = (review.files.as_ref()?, self.contents.settings.seed);
-        command::clean(files, method, seed, &review.output, &review.relevance)
+        let run = ScoreRun {
+            files: review.files.as_ref()?,
+            method,
+            seed: self.contents.settings.seed,
+            decisions: &review.output,
+            relevance: &review.relevance,
+        };
+        run.command().map(|command| (review.spell)(&command))
     }
 
     fn check_class(&self, class: usize) -> Result<(), Refusal> {

@@ -121,7 +121,7 @@ impl Fixture {
             let rows = rows.iter().map(|(id, class)| [id.as_str(), *class]);
             write_csv(root.join(format!("{name}.ids.csv")), ["id", "class"], rows).unwrap();
         }
-        self::score(root, None, "relevance.parquet");
+        score(root, None, "relevance.parquet");
         let captions = [[HOSTILE, HOSTILE], ["cat 1", "a cat"]];
         write_csv(root.join("captions.csv"), ["id", "caption"], captions.into_iter()).unwrap();
         write_pictures(&root.join("pictures"));

@@ -1,4 +1,4 @@
-//! What is reviewed: classes, their examples, captions and pictures. Nothing here changes during a session.
+//! The contents of a review: classes, their examples, captions and pictures. Nothing here changes during a session.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -96,9 +96,10 @@ impl Contents {
         let wanted: HashSet<&str> = names.iter().copied().collect();
         let found = pictures.find(&wanted)?;
         let files = PictureFiles::locate(&found, &names)?;
-        let mut found_captions = match pictures.images.is_empty() && pictures.texts.is_empty() {
-            true => HashMap::new(),
-            false => pictures.captions(&wanted, &found)?,
+        let mut found_captions = if pictures.images.is_empty() && pictures.texts.is_empty() {
+            HashMap::new()
+        } else {
+            pictures.captions(&wanted, &found)?
         };
         let captions = names.iter().map(|id| found_captions.remove(*id)).collect();
         let is_missing = |(example, id): &(usize, &&str)| !files.has(*example) && !is_text_id(id);
@@ -106,7 +107,8 @@ impl Contents {
         if missing > 0 && !pictures.images.is_empty() {
             let first = names.iter().enumerate().find(is_missing);
             let first = first.map_or("", |(_, id)| *id);
-            monitor.warning(&format!("no picture for {missing} of {} examples, e.g. `{first}`", names.len()));
+            monitor
+                .warning(&format!("no pictures for {missing} of {} examples, e.g. `{first}`", names.len()));
             monitor
                 .hint(&words!["pass the folders of clean examples and candidates with ", option("images")]);
         }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::import::COLUMNS;
 use crate::{ImportOptions, ImportedDecisions, import_decisions};
 
-/// Adds what people decided in Label Studio, FiftyOne or a table.
+/// Adds decisions made in Label Studio, FiftyOne or a table.
 #[derive(Clone, Debug)]
 pub struct ImportDecisions {
     /// The files of the other tools.
@@ -24,7 +24,7 @@ pub struct ImportDecisions {
     pub output: PathBuf,
 }
 
-/// What was added.
+/// Summary of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportSummary {
     /// Decisions that were added, and withdrawals of earlier ones.
@@ -37,7 +37,7 @@ pub struct ImportSummary {
     pub n_reject: usize,
     /// Neither.
     pub n_unsure: usize,
-    /// Examples that nobody has decided about, and decisions that were withdrawn.
+    /// Examples without a decision, and decisions that were withdrawn.
     pub n_undecided: usize,
     /// Answers that were cancelled or skipped.
     pub n_cancelled: usize,
@@ -60,7 +60,8 @@ impl ImportDecisions {
             let read = import_decisions(file, &self.options).map_err(|error| unreadable(file, error))?;
             let unclear = &read.not_understood;
             if !unclear.is_empty() {
-                let (shown, entries) = (file.display(), counted(unclear.len(), "entry"));
+                let shown = file.display();
+                let entries = counted(unclear.len(), "entry");
                 let places = listed(unclear.iter().cloned(), unclear.len());
                 monitor.warning(&format!("`{shown}`: {entries} not understood: {places}"));
             }
@@ -81,7 +82,7 @@ impl ImportDecisions {
         })?;
         merge::drop_idle_withdrawals(&mut found.rows, &before);
         let new = merge::new_rows(&found.rows, &before);
-        merge::warn_of_overruled(&found.rows, (&before, &new), monitor);
+        merge::warn_of_overruled(&found.rows, &before, &new, monitor);
         log.append(&new)?;
         log.close()?;
         Ok(ImportSummary {

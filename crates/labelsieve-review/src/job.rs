@@ -19,7 +19,7 @@ use crate::contents::Contents;
 use crate::ready::Scorer;
 use crate::{Session, earlier};
 
-/// What the classes in memory may take together, unless somebody says otherwise.
+/// Default limit of memory for all classes in memory.
 pub const MEMORY: u64 = 4 << 30;
 
 /// Opens everything that a person needs to decide about candidates.
@@ -33,20 +33,20 @@ pub struct Review {
     pub pictures: PictureSources,
     /// The file of the decisions, old and new: `.parquet`, `.csv` or `.tsv`.
     pub output: PathBuf,
-    /// Who decides.
+    /// The person who decides.
     pub by: String,
     /// The heading.
     pub title: String,
     /// Where relevance is scored.
     pub device: Device,
-    /// What the classes in memory may take together, in bytes.
+    /// Limit of memory for all classes in memory, in bytes.
     pub memory: u64,
     /// How the front end writes the command that makes the relevance permanent, for people to copy.
     pub spell: fn(&JobCommand) -> String,
 }
 
 impl Review {
-    /// Refuses names of files that cannot work, before anything is read.
+    /// Rejects file names that cannot work, before anything is read.
     pub fn check(&self) -> Result<()> {
         TableFormat::of(&self.output)?;
         let tables = self.files.iter().flat_map(PoolFiles::paths);
@@ -61,11 +61,11 @@ impl Review {
     pub fn open(&self, monitor: &dyn Monitor) -> Result<Session> {
         self.check()?;
         let is_new = !self.output.exists();
-        // First: whoever cannot decide here should know before everything is read.
+        // First, to fail early where the file is in use.
         let (log, mut table) = DecisionLog::open(&self.output)?;
         let opened = self.read(monitor);
         if opened.is_err() && is_new && table.rows.is_empty() {
-            let _ = std::fs::remove_file(&self.output); // nothing is to be left of what did not begin
+            let _ = std::fs::remove_file(&self.output); // leave nothing behind
         }
         let (contents, scorer) = opened?;
         if table.rows.is_empty() {
@@ -103,7 +103,8 @@ impl Review {
 
     /// The relevance follows decisions as it was made only with the base classes that it was made with.
     fn check_base(&self, files: &PoolFiles, contents: &Contents, monitor: &dyn Monitor) -> Result<()> {
-        let (relevance, settings) = (self.relevance.display(), &contents.settings);
+        let relevance = self.relevance.display();
+        let settings = &contents.settings;
         match (&files.base, &settings.base) {
             (Some(_), _) if !settings.method.uses_other_classes() => Err(Error::input(
                 format!(
@@ -135,7 +136,7 @@ impl Review {
         }
     }
 
-    /// What is looked at, and what scores it.
+    /// The contents, and the scorer where there are features.
     fn read(&self, monitor: &dyn Monitor) -> Result<(Contents, Option<Scorer>)> {
         let contents = Contents::open(&self.relevance, &self.pictures, monitor)?;
         let scorer = match &self.files {

@@ -180,7 +180,8 @@ impl Scorer {
 
     /// Reads the candidates of a class that `score` scores, in its order. Whoever counts places counts these.
     pub(super) fn candidates(&self, class: usize, contents: &Contents) -> Result<Candidates> {
-        let (rows, of) = (&self.pools.classes[self.numbers[class]], &contents.classes[class]);
+        let rows = &self.pools.classes[self.numbers[class]];
+        let of = &contents.classes[class];
         let features = load(&self.pools.pool, &rows.pool)?;
         let copies = identical_rows(self.clean(class), &features);
         let places = rows.pool.iter().enumerate();

@@ -15,7 +15,7 @@ use labelsieve_numerics::Device;
 use crate::device::Devices;
 
 /// Classes that are named in a message.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Measures the network in `model` on all images of `source`; returns its classes too.
 pub fn measure_images(
@@ -84,9 +84,9 @@ impl UnknownClasses {
         }
         let mut largest: Vec<(&String, &usize)> = self.unknown.iter().collect();
         largest.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let named = largest.iter().take(MOST_NAMED).map(|(name, n)| format!("`{name}` ({n})"));
+        let named = largest.iter().take(MAX_NAMED).map(|(name, n)| format!("`{name}` ({n})"));
         let named = named.collect::<Vec<_>>().join(", ");
-        let more = if largest.len() > MOST_NAMED { ", …" } else { "" };
+        let more = if largest.len() > MAX_NAMED { ", …" } else { "" };
         let meant = largest.iter().find_map(|(name, _)| {
             let meant = nearest(name, classes.iter().map(String::as_str))?;
             Some(format!("did you mean `{meant}` by `{name}`? "))

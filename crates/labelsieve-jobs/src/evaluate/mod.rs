@@ -48,7 +48,7 @@ pub struct MeasuredModel {
     pub path: PathBuf,
     /// Another one to compare with, class by class.
     pub baseline: Option<PathBuf>,
-    /// What it is measured on.
+    /// The labelled examples.
     pub examples: LabelledExamples,
 }
 
@@ -119,7 +119,7 @@ fn open_examples<'a>(model: &'a MeasuredModel, monitor: &dyn Monitor) -> Result<
     Ok(TestExamples::Features(Box::new(table)))
 }
 
-/// What a classifier is measured on.
+/// Labelled examples of either kind.
 enum TestExamples<'a> {
     Features(Box<ExampleTable>),
     Images(ImageSource, &'a ImageFiles),
@@ -189,7 +189,7 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
     Ok(Some(accuracy(&classifier, &load(table, &rows)?, &novel)?))
 }
 
-/// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
+/// Gain of each class in top-1 accuracy over the baseline, averaged by number of candidates.
 fn gain_by_pool_size(
     sizes: &HashMap<&str, usize>,
     found: &ModelAccuracy,

@@ -11,7 +11,7 @@ use labelsieve_files::{RelevanceTable, counted, read_truth};
 
 use super::output::RelevanceReport;
 
-/// What relevance is compared with.
+/// The truth that relevance is compared with.
 #[derive(Clone, Debug)]
 pub enum Truth {
     /// A file that says of each candidate whether it is relevant.
@@ -66,13 +66,15 @@ pub(super) fn analyse(
     monitor: &dyn Monitor,
 ) -> Result<RelevanceReport> {
     let known = truth.of(relevance, monitor)?;
-    // What a person said before the scoring is what the relevance says: it shows nothing about the model.
+    // A decision made before the scoring sets the relevance, so comparing with it says nothing about the model.
     let is_settled = |i: usize| {
         let decision = relevance.decisions.as_ref().and_then(|decisions| decisions[i]);
         decision.and_then(Decision::relevance).is_some()
     };
     let mut classes: BTreeMap<&str, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
-    let (mut all, mut n_unknown, mut n_settled) = ((Vec::new(), Vec::new()), 0, 0);
+    let mut all = (Vec::new(), Vec::new());
+    let mut n_unknown = 0;
+    let mut n_settled = 0;
     let mut calibration = Calibration::default();
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
         let Some(relevant) = known[i] else {
@@ -92,7 +94,8 @@ pub(super) fn analyse(
             calibration.add(&[probability], &[relevant]);
         }
     }
-    let (shown, against) = (relevance.path.display(), truth.path().display());
+    let shown = relevance.path.display();
+    let against = truth.path().display();
     if n_settled > 0 {
         let candidates = counted(n_settled, "candidate");
         monitor.warning(&format!(

@@ -21,13 +21,12 @@ impl PartSet {
     pub(super) fn open(given: &[PathBuf], output: Option<&Path>) -> Result<PartSet> {
         let mut parts = Vec::new();
         for path in given {
-            match path.is_dir() {
-                false => parts.push(PartFile::open(path)?),
-                true => {
-                    for path in parquet_files(path)?.iter().filter(|path| Some(path.as_path()) != output) {
-                        parts.push(PartFile::open(path)?);
-                    }
-                }
+            if !path.is_dir() {
+                parts.push(PartFile::open(path)?);
+                continue;
+            }
+            for path in parquet_files(path)?.iter().filter(|path| Some(path.as_path()) != output) {
+                parts.push(PartFile::open(path)?);
             }
         }
         let Some(first) = parts.first() else {
@@ -45,7 +44,8 @@ impl PartSet {
         if let Some(foreign) = parts.iter().find(|part| identity(part) != identity(first)) {
             return Err(foreign_part(first, foreign));
         }
-        let (of, command) = (first.part.of, first.part.command);
+        let of = first.part.of;
+        let command = first.part.command;
         let mut by_index: BTreeMap<usize, PartFile> = BTreeMap::new();
         for part in parts {
             if let Some(other) = by_index.get(&part.part.index) {
@@ -88,7 +88,7 @@ impl PartSet {
         Ok(self.parts.iter().map(PartRows::open).collect::<labelsieve_files::Result<_>>()?)
     }
 
-    /// What a part says beyond its rows.
+    /// The detail that a part carries beside its rows.
     pub(super) fn detail<T: DeserializeOwned>(&self, part: &PartFile) -> Result<T> {
         let detail = serde_json::from_value(part.part.detail.clone());
         detail.map_err(|error| {
@@ -103,7 +103,8 @@ fn identity(part: &PartFile) -> (PartOf, &str, usize) {
 }
 
 fn foreign_part(first: &PartFile, foreign: &PartFile) -> Error {
-    let (one, other) = (first.path.display(), foreign.path.display());
+    let one = first.path.display();
+    let other = foreign.path.display();
     let (command, run, of) = identity(first);
     let difference = match identity(foreign) {
         (found, ..) if found != command => {
@@ -135,7 +136,8 @@ fn missing_parts(missing: &[usize], of: usize, part_of: PartOf) -> Error {
             words!["make them with ", command("match").with(shard), " and so on"]
         }
     };
-    let (parts, are) = (counted(missing.len(), "part"), if missing.len() == 1 { "is" } else { "are" });
+    let parts = counted(missing.len(), "part");
+    let are = if missing.len() == 1 { "is" } else { "are" };
     Error::input(format!("{parts} of {of} {are} missing: {}{more}", shown.join(", ")), hint)
 }
 

@@ -1,4 +1,4 @@
-//! `plan.json`: which classes go into which bin, and what run they are of.
+//! `plan.json`: the classes of each bin, and the identity of their run.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::inputs::pools::Pools;
 
 /// Counts the forms that plans ever had.
 const FORMAT: u64 = 1;
-/// Whose plans these are.
+/// Plans are only valid for the version that made them.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The remedy for any plan that cannot be used.
@@ -30,7 +30,7 @@ pub struct PlanFile {
     pub format: u64,
     /// The digest of the run, which all parts carry.
     pub run: String,
-    /// What decides the result of every class.
+    /// The settings that decide the result of every class.
     #[serde(flatten)]
     pub identity: Identity,
     /// The memory that bins should keep within.
@@ -77,12 +77,12 @@ impl PlanFile {
         }
     }
 
-    /// Reads a plan, and checks that it is whole: bins may be edited by hand as long as they hold every class once.
+    /// Reads a plan and checks that it is complete: bins may be edited by hand as long as they hold every class once.
     pub fn load(path: &Path) -> Result<PlanFile> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(DataError::io("read", path))?;
         let not_a_plan = |error: serde_json::Error| {
-            Error::input(format!("`{shown}` is not a whole plan: {error}"), hint())
+            Error::input(format!("`{shown}` is not a complete plan: {error}"), hint())
         };
         let value: Value = serde_json::from_str(&text).map_err(not_a_plan)?;
         if let Some(made_by) = value["labelsieve"].as_str().filter(|&version| version != VERSION) {
@@ -98,7 +98,7 @@ impl PlanFile {
         let plan: PlanFile = serde_json::from_value(value).map_err(not_a_plan)?;
         if plan.identity.run(VERSION, &plan.classes) != plan.run {
             return Err(Error::input(
-                format!("`{shown}` was changed: its settings and classes are not those of its run"),
+                format!("`{shown}` was changed: its settings and classes do not match its run"),
                 hint().and("; only bins may be edited by hand"),
             ));
         }
@@ -128,7 +128,7 @@ impl PlanFile {
         }
     }
 
-    /// Writes it whole.
+    /// Writes the file atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut file = AtomicFile::create(path)?;
         let mut text = serde_json::to_string_pretty(self)?;
@@ -142,29 +142,30 @@ impl PlanFile {
         self.bins.get(index).ok_or_else(|| {
             let n = self.bins.len();
             Error::input(
-                format!("`{}` has {n} bins: there is no bin {index}", path.display()),
-                "bins count from 0, so the last one is the number of bins less one",
+                format!("`{}` has {n} bins: bin {index} is out of range", path.display()),
+                format!("bins are numbered from 0 to {}", n.saturating_sub(1)),
             )
         })
     }
 
-    /// Refuses a run with other arguments, naming what differs.
+    /// Rejects a run with other arguments, naming the differences.
     pub fn check_identity(&self, path: &Path, here: &Identity) -> Result<()> {
         let differences = self.identity.differences(here);
-        match differences.is_empty() {
-            true => Ok(()),
-            false => Err(Error::input(
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::input(
                 format!("`{}` is a plan for another run: {}", path.display(), differences.join("; ")),
                 "give the files and settings that the plan was made with, or make another plan",
-            )),
+            ))
         }
     }
 
-    /// Refuses candidates of a bin's classes that are not those of the plan. Tables may lack the others.
+    /// Rejects candidates of a bin's classes that differ from those of the plan. Tables may lack the others.
     pub fn check_classes(&self, path: &Path, pools: &Pools, bin: &Bin) -> Result<()> {
         for &position in &bin.classes {
-            let (planned, here) =
-                (&self.classes[position], PlannedClass::of(pools, &pools.classes[position])?);
+            let planned = &self.classes[position];
+            let here = PlannedClass::of(pools, &pools.classes[position])?;
             if *planned == here {
                 continue;
             }

@@ -5,7 +5,7 @@ use labelsieve_files::counted;
 use labelsieve_files::work::table::layout;
 use serde::Serialize;
 
-/// What to keep of one class.
+/// The candidates of one class to keep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassAdvice {
     /// The class.
@@ -27,7 +27,8 @@ impl ClassAdvice {
     fn row(&self) -> Vec<String> {
         let right = self.advice.share_right.map_or("–".to_owned(), whole_percent);
         let threshold = format!("{:.2}", self.advice.threshold);
-        let (n, kept) = (self.n_candidates.to_string(), self.advice.n_kept.to_string());
+        let n = self.n_candidates.to_string();
+        let kept = self.advice.n_kept.to_string();
         vec![self.class.clone(), n, threshold, kept, right]
     }
 }

@@ -89,7 +89,7 @@ impl Share {
                 let n_bins = NonZeroUsize::new(shard.of).context("a shard is one of at least one")?;
                 // On every machine the same plan, whatever device works on it.
                 let costs = Costs::of(&pools, run.method, Machine::Core)?;
-                let plan = costs.plan(&pools, identity, (n_bins, None))?;
+                let plan = costs.plan(&pools, identity, n_bins, None)?;
                 ShareInputs::new(pools, &plan, shard.index)
             }
             Share::Bin { plan: path, bin } => {
@@ -118,7 +118,9 @@ fn open_whole(files: &PoolFiles, monitor: &dyn Monitor) -> Result<Pools> {
 impl ShareInputs {
     fn new(mut pools: Pools, plan: &PlanFile, index: usize) -> ShareInputs {
         pools.restrict_to(Scope::part(index, plan.bins[index].classes.clone()));
-        let (run, of, detail) = (plan.run.clone(), plan.bins.len(), Value::Null);
+        let run = plan.run.clone();
+        let of = plan.bins.len();
+        let detail = Value::Null;
         let part = Part { command: PartOf::Clean, run, index, of, detail };
         ShareInputs { pools, network: plan.identity.network.clone(), part: Some(part) }
     }

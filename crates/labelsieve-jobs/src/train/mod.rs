@@ -36,9 +36,9 @@ pub struct Train {
     pub files: PoolFiles,
     /// The relevance of the candidates.
     pub relevance: PathBuf,
-    /// What people decided about candidates, if not what the relevance file says.
+    /// Decisions of people about candidates, if not those of the relevance file.
     pub decisions: Option<PathBuf>,
-    /// What to learn.
+    /// The classifier to learn.
     pub classifier: Classifier,
     /// A classifier of base classes to extend: W_A = [W_B, W].
     pub base: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Train {
     pub output: PathBuf,
 }
 
-/// What to learn from features.
+/// Classifiers of features.
 #[derive(Clone, Debug)]
 pub enum Classifier {
     /// The weighted mean of each class.
@@ -83,7 +83,7 @@ pub enum Classifier {
     Matching(PathBuf),
 }
 
-/// What a classifier is learned with, from files.
+/// Models read from files that a classifier is learned with.
 struct Helpers {
     attention: Option<Attention>,
     episodes: Option<EpisodicModel>,
@@ -96,7 +96,7 @@ enum Learned {
     Model(Model),
 }
 
-/// What was learned.
+/// Summary of a trained classifier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrainSummary {
     /// All classes, base classes included.
@@ -133,9 +133,8 @@ impl Train {
         ];
         let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let weights = (self.relevance.as_path(), given.as_ref());
         let Examples { classes, network, decisions } =
-            examples::read(&self.files, weights, others.collect(), monitor)?;
+            examples::read(&self.files, &self.relevance, given.as_ref(), others.collect(), monitor)?;
         let dim = classes[0].clean.dim();
         if let Some(base) = &base {
             self.check_base(base, &classes, dim)?;
@@ -162,7 +161,8 @@ impl Train {
             }
             Learned::Model(model) => {
                 let (kind, tensors) = parts_of(&model);
-                let (kind, backbone) = (kind.to_owned(), self.backbone.clone());
+                let kind = kind.to_owned();
+                let backbone = self.backbone.clone();
                 let saved = SavedModel { kind, classes: names, dim, backbone, network, settings, tensors };
                 saved.save(&self.output)?;
                 (saved.classes.len(), 0)
@@ -254,7 +254,7 @@ impl Train {
         Ok((helpers, network))
     }
 
-    /// What the new classes have become, and the settings that made them.
+    /// The classifier of the new classes, and the settings that made it.
     fn learn(
         &self,
         engine: &dyn Engine,
@@ -380,7 +380,7 @@ impl Train {
     }
 }
 
-/// Nobody should end up below "all candidates alike" or "clean only" without being told.
+/// Warns of results below "all candidates alike" or "clean only".
 fn tell_whether_relevance_helps(
     check: &LeaveOneOut,
     decisions: Option<DecisionCounts>,

@@ -35,7 +35,9 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                 let column = columns.iter().skip(3).position(|column| column.name == name);
                 column.map_or(String::new(), |column| cell(column + 3))
             };
-            let (id, class, word) = (cell(0), cell(1), cell(2));
+            let id = cell(0);
+            let class = cell(1);
+            let word = cell(2);
             let said = match options.words.meaning(&word) {
                 // Tags come in one cell, with commas between them.
                 Answer::Unknown => match options.words.of_tags(word.split(',')) {
@@ -56,7 +58,8 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                     found.not_understood.push(format!("row {place} (`{id}` of `{class}`): `{word}`"));
                 }
                 Answer::Withdrawn | Answer::Decided(_) => {
-                    let (by, at) = (note("by"), normalised(&note("at")));
+                    let by = note("by");
+                    let at = normalised(&note("at"));
                     found.push(DecisionRow { id, class, decision: said.decision(), by, at });
                 }
             }

@@ -1,14 +1,14 @@
 //! What a class costs in time and memory, by its number of candidates and the numbers per row.
 //!
-//! One model serves `labelsieve plan`, which packs classes into bins, `clean --shard`, which packs them alike on every
-//! machine, and the memory of `clean --dry-run`. Only sums, products and quotients: they round alike everywhere, so every
+//! One model serves the plan, which packs classes into bins, shards, which pack them alike on every
+//! machine, and the memory of a dry run. Only sums, products and quotients: they round alike everywhere, so every
 //! machine makes the same plan.
 
 use labelsieve::Method;
 use labelsieve::schedule::LARGE;
 use labelsieve_files::work::Result;
 
-/// What works on a class.
+/// The hardware that works on a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// One core of a CPU.
@@ -26,7 +26,7 @@ pub struct ClassSize {
     pub n_others: usize,
 }
 
-/// What classes cost with one method, on one kind of machine.
+/// Costs of classes with one method, on one kind of machine.
 #[derive(Clone, Copy, Debug)]
 pub struct CostModel<'a> {
     method: &'a Method,
@@ -204,14 +204,16 @@ fn gpu_seconds(method: &Method, n: f64, d: f64) -> f64 {
 impl CostModel<'_> {
     /// How long a class takes.
     pub fn seconds(&self, class: ClassSize) -> f64 {
-        let (n, d, o) = (class.n_noisy as f64, self.dim as f64, class.n_others as f64);
+        let n = class.n_noisy as f64;
+        let d = self.dim as f64;
+        let o = class.n_others as f64;
         match self.machine {
             Machine::Core => Rates::of(self.method).seconds(n, d, o),
             Machine::Gpu => gpu_seconds(self.method, n, d),
         }
     }
 
-    /// What a class takes in memory: its rows with those of other classes, and the work on them.
+    /// Memory of a class: its rows with those of other classes, and the work on them.
     pub fn bytes(&self, class: ClassSize) -> [u64; 2] {
         let held = (class.n_noisy + class.n_others) as u64 * self.dim as u64 * NUMBER;
         let working = match self.machine {
@@ -221,20 +223,23 @@ impl CostModel<'_> {
         [held, working]
     }
 
-    /// What work on a class takes besides its rows: in turn, candidate slots and lists of the search; X = Ã V and edges of a
+    /// Memory of the work on a class besides its rows: in turn, candidate slots and lists of the search; X = Ã V and edges of a
     /// training; exponents of the classes that a mixture follows, with posteriors before and after a round. Rows of other
     /// classes are copied.
     fn working_bytes(&self, class: ClassSize) -> u64 {
-        let (n, d, n_others) = (class.n_noisy as u64, self.dim as u64, class.n_others as u64);
+        let n = class.n_noisy as u64;
+        let d = self.dim as u64;
+        let n_others = class.n_others as u64;
         let edges = if self.uses_graph { 2 * 8 * 50 } else { 0 };
         let searching = if self.uses_graph { 2 * d + 8 * 125 + 8 * 50 } else { 0 };
         let training = match self.method {
             Method::Gcn(_) | Method::Auto(_) | Method::Mlp(_) => 4 * d + 4 * 20 + edges,
             _ => edges,
         };
-        let followed = match self.method.uses_other_classes() {
-            true => n_others.min(labelsieve::relevance::MAX_CLASSES as u64),
-            false => 0,
+        let followed = if self.method.uses_other_classes() {
+            n_others.min(labelsieve::relevance::MAX_CLASSES as u64)
+        } else {
+            0
         };
         let mixing = (3 * followed + 2) * NUMBER;
         n * searching.max(training).max(mixing) + n_others * d * NUMBER
@@ -245,7 +250,7 @@ impl CostModel<'_> {
 const NUMBER: u64 = size_of::<f32>() as u64;
 /// Bytes that a candidate's result takes until it is written: relevance, closest clean example, neighbours.
 const RESULT: u64 = 24;
-/// Peak memory of a `clean` with next to nothing to do (`benches/scale/cost`).
+/// Peak memory of a `score` with next to nothing to do (`benches/scale/cost`).
 pub const PROGRAM: u64 = 24 << 20;
 /// Features of classes that are in memory together, unless one class has more (`labelsieve::schedule::batches`).
 const BATCH: u64 = 1 << 30;
@@ -291,10 +296,8 @@ impl Memory {
     #[must_use]
     pub fn with(self, model: &CostModel, class: ClassSize) -> Memory {
         let [held, working] = model.bytes(class);
-        let (alone, together) = match class.n_noisy >= LARGE {
-            true => (working, 0),
-            false => (0, working * self.n_threads),
-        };
+        let (alone, together) =
+            if class.n_noisy >= LARGE { (working, 0) } else { (0, working * self.n_threads) };
         Memory {
             kept: self.kept + class.n_noisy as u64 * (RESULT + self.table_bytes_per_row),
             held: self.held + held,
@@ -345,7 +348,8 @@ mod tests {
     /// Resident memory less that of an empty run, in MiB, as `benches/scale/cost` saw it.
     #[test]
     fn memory_is_what_was_measured_to_a_fifth() {
-        let (gcn, mlp) = (Method::gcn(), Method::Mlp(labelsieve::relevance::Mlp::default()));
+        let gcn = Method::gcn();
+        let mlp = Method::Mlp(labelsieve::relevance::Mlp::default());
         let propagation = Method::LabelPropagation(labelsieve::relevance::LabelPropagation::default());
         for (method, n_noisy, dim, measured) in [
             (&gcn, 30_000, 64, 49.0),

@@ -80,7 +80,7 @@ pub struct Estimate {
     pub seconds: f64,
     /// Threads that would work.
     pub n_threads: usize,
-    /// What does not fit in a limit of memory.
+    /// Classes that do not fit in a limit of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out_of_core: Option<OutOfCore>,
 }
@@ -97,7 +97,8 @@ pub struct OutOfCore {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Estimate { n_classes, n_candidates, largest_class, dim, n_threads, .. } = self;
-        let (memory, time) = (table::bytes(self.memory_bytes), table::seconds(self.seconds));
+        let memory = table::bytes(self.memory_bytes);
+        let time = table::seconds(self.seconds);
         writeln!(f, "classes       {n_classes}")?;
         writeln!(f, "candidates    {n_candidates} (largest class {largest_class}), {dim} columns")?;
         writeln!(f, "memory        about {memory}")?;
@@ -116,7 +117,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What is to be done, and what is in memory meanwhile.
+/// The classes to score, and the memory taken meanwhile.
 pub struct Workload<'a> {
     /// How relevance is scored.
     pub method: &'a Method,
@@ -129,7 +130,7 @@ pub struct Workload<'a> {
     pub rows_held: Vec<usize>,
     /// Clean examples of all classes, which stay in memory.
     pub n_clean: usize,
-    /// What the tables themselves hold in memory, from the first row to the last.
+    /// Bytes of the tables themselves, from the first row to the last.
     pub bytes_in_memory: u64,
 }
 
@@ -147,7 +148,8 @@ impl Workload<'_> {
 
     /// Bytes that a class takes in memory: its rows, and the work on them.
     pub fn of_class(&self, class: usize) -> [u64; 2] {
-        let (n_noisy, held) = (self.pool_sizes[class], self.rows_held[class]);
+        let n_noisy = self.pool_sizes[class];
+        let held = self.rows_held[class];
         let model = CostModel::checked(self.method, self.dim, Machine::Core);
         model.bytes(ClassSize { n_noisy, n_others: held - n_noisy })
     }
@@ -158,7 +160,7 @@ impl Workload<'_> {
         Workload { rows_held: of(&self.rows_held), pool_sizes: of(&self.pool_sizes), ..*self }
     }
 
-    /// What it would take on this machine.
+    /// Memory and time on this machine.
     pub fn estimate(&self) -> Result<Estimate> {
         let others = self.rows_held.iter().zip(&self.pool_sizes).map(|(held, noisy)| held - noisy);
         let speed = Speed::measure(self.method, self.dim, others.max().unwrap_or(0))?;

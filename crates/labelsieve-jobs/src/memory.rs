@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use labelsieve::schedule::{LARGE, batches};
-use labelsieve_files::work::{Error, Monitor, Result, table};
+use labelsieve_files::work::{Error, Monitor, Result, option, table, words};
 use labelsieve_files::{ExampleTable, Ids, ScratchFolder, Spill, counted, temporary_folder};
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ use crate::inputs::pools::Pools;
 
 /// The program itself, its threads and the buffers of reading and writing files.
 const PROGRAM: u64 = 48 << 20;
-/// What a candidate takes until the end: its row number, its result, and that again while it is written.
+/// Bytes per candidate until the end: its row number, its result, and that again while it is written.
 const CANDIDATE: u64 = 72;
-/// What a candidate takes out of core in any case: hidden units, a key and a few numbers each of training and graph.
+/// Bytes per candidate that even out-of-core work takes: hidden units, a key and a few numbers each of training and graph.
 const OUT_OF_CORE: u64 = 128;
 /// The least that is needed beside: a few rows of every array.
 const LEAST: u64 = 8 << 20;
@@ -40,7 +40,7 @@ impl MemoryLimit {
         Ok(ScratchFolder::new(&folder, 0)?)
     }
 
-    /// What there is to do within it.
+    /// The work to plan for.
     pub fn within<'a>(
         &self,
         scratch: &'a ScratchFolder,
@@ -72,7 +72,7 @@ impl Batch {
     }
 }
 
-/// What is in memory from the beginning to the end, beside tables' numbers: ids and classes of rows.
+/// Bytes of ids and classes of rows, which stay in memory beside the tables' numbers.
 fn names_bytes(table: &ExampleTable) -> u64 {
     let ids = match &table.ids {
         Ids::Given(ids) => ids.iter().map(|id| 40 + id.len() as u64).sum(),
@@ -90,7 +90,7 @@ pub struct MemoryPlan<'a> {
 }
 
 impl MemoryPlan<'_> {
-    /// What there is all the time, whichever classes are worked on.
+    /// Bytes that are always in memory, whichever classes are worked on.
     fn fixed(&self) -> u64 {
         let clean = (self.work.n_clean * self.work.dim * size_of::<f32>()) as u64;
         let n_candidates: usize = self.work.pool_sizes.iter().sum();
@@ -102,18 +102,19 @@ impl MemoryPlan<'_> {
         let names = pools.names();
         let batches = self.batches(classes, rayon::current_num_threads(), &names)?;
         for class in out_of_core(&batches) {
-            let (stays, folder) = (stays(pools, class), self.scratch.folder().display());
+            let stays = stays(pools, class);
+            let folder = self.scratch.folder().display();
             self.check_space(class, stays, names[class])?;
-            let (limit, needed) = (table::bytes(self.bytes), table::bytes(self.scratch_bytes(class, stays)));
+            let limit = table::bytes(self.bytes);
+            let needed = table::bytes(self.scratch_bytes(class, stays));
             let candidates = counted(self.work.pool_sizes[class], "candidate");
             monitor.note(&format!(
                 "`{}`: {candidates} do not fit in {limit}; working out of core with about {needed} in `{folder}`",
                 names[class]
             ));
             if self.scratch.is_in_memory() {
-                monitor.warning(&format!(
-                    "`{folder}` is itself in memory: choose a folder on a disk with --scratch"
-                ));
+                monitor.warning(&format!("`{folder}` is itself in memory"));
+                monitor.hint(&words!["choose a folder on a disk with ", option("scratch")]);
             }
         }
         Ok(batches)
@@ -174,13 +175,15 @@ impl MemoryPlan<'_> {
     fn check_space(&self, class: usize, stays: bool, name: &str) -> Result<()> {
         let needed = self.scratch_bytes(class, stays);
         let Some(free) = self.scratch.free_bytes().filter(|&free| free < needed) else { return Ok(()) };
-        let (folder, n) = (self.scratch.folder().display(), self.work.pool_sizes[class]);
-        let (needed, free) = (table::bytes(needed), table::bytes(free));
+        let folder = self.scratch.folder().display();
+        let n = self.work.pool_sizes[class];
+        let needed = table::bytes(needed);
+        let free = table::bytes(free);
         Err(Error::input(
             format!(
                 "`{folder}` has {free} left, but the {n} candidates of `{name}` need about {needed} of scratch space"
             ),
-            "name a folder with more space with --scratch, or raise --memory",
+            words!["name a folder with more space with ", option("scratch"), ", or raise ", option("memory")],
         ))
     }
 
@@ -191,7 +194,7 @@ impl MemoryPlan<'_> {
                 table::bytes(self.bytes),
                 table::bytes(least)
             ),
-            format!("raise --memory to {} MiB at least", least.div_ceil(1 << 20)),
+            words!["raise ", option("memory"), format!(" to at least {} MiB", least.div_ceil(1 << 20))],
         )
     }
 }
@@ -217,13 +220,13 @@ struct BatchBuffer {
 
 impl BatchBuffer {
     fn with(self, held: u64, working: u64, has_all_threads: bool, n_threads: usize) -> BatchBuffer {
-        let room = BatchBuffer { held: self.held + held, ..self };
-        match has_all_threads {
-            true => BatchBuffer { alone: self.alone.max(working), ..room },
-            false if self.n_small < n_threads => {
-                BatchBuffer { together: self.together + working, n_small: self.n_small + 1, ..room }
-            }
-            false => room,
+        let buffer = BatchBuffer { held: self.held + held, ..self };
+        if has_all_threads {
+            BatchBuffer { alone: self.alone.max(working), ..buffer }
+        } else if self.n_small < n_threads {
+            BatchBuffer { together: self.together + working, n_small: self.n_small + 1, ..buffer }
+        } else {
+            buffer
         }
     }
 
@@ -247,7 +250,8 @@ mod tests {
 
     #[test]
     fn classes_that_do_not_fit_go_first_and_alone_and_the_others_side_by_side() {
-        let (folder, method) = (tempfile::tempdir().unwrap(), Method::gcn());
+        let folder = tempfile::tempdir().unwrap();
+        let method = Method::gcn();
         let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
         // A class of 10,000 takes about 10 MiB of rows and 19 of work, one of 100,000 ten times that.
         let work = work(&method, vec![10_000, 100_000, 10_000, 50, 300_000, 10_000]);
@@ -272,13 +276,14 @@ mod tests {
             message.to_string(),
             "60 MiB of memory are too little for `e`, even out of core: it needs 122 MiB"
         );
-        assert_eq!(hint.to_string(), "raise --memory to 123 MiB at least"); // 122.1, rounded up
+        assert_eq!(hint.to_string(), "raise `memory` to at least 123 MiB"); // 122.1, rounded up
         assert!(batches(122 * MIB).is_err() && batches(123 * MIB).is_ok());
     }
 
     #[test]
     fn a_disk_that_is_too_small_is_known_before_the_work() {
-        let (folder, method) = (tempfile::tempdir().unwrap(), Method::gcn());
+        let folder = tempfile::tempdir().unwrap();
+        let method = Method::gcn();
         let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
         let work = work(&method, vec![1 << 45, 1000]);
         let within = MemoryPlan { bytes: 1 << 60, scratch: &scratch, work: &work, names: 0 };

@@ -24,7 +24,7 @@ use crate::inputs::classifier::{ReadClassifier, load_classifier};
 pub struct Predict {
     /// A classifier of features; for images, a network with a classifier.
     pub model: PathBuf,
-    /// What to name.
+    /// The examples to classify.
     pub examples: NewExamples,
     /// Whether features of another network than the classifier's are taken.
     pub mixed: MixedNetworks,
@@ -45,7 +45,7 @@ pub enum NewExamples {
     Images(ImageFiles),
 }
 
-/// What was named.
+/// Summary of the predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PredictSummary {
     /// Examples with a class.

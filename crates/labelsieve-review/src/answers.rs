@@ -1,4 +1,4 @@
-//! What a session answers, as a page gets it.
+//! Answers of a session, as a page gets them.
 
 use labelsieve::Decision;
 use labelsieve_files::decision_word;
@@ -7,15 +7,15 @@ use serde::{Serialize, Serializer};
 /// A session as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// What is reviewed.
+    /// The heading.
     pub title: String,
     /// The file of the decisions.
     pub output: String,
-    /// Who decides.
+    /// The person who decides.
     pub by: String,
     /// How relevance is scored.
     pub method: &'static str,
-    /// λ that somebody chose in this session.
+    /// λ that was chosen in this session.
     pub lambda: Option<f32>,
     /// λ without that: of the relevance file, else for the usual number of clean examples.
     pub default_lambda: Option<f32>,
@@ -171,7 +171,7 @@ pub struct RowView<'a> {
     pub neighbours: Vec<NeighbourView<'a>>,
     /// Its near-duplicates and itself.
     pub group: Vec<u32>,
-    /// What was decided about it, the first decision first.
+    /// Its decisions, the first one first.
     pub history: Vec<PastDecision>,
 }
 
@@ -207,7 +207,7 @@ pub struct NeighbourView<'a> {
 /// A decision that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastDecision {
-    /// What was decided; `undecided` when a decision was withdrawn.
+    /// The decision; `undecided` when a decision was withdrawn.
     #[serde(serialize_with = "decision_name")]
     pub decision: Option<Decision>,
     /// By whom.
@@ -216,7 +216,7 @@ pub struct PastDecision {
     pub at: String,
 }
 
-/// What a decision changed. It is on disk.
+/// The changes that a decision made. They are on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecisionChange {
     /// Always: what is not saved is an error.
@@ -237,7 +237,7 @@ pub struct DecisionChange {
     pub n_redo: usize,
 }
 
-/// λ, once somebody chose it.
+/// A choice of λ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LambdaChoice {
     /// None: the default.

@@ -1,4 +1,4 @@
-//! Things that are made again when they were thrown away: the ones used last are kept, within a number of bytes.
+//! A cache of values that can be made again: the least recently used are dropped beyond a number of bytes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,86 +1,109 @@
-//! The command that makes the relevance of a session permanent.
+//! The command that makes the relevance of a session permanent: its options and their values. How it is typed is for the front
+//! end to say ([`Review::spell`](crate::Review::spell)).
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use labelsieve::Method;
 use labelsieve::graph::NEIGHBOURS;
 use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mixture, Mlp};
 use labelsieve_files::inputs::same_network::MixedNetworks;
-use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_files::work::{JobCommand, JobOption, command, option};
 use labelsieve_jobs::inputs::pools::PoolFiles;
 
-/// `labelsieve clean` with the decisions, as a shell reads it; none for settings that it has no options for, which relevance
-/// files written from Python may have.
-pub(super) fn clean(
-    files: &PoolFiles,
-    method: &Method,
-    seed: u64,
-    decisions: &Path,
-    relevance: &Path,
-) -> Option<String> {
-    if !has_options(method) {
-        return None;
-    }
-    let mut words = vec!["labelsieve".to_owned(), "clean".to_owned()];
-    let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
-    let clean = files.clean.as_ref();
-    let paths = [
-        ("--clean", clean.map(|table| &table.path)),
-        ("--class-text", files.class_text.as_ref()),
-        ("--noisy", Some(&files.pool.path)),
-        ("--clean-labels", clean.and_then(|table| table.columns.labels.as_ref())),
-        ("--noisy-labels", files.pool.columns.labels.as_ref()),
-        ("--candidates", files.candidates.as_ref()),
-        ("--base", files.base.as_ref()),
-    ];
-    for (name, path) in paths.into_iter().filter_map(|(name, path)| Some((name, path?))) {
-        option(name, path.as_os_str());
-    }
-    let columns = &files.pool.columns;
-    let columns = [
-        ("--embedding-column", &columns.embedding),
-        ("--label-column", &columns.label),
-        ("--id-column", &columns.id),
-    ];
-    // A column that only the pictures have is none of `clean`, which refuses options without effect.
-    let can_name = |column: &str| {
-        let tables = clean.map(|table| &table.path).into_iter().chain([&files.pool.path]);
-        tables.into_iter().any(|path| match path.extension().and_then(OsStr::to_str) {
-            _ if path.is_dir() => column != "--embedding-column",
-            ending => !matches!(ending, Some("npz" | "npy")),
-        })
-    };
-    for (name, column) in columns.into_iter().filter(|(name, _)| can_name(name)) {
-        if let Some(column) = column {
-            option(name, column.as_ref());
-        }
-    }
-    if files.mixed == MixedNetworks::Accept {
-        words.push("--allow-mixed".to_owned());
-    }
-    let mut option = |name: &str, value: &OsStr| words.extend([name.to_owned(), shell_word(value)]);
-    if method.name() != "auto" {
-        option("--method", method.name().as_ref());
-    }
-    if let Some(lambda) = lambda(method) {
-        option("--lambda", lambda.to_string().as_ref());
-    }
-    if let Method::Beta(model) = method {
-        option("--beta", model.beta.to_string().as_ref());
-    }
-    if let Some(neighbours) = neighbours(method) {
-        option("--neighbours", neighbours.to_string().as_ref());
-    }
-    if seed != 0 {
-        option("--seed", seed.to_string().as_ref());
-    }
-    option("--decisions", decisions.as_os_str());
-    option("-o", reviewed(relevance).as_os_str());
-    Some(words.join(" "))
+/// The run of `score` that uses the decisions of a session.
+pub(super) struct ScoreRun<'a> {
+    pub(super) files: &'a PoolFiles,
+    pub(super) method: &'a Method,
+    pub(super) seed: u64,
+    pub(super) decisions: &'a Path,
+    /// The relevance file under review, beside which the new one is written.
+    pub(super) relevance: &'a Path,
 }
 
-/// Whether `labelsieve clean` has options for all settings of a method that differ from its defaults.
+impl ScoreRun<'_> {
+    /// Its command; none for settings without options, which relevance files written from Python may have.
+    pub(super) fn command(&self) -> Option<JobCommand> {
+        if !has_options(self.method) {
+            return None;
+        }
+        let options = [self.files(), self.columns(), self.settings()].concat();
+        let command = options.into_iter().fold(command("score"), JobCommand::with);
+        let decisions = option("decisions").set_to(self.decisions.display());
+        let output = option("output").set_to(reviewed(self.relevance).display());
+        Some(command.with(decisions).with(output))
+    }
+
+    fn files(&self) -> Vec<JobOption> {
+        let files = self.files;
+        let clean = files.clean.as_ref();
+        let paths = [
+            ("clean", clean.map(|table| &table.path)),
+            ("class_text", files.class_text.as_ref()),
+            ("pool", Some(&files.pool.path)),
+            ("clean_labels", clean.and_then(|table| table.columns.labels.as_ref())),
+            ("pool_labels", files.pool.columns.labels.as_ref()),
+            ("candidates", files.candidates.as_ref()),
+            ("base", files.base.as_ref()),
+        ];
+        let given = paths.into_iter().filter_map(|(name, path)| Some((name, path?)));
+        given.map(|(name, path)| option(name).set_to(path.display())).collect()
+    }
+
+    /// Columns by name, where a table has named columns: `score` rejects options without effect.
+    fn columns(&self) -> Vec<JobOption> {
+        let columns = &self.files.pool.columns;
+        let mut options = Vec::new();
+        if let Some(name) = &columns.embedding
+            && self.any_table(|path| has_columns(path) && !path.is_dir())
+        {
+            options.push(option("embedding_column").set_to(name));
+        }
+        for (field, name) in [("label_column", &columns.label), ("id_column", &columns.id)] {
+            if let Some(name) = name
+                && self.any_table(has_columns)
+            {
+                options.push(option(field).set_to(name));
+            }
+        }
+        if self.files.mixed == MixedNetworks::Accept {
+            options.push(option("allow_mixed"));
+        }
+        options
+    }
+
+    fn any_table(&self, is_suitable: impl Fn(&Path) -> bool) -> bool {
+        let clean = self.files.clean.as_ref().map(|table| &table.path);
+        clean.into_iter().chain([&self.files.pool.path]).any(|path| is_suitable(path))
+    }
+
+    /// Settings that differ from the defaults.
+    fn settings(&self) -> Vec<JobOption> {
+        let mut options = Vec::new();
+        if self.method.name() != "auto" {
+            options.push(option("method").set_to(self.method.name()));
+        }
+        if let Some(lambda) = lambda(self.method) {
+            options.push(option("lambda").set_to(lambda));
+        }
+        if let Method::Beta(model) = self.method {
+            options.push(option("beta").set_to(model.beta));
+        }
+        if let Some(neighbours) = neighbours(self.method) {
+            options.push(option("neighbours").set_to(neighbours));
+        }
+        if self.seed != 0 {
+            options.push(option("seed").set_to(self.seed));
+        }
+        options
+    }
+}
+
+fn has_columns(path: &Path) -> bool {
+    path.is_dir() || !matches!(path.extension().and_then(OsStr::to_str), Some("npz" | "npy"))
+}
+
+/// Whether `score` has options for all settings of a method that differ from its defaults.
 fn has_options(method: &Method) -> bool {
     *method
         == match method {
@@ -131,7 +154,7 @@ fn neighbours(method: &Method) -> Option<usize> {
 }
 
 /// Beside the relevance file: `relevance.parquet` becomes `relevance-reviewed.parquet`.
-fn reviewed(relevance: &Path) -> std::path::PathBuf {
+fn reviewed(relevance: &Path) -> PathBuf {
     let stem = relevance.file_stem().unwrap_or(OsStr::new("relevance")).to_string_lossy();
     relevance.with_file_name(format!("{stem}-reviewed.parquet"))
 }
@@ -143,77 +166,79 @@ mod tests {
     use super::*;
     use labelsieve_files::inputs::tables::Table;
 
-    #[test]
-    fn only_what_differs_from_the_defaults_is_spelled_out() {
-        let files = PoolFiles {
-            clean: Some(Table::new("c.npz")),
+    fn files(clean: &str, pool: &str) -> PoolFiles {
+        PoolFiles {
+            clean: Some(Table::new(clean)),
             class_text: None,
-            pool: Table::new("my pool.parquet"),
+            pool: Table::new(pool),
             candidates: None,
             base: None,
             mixed: MixedNetworks::Refuse,
-        };
-        let with = |files: &PoolFiles, method: &Method, seed| {
-            clean(files, method, seed, Path::new("d.parquet"), Path::new("out/relevance.parquet"))
-        };
-        let command = |method: &Method, seed| with(&files, method, seed).unwrap();
-        assert_eq!(
-            command(&Method::Auto(Auto::default()), 0),
-            "labelsieve clean --clean c.npz --noisy 'my pool.parquet' --decisions d.parquet -o \
-             out/relevance-reviewed.parquet"
-        );
+        }
+    }
+
+    fn run<'a>(files: &'a PoolFiles, method: &'a Method, seed: u64) -> ScoreRun<'a> {
+        ScoreRun {
+            files,
+            method,
+            seed,
+            decisions: Path::new("d.parquet"),
+            relevance: Path::new("out/relevance.parquet"),
+        }
+    }
+
+    #[track_caller]
+    fn check(run: &ScoreRun, expected: &[(&str, &str)]) {
+        let command = run.command().expect("a command");
+        let options: Vec<(&str, &str)> = command
+            .options
+            .iter()
+            .map(|option| (option.name, option.value.as_deref().unwrap_or_default()))
+            .collect();
+        let end = [("decisions", "d.parquet"), ("output", "out/relevance-reviewed.parquet")];
+        assert_eq!(command.name, "score");
+        assert_eq!(options, [expected, &end].concat());
+    }
+
+    #[test]
+    fn only_what_differs_from_the_defaults_is_spelled_out() {
+        let plain = files("c.npz", "my pool.parquet");
+        let tables = [("clean", "c.npz"), ("pool", "my pool.parquet")];
+        let auto = Method::Auto(Auto::default());
+        check(&run(&plain, &auto, 0), &tables);
         let mlp = Method::Mlp(Mlp { lambda: Some(0.5), ..Mlp::default() });
-        assert!(command(&mlp, 7).contains("--method mlp --lambda 0.5 --seed 7 --decisions"));
+        let settings = [("method", "mlp"), ("lambda", "0.5"), ("seed", "7")];
+        check(&run(&plain, &mlp, 7), &[&tables[..], &settings].concat());
         let gcn = Method::Gcn(Gcn { neighbours: 10, ..Gcn::default() });
-        assert!(command(&gcn, 0).contains(" --method gcn --neighbours 10 --decisions"));
-        let auto = Method::Auto(Auto { neighbours: Some(50), ..Auto::default() });
-        let with_base = PoolFiles { base: Some("b.npz".into()), ..files.clone() };
-        let said = with(&with_base, &auto, 0).unwrap();
-        assert!(said.contains(" --base b.npz ") && said.contains(" --neighbours 50 --decisions"), "{said}");
-        let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..files.clone() };
-        assert!(
-            with(&mixed, &Method::Auto(Auto::default()), 0).unwrap().contains(" --allow-mixed --decisions")
+        check(&run(&plain, &gcn, 0), &[&tables[..], &[("method", "gcn"), ("neighbours", "10")]].concat());
+        let wide = Method::Auto(Auto { neighbours: Some(50), ..Auto::default() });
+        let with_base = PoolFiles { base: Some("b.npz".into()), ..plain.clone() };
+        check(
+            &run(&with_base, &wide, 0),
+            &[&tables[..], &[("base", "b.npz"), ("neighbours", "50")]].concat(),
         );
-        let texts = PoolFiles { clean: None, class_text: Some("t.parquet".into()), ..files.clone() };
-        let command = with(&texts, &Method::Auto(Auto::default()), 0).unwrap();
-        assert!(command.starts_with("labelsieve clean --class-text t.parquet --noisy 'my pool"), "{command}");
+        let mixed = PoolFiles { mixed: MixedNetworks::Accept, ..plain.clone() };
+        check(&run(&mixed, &auto, 0), &[&tables[..], &[("allow_mixed", "")]].concat());
+        let texts = PoolFiles { clean: None, class_text: Some("t.parquet".into()), ..plain };
+        check(&run(&texts, &auto, 0), &[("class_text", "t.parquet"), ("pool", "my pool.parquet")]);
     }
 
     #[test]
     fn columns_are_named_where_there_are_some() {
-        let command = |clean: &str, noisy: &str| {
-            let mut files = PoolFiles {
-                clean: Some(Table::new(clean)),
-                class_text: None,
-                pool: Table::new(noisy),
-                candidates: None,
-                base: None,
-                mixed: MixedNetworks::Refuse,
-            };
+        let auto = Method::Auto(Auto::default());
+        let with_id = |pool: &str| {
+            let mut files = files("c.npz", pool);
             files.pool.columns.id = Some("uid".to_owned());
-            super::clean(
-                &files,
-                &Method::Auto(Auto::default()),
-                0,
-                Path::new("d.csv"),
-                Path::new("r.parquet"),
-            )
-            .unwrap()
+            files
         };
-        assert!(command("c.npz", "n.parquet").contains(" --id-column uid --decisions"));
-        assert!(!command("c.npz", "n.npy").contains("--id-column"));
+        let parquet = [("clean", "c.npz"), ("pool", "n.parquet"), ("id_column", "uid")];
+        check(&run(&with_id("n.parquet"), &auto, 0), &parquet);
+        check(&run(&with_id("n.npy"), &auto, 0), &[("clean", "c.npz"), ("pool", "n.npy")]);
     }
 
     #[test]
     fn settings_without_an_option_give_no_command() {
-        let files = PoolFiles {
-            clean: Some(Table::new("c.npz")),
-            class_text: None,
-            pool: Table::new("n.npz"),
-            candidates: None,
-            base: None,
-            mixed: MixedNetworks::Refuse,
-        };
+        let files = files("c.npz", "n.npz");
         let short = Training { iterations: 7, ..Training::default() };
         for method in [
             Method::Gcn(Gcn { training: short, ..Gcn::default() }),
@@ -222,7 +247,7 @@ mod tests {
             Method::Linear(Linear { decay: 0.5, ..Linear::default() }),
             Method::Mixture(Mixture { rounds: 3, ..Mixture::default() }),
         ] {
-            assert_eq!(clean(&files, &method, 0, Path::new("d.csv"), Path::new("r.parquet")), None);
+            assert_eq!(run(&files, &method, 0).command(), None);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What is reviewed: classes, their examples, captions and pictures. Nothing here changes during a session.
+//! The contents of a review: classes, their examples, captions and pictures. Nothing here changes during a session.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use labelsieve::relevance::Auto;
 use labelsieve::{Decision, Method};
-use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
+use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, Texts, is_text_id, read_relevance, read_relevance_reasons};
 use labelsieve_networks::image_files::{PictureFiles, PictureSources};
 
@@ -86,7 +86,7 @@ impl Contents {
         if table.ids.is_empty() {
             return Err(Error::input(
                 format!("`{}` contains no examples", relevance.display()),
-                "`labelsieve clean` writes relevance files",
+                words!["relevance files are written by ", command("score")],
             ));
         }
         let settings = Settings::of(&table)?;
@@ -96,9 +96,10 @@ impl Contents {
         let wanted: HashSet<&str> = names.iter().copied().collect();
         let found = pictures.find(&wanted)?;
         let files = PictureFiles::locate(&found, &names)?;
-        let mut found_captions = match pictures.images.is_empty() && pictures.texts.is_empty() {
-            true => HashMap::new(),
-            false => pictures.captions(&wanted, &found)?,
+        let mut found_captions = if pictures.images.is_empty() && pictures.texts.is_empty() {
+            HashMap::new()
+        } else {
+            pictures.captions(&wanted, &found)?
         };
         let captions = names.iter().map(|id| found_captions.remove(*id)).collect();
         let is_missing = |(example, id): &(usize, &&str)| !files.has(*example) && !is_text_id(id);
@@ -106,7 +107,8 @@ impl Contents {
         if missing > 0 && !pictures.images.is_empty() {
             let first = names.iter().enumerate().find(is_missing);
             let first = first.map_or("", |(_, id)| *id);
-            monitor.warning(&format!("no picture for {missing} of {} examples, e.g. `{first}`", names.len()));
+            monitor
+                .warning(&format!("no pictures for {missing} of {} examples, e.g. `{first}`", names.len()));
             monitor
                 .hint(&words!["pass the folders of clean examples and candidates with ", option("images")]);
         }

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::answers::CurvePoint;
 
 /// Points that are kept; of more, every second one goes.
-const MOST_POINTS: usize = 128;
+const MAX_POINTS: usize = 128;
 
 /// The curve, and the classes whose sums are out of date.
 pub(super) struct Curve {
@@ -78,7 +78,7 @@ pub(super) struct ClassSnapshot {
     learned: Arc<ClassPrototype>,
     /// Its clean and its accepted examples.
     left_out: Features,
-    /// Who they are.
+    /// Their identities.
     examples: Vec<Example>,
 }
 
@@ -91,7 +91,7 @@ enum Example {
     Accepted(u32),
 }
 
-/// What a class's prototype was at some moment.
+/// The prototype of a class at some moment.
 struct ClassPrototype {
     /// Over clean examples and, by relevance, candidates.
     sum: Vec<f32>,
@@ -196,7 +196,7 @@ impl HistoryPoint {
 
 /// Of too many, every second one goes, but never the first or the last.
 fn thin_out(moments: &mut Vec<HistoryPoint>) {
-    if moments.len() > MOST_POINTS {
+    if moments.len() > MAX_POINTS {
         let last = moments.len() - 1;
         let mut at = 0..;
         moments.retain(|_| at.next().is_none_or(|at: usize| at.is_multiple_of(2) || at == last));
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_accepted_joins_the_earlier_points_with_the_weight_that_it_had() {
         // Class north has one clean example north and one candidate east of relevance ½, class east one clean example
-        // east. While nobody has accepted the candidate, north without it points north: east is closer, it is not recognised.
+        // east. Until the candidate is accepted, north without it points north: east is closer, it is not recognised.
         let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
         let north = |relevance, decision| {
             ClassSnapshot::new(&row(0.0, 1.0), &row(1.0, 0.1), vec![relevance], &[decision])
@@ -282,13 +282,13 @@ mod tests {
         let task = task();
         let mut history = History::new(4);
         let mut points = Vec::new();
-        for n in 0..=MOST_POINTS {
+        for n in 0..=MAX_POINTS {
             with_accepted(&mut history, &task, n.min(2));
             points = history.points(4 * n).unwrap().unwrap();
         }
         let numbers: Vec<usize> = points.iter().map(|point| point.n_decisions / 4).collect();
-        assert_eq!(numbers.len(), MOST_POINTS / 2 + 1);
-        assert_eq!((numbers[0], numbers[1], numbers[numbers.len() - 1]), (0, 2, MOST_POINTS));
+        assert_eq!(numbers.len(), MAX_POINTS / 2 + 1);
+        assert_eq!((numbers[0], numbers[1], numbers[numbers.len() - 1]), (0, 2, MAX_POINTS));
         assert!(points.iter().all(|point| point.n_left_out == 4 * (2 + 2)));
 
         with_accepted(&mut history, &task, 1);

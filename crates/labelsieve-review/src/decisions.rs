@@ -22,7 +22,7 @@ struct ClassDecisions {
     version: u64,
 }
 
-/// What one person did at one moment: rows of one class, each with its decision before and after.
+/// One action of a person: rows of one class, each with its decision before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Action {
     pub(super) class: usize,
@@ -44,14 +44,14 @@ impl Change {
 }
 
 impl Action {
-    /// What takes it back.
+    /// The action that takes it back.
     pub(super) fn inverse(&self) -> Action {
         let turn = |change: &Change| Change { before: change.after, after: change.before, ..*change };
         Action { class: self.class, changes: self.changes.iter().map(turn).collect() }
     }
 }
 
-/// What was done and what was undone.
+/// Actions that can be undone and redone.
 #[derive(Default)]
 struct Actions {
     done: Vec<Action>,

@@ -11,7 +11,7 @@ use super::Review;
 use super::contents::{Class, Contents};
 use super::decisions::{Action, Change, DecisionState};
 
-/// What a file of decisions tells, as if everything had just been done: rows of one class and one moment are one action.
+/// Replays a file of decisions: rows of one class and one moment are one action.
 /// A row that does not say when it was made is an action of its own, or else one undo would withdraw a whole spreadsheet.
 /// Rows about other candidates stay in the file and mean nothing here.
 pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> DecisionState {
@@ -40,7 +40,9 @@ pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> DecisionStat
 
 /// Parts in which no row comes twice: what a second decision replaces is known only once the first one counts.
 fn each_row_once<T>(changes: &[(usize, T)]) -> Vec<&[(usize, T)]> {
-    let (mut parts, mut start, mut seen) = (Vec::new(), 0, HashSet::new());
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut seen = HashSet::new();
     for (at, (row, _)) in changes.iter().enumerate() {
         if !seen.insert(*row) {
             parts.push(&changes[start..at]);

@@ -1,4 +1,4 @@
-//! What a session tells those who listen.
+//! Events of a session for its listeners.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::answers::{CurvePoint, DecisionChange};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Event {
-    /// Somebody decided, undid or redid.
+    /// A decision was made, undone or redone.
     Decisions(DecisionChange),
     /// A class is being scored again.
     Scoring {
@@ -31,7 +31,7 @@ pub enum Event {
         /// All of it.
         points: Vec<CurvePoint>,
     },
-    /// Somebody chose λ.
+    /// λ was chosen.
     Lambda {
         /// None: the default.
         lambda: Option<f32>,
@@ -72,7 +72,7 @@ pub trait Listener: Send {
 pub(super) struct Listeners(Mutex<Vec<Box<dyn Listener>>>);
 
 impl Listeners {
-    /// Also drops those that have gone: in a session in which nothing happens, nobody else would.
+    /// Also drops those that have gone: in an idle session nothing else would.
     pub(super) fn add(&self, listener: Box<dyn Listener>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|listener| listener.is_open());
@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn listeners_that_have_gone_are_dropped_when_others_come() {
-        let (listeners, gone) = (Listeners::default(), Arc::new(AtomicBool::new(true)));
+        let listeners = Listeners::default();
+        let gone = Arc::new(AtomicBool::new(true));
         listeners.add(Box::new(Tab(gone.clone())));
         gone.store(false, Ordering::Relaxed);
         listeners.add(Box::new(Tab(Arc::new(AtomicBool::new(true)))));

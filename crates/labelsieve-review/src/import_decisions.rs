@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_files::inputs::left_out::listed;
 use labelsieve_files::work::outputs::{Files, OutputKind};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, DecisionCounts, DecisionLog, counted};
 use serde::Serialize;
 
+use crate::import::COLUMNS;
 use crate::{ImportOptions, ImportedDecisions, import_decisions};
 
-/// Adds what people decided in Label Studio, FiftyOne or a table.
+/// Adds decisions made in Label Studio, FiftyOne or a table.
 #[derive(Clone, Debug)]
 pub struct ImportDecisions {
     /// The files of the other tools.
@@ -23,7 +24,7 @@ pub struct ImportDecisions {
     pub output: PathBuf,
 }
 
-/// What was added.
+/// Summary of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportSummary {
     /// Decisions that were added, and withdrawals of earlier ones.
@@ -36,7 +37,7 @@ pub struct ImportSummary {
     pub n_reject: usize,
     /// Neither.
     pub n_unsure: usize,
-    /// Examples that nobody has decided about, and decisions that were withdrawn.
+    /// Examples without a decision, and decisions that were withdrawn.
     pub n_undecided: usize,
     /// Answers that were cancelled or skipped.
     pub n_cancelled: usize,
@@ -59,7 +60,8 @@ impl ImportDecisions {
             let read = import_decisions(file, &self.options).map_err(|error| unreadable(file, error))?;
             let unclear = &read.not_understood;
             if !unclear.is_empty() {
-                let (shown, entries) = (file.display(), counted(unclear.len(), "entry"));
+                let shown = file.display();
+                let entries = counted(unclear.len(), "entry");
                 let places = listed(unclear.iter().cloned(), unclear.len());
                 monitor.warning(&format!("`{shown}`: {entries} not understood: {places}"));
             }
@@ -74,13 +76,13 @@ impl ImportDecisions {
         let (log, before) = DecisionLog::open(&self.output).map_err(|error| match error {
             DataError::InUse { path } => Error::input(
                 format!("another process is using `{}`", path.display()),
-                "end the review that is under way, or choose another output with -o",
+                words!["end the review that is under way, or choose another ", option("output")],
             ),
             error => error.into(),
         })?;
         merge::drop_idle_withdrawals(&mut found.rows, &before);
         let new = merge::new_rows(&found.rows, &before);
-        merge::warn_of_overruled(&found.rows, (&before, &new), monitor);
+        merge::warn_of_overruled(&found.rows, &before, &new, monitor);
         log.append(&new)?;
         log.close()?;
         Ok(ImportSummary {
@@ -98,18 +100,23 @@ impl ImportDecisions {
     /// Refuses a word that would mean two things.
     fn check_words(&self) -> Result<()> {
         let words = &self.options.words;
-        let mut seen: Vec<(String, &str)> = Vec::new();
-        for (given, option) in
-            [(&words.accept, "--accept"), (&words.reject, "--reject"), (&words.unsure, "--unsure")]
+        let mut seen: Vec<(String, &'static str)> = Vec::new();
+        for (given, meaning) in
+            [(&words.accept, "accept"), (&words.reject, "reject"), (&words.unsure, "unsure")]
         {
             for word in given.iter().map(|word| word.trim().to_lowercase()) {
-                if let Some((_, other)) = seen.iter().find(|(known, of)| *known == word && *of != option) {
+                if let Some((_, other)) = seen.iter().find(|(known, of)| *known == word && *of != meaning) {
                     return Err(Error::input(
-                        format!("`{word}` is given with {other} and with {option}"),
+                        words![
+                            format!("`{word}` is given with "),
+                            option(other),
+                            " and with ",
+                            option(meaning),
+                        ],
                         "a word can mean one decision only",
                     ));
                 }
-                seen.push((word, option));
+                seen.push((word, meaning));
             }
         }
         Ok(())
@@ -124,7 +131,14 @@ impl ImportDecisions {
                 counted(found.n_cancelled, "answer"),
                 counted(found.not_understood.len(), "entry")
             ),
-            "--accept WORD and --reject WORD say what an answer means, --decision-column where it is",
+            words![
+                "say what answers mean with ",
+                option("accept").set_to("WORD"),
+                " and ",
+                option("reject").set_to("WORD"),
+                ", and which column they are in with ",
+                option("decision_column")
+            ],
         )
     }
 }
@@ -137,8 +151,19 @@ fn unreadable(file: &Path, error: DataError) -> Error {
             "pass a file, or the folder of a FiftyOne export",
         ),
         DataError::UnknownFormat { .. } => {
-            Error::input(error.to_string(), "say which tool wrote it with --from")
+            Error::input(error.to_string(), words!["name the tool that wrote it with ", option("from")])
         }
+        DataError::Malformed { ref place, .. } if place == COLUMNS => Error::input(
+            error.to_string(),
+            words![
+                "name the columns with ",
+                option("id_column"),
+                ", ",
+                option("class_column"),
+                " and ",
+                option("decision_column"),
+            ],
+        ),
         error => error.into(),
     }
 }

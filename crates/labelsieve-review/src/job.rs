@@ -2,13 +2,13 @@
 //!
 //! [`Review`] opens a relevance file, features, pictures and earlier decisions, and gives a [`Session`], which answers what a
 //! page asks: everything is in memory or found by number, so no question names a file. Decisions are on disk before they
-//! count (`session/deciding.rs`); classes are scored in the background, by the code that `clean` uses (`session/working.rs`).
+//! count (`session/deciding.rs`); classes are scored in the background, by the code that `score` uses (`session/working.rs`).
 
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::Files;
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::work::{Error, Monitor, Result, option, words};
+use labelsieve_files::work::{Error, JobCommand, Monitor, Result, option, words};
 use labelsieve_files::{DecisionLog, DecisionRow, TableFormat, counted};
 use labelsieve_jobs::device;
 use labelsieve_jobs::inputs::pools::PoolFiles;
@@ -19,7 +19,7 @@ use crate::contents::Contents;
 use crate::ready::Scorer;
 use crate::{Session, earlier};
 
-/// What the classes in memory may take together, unless somebody says otherwise.
+/// Default limit of memory for all classes in memory.
 pub const MEMORY: u64 = 4 << 30;
 
 /// Opens everything that a person needs to decide about candidates.
@@ -33,18 +33,20 @@ pub struct Review {
     pub pictures: PictureSources,
     /// The file of the decisions, old and new: `.parquet`, `.csv` or `.tsv`.
     pub output: PathBuf,
-    /// Who decides.
+    /// The person who decides.
     pub by: String,
     /// The heading.
     pub title: String,
     /// Where relevance is scored.
     pub device: Device,
-    /// What the classes in memory may take together, in bytes.
+    /// Limit of memory for all classes in memory, in bytes.
     pub memory: u64,
+    /// How the front end writes the command that makes the relevance permanent, for people to copy.
+    pub spell: fn(&JobCommand) -> String,
 }
 
 impl Review {
-    /// Refuses names of files that cannot work, before anything is read.
+    /// Rejects file names that cannot work, before anything is read.
     pub fn check(&self) -> Result<()> {
         TableFormat::of(&self.output)?;
         let tables = self.files.iter().flat_map(PoolFiles::paths);
@@ -59,11 +61,11 @@ impl Review {
     pub fn open(&self, monitor: &dyn Monitor) -> Result<Session> {
         self.check()?;
         let is_new = !self.output.exists();
-        // First: whoever cannot decide here should know before everything is read.
+        // First, to fail early where the file is in use.
         let (log, mut table) = DecisionLog::open(&self.output)?;
         let opened = self.read(monitor);
         if opened.is_err() && is_new && table.rows.is_empty() {
-            let _ = std::fs::remove_file(&self.output); // nothing is to be left of what did not begin
+            let _ = std::fs::remove_file(&self.output); // leave nothing behind
         }
         let (contents, scorer) = opened?;
         if table.rows.is_empty() {
@@ -79,7 +81,7 @@ impl Review {
     }
 
     /// Begins a new file with the decisions that the relevance file was made with: the page would else show their
-    /// relevance without them, and the next `clean` would forget them.
+    /// relevance without them, and the next run of `score` would forget them.
     fn carry_over(
         &self,
         contents: &Contents,
@@ -101,14 +103,15 @@ impl Review {
 
     /// The relevance follows decisions as it was made only with the base classes that it was made with.
     fn check_base(&self, files: &PoolFiles, contents: &Contents, monitor: &dyn Monitor) -> Result<()> {
-        let (relevance, settings) = (self.relevance.display(), &contents.settings);
+        let relevance = self.relevance.display();
+        let settings = &contents.settings;
         match (&files.base, &settings.base) {
             (Some(_), _) if !settings.method.uses_other_classes() => Err(Error::input(
                 format!(
-                    "`{relevance}` was scored with {}, which does not use --base",
+                    "`{relevance}` was scored with {}, which does not use base classes",
                     settings.method.name()
                 ),
-                "remove it",
+                words!["leave out ", option("base")],
             )),
             (None, Some(base)) => {
                 monitor.warning(&format!(
@@ -133,7 +136,7 @@ impl Review {
         }
     }
 
-    /// What is looked at, and what scores it.
+    /// The contents, and the scorer where there are features.
     fn read(&self, monitor: &dyn Monitor) -> Result<(Contents, Option<Scorer>)> {
         let contents = Contents::open(&self.relevance, &self.pictures, monitor)?;
         let scorer = match &self.files {

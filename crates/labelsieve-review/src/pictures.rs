@@ -11,17 +11,17 @@ use super::contents::Contents;
 
 /// Longest side of a thumbnail.
 const SIDE: usize = 192;
-/// What kept thumbnails may take.
-const MOST_BYTES: u64 = 64 << 20;
+/// Limit of memory for cached thumbnails.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// What there is to see of an example.
+/// The picture of an example.
 #[derive(Clone, Debug)]
 pub enum Picture {
     /// An image.
     Image(Arc<BrowserImage>),
     /// Nothing: no source has a picture of it.
     None,
-    /// Something that is no image, is damaged or is too large, and why.
+    /// Not an image, damaged or too large: the reason.
     Undecodable(String),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Thumbnails(Cache<Picture>);
 
 impl Default for Thumbnails {
     fn default() -> Thumbnails {
-        Thumbnails(Cache::new(MOST_BYTES))
+        Thumbnails(Cache::new(MAX_BYTES))
     }
 }
 

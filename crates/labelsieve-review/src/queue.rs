@@ -20,7 +20,7 @@ struct QueueState {
     is_closed: bool,
 }
 
-/// A class that somebody waits for.
+/// A request for a class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) class: usize,
@@ -37,9 +37,9 @@ struct RunningRequest {
 /// How urgent a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Urgency {
-    /// Somebody looks at the class: when there is time.
+    /// The class is being looked at: when there is time.
     Look,
-    /// Somebody decided: what is under way and in the way stops.
+    /// A decision was made: conflicting work stops.
     Decision,
 }
 
@@ -54,7 +54,8 @@ impl Queue {
             Urgency::Decision => Instant::now(),
         };
         if let Some(running) = state.running.as_ref().filter(|_| urgency == Urgency::Decision) {
-            let (other, watch) = (running.request, running.watch.clone());
+            let other = running.request;
+            let watch = running.watch.clone();
             if other.class != class {
                 watch.stop();
                 state.waiting.retain(|request| request.class != other.class);

@@ -7,7 +7,7 @@ use labelsieve::ordering::{NEAR_DUPLICATES, near_duplicates, what_next};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
 use labelsieve_files::inputs::copies::identical_rows;
 use labelsieve_files::inputs::tables::load;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_jobs::device::OpenDevice;
 use labelsieve_jobs::inputs::pools::{ClassRows, PoolFiles, Pools};
 use labelsieve_jobs::scoring::{ClassRelevance, Scoring, without};
@@ -38,7 +38,7 @@ pub(super) struct Candidates {
 
 /// A class in memory. What a person decides changes nothing of it.
 pub(super) struct Ready {
-    /// The candidates that `clean` scores, in its order, with their graph.
+    /// The candidates that `score` scores, in its order, with their graph.
     pub(super) pool: NoisyPool,
     /// Reciprocal neighbours of all examples, clean ones first.
     pub(super) affinity: Affinity,
@@ -74,7 +74,15 @@ impl Scorer {
                         class.name,
                         pools.clean.path.display()
                     ),
-                    "give the same --clean, --noisy and --candidates as to `labelsieve clean`",
+                    words![
+                        "give the ",
+                        option("clean"),
+                        ", ",
+                        option("pool"),
+                        " and ",
+                        option("candidates"),
+                        " that the relevance was scored with"
+                    ],
                 )
             })?;
             check_candidates(&pools, &pools.classes[number], class, contents)?;
@@ -128,7 +136,7 @@ impl Scorer {
         Ok(Ready { pool, affinity, row_of, place_of, groups, copies, n_neighbours: count })
     }
 
-    /// Scores a class exactly as `clean` does; `decisions` by row of the review.
+    /// Scores a class exactly as the job `Score` does; `decisions` by row of the review.
     pub(super) fn score(
         &self,
         class: usize,
@@ -170,9 +178,10 @@ impl Scorer {
         Ok(places.into_iter().filter_map(|place| ready.row_of[place as usize]).collect())
     }
 
-    /// Reads the candidates of a class that `clean` scores, in its order. Whoever counts places counts these.
+    /// Reads the candidates of a class that `score` scores, in its order. Whoever counts places counts these.
     pub(super) fn candidates(&self, class: usize, contents: &Contents) -> Result<Candidates> {
-        let (rows, of) = (&self.pools.classes[self.numbers[class]], &contents.classes[class]);
+        let rows = &self.pools.classes[self.numbers[class]];
+        let of = &contents.classes[class];
         let features = load(&self.pools.pool, &rows.pool)?;
         let copies = identical_rows(self.clean(class), &features);
         let places = rows.pool.iter().enumerate();
@@ -236,7 +245,15 @@ fn check_candidates(pools: &Pools, rows: &ClassRows, class: &Class, contents: &C
                 class.name,
                 pools.pool.path.display()
             ),
-            "give the same --clean, --noisy and --candidates as to `labelsieve clean`",
+            words![
+                "give the ",
+                option("clean"),
+                ", ",
+                option("pool"),
+                " and ",
+                option("candidates"),
+                " that the relevance was scored with"
+            ],
         )),
     }
 }

@@ -2,10 +2,10 @@
 
 use labelsieve_files::work::Error;
 
-/// What is wrong with a request, or what went wrong.
+/// A request that was not fulfilled, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such class, row or example.
+    /// The class, row or example does not exist.
     #[error("{0}")]
     NotFound(String),
     /// It makes no sense.

@@ -13,13 +13,13 @@ pub(super) struct ClassScores {
     pub(super) groups: Arc<Vec<u32>>,
     /// Grows whenever one of the two changes.
     pub(super) revision: u64,
-    /// What the relevance was made from; none: something else than what holds now.
+    /// The state that the relevance was made from; none if it was another than the current one.
     pub(super) made_from: Option<Stamp>,
     /// Whether near-duplicates were looked for.
     pub(super) has_groups: bool,
 }
 
-/// What relevance depends on.
+/// Versions of everything that relevance depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Of the class's decisions.
@@ -29,7 +29,7 @@ pub(super) struct Stamp {
 }
 
 impl ClassScores {
-    /// What the file says; every candidate is its own group.
+    /// The relevance of the file; every candidate is its own group.
     pub(super) fn of_file(class: &Class, made_from: Option<Stamp>) -> ClassScores {
         ClassScores {
             relevance: Arc::new(class.relevance.clone()),

@@ -73,7 +73,7 @@ fn what_cannot_be_approximate_is_refused() {
         ),
         ("--neighbours-approximate=nan", &["expected a number between 0 and 1"]),
         ("--neighbours-approximate --memory 4GiB", &["in memory", "leave out --memory"]),
-        ("--neighbours-approximate --shard 0/2", &["not for parts of a run"]),
+        ("--neighbours-approximate --shard 0/2", &["not supported for parts of a run"]),
         ("--neighbours-approximate --device cuda", &["a GPU searches exactly"]),
         (
             "--neighbours-approximate --dry-run",

@@ -275,7 +275,7 @@ fn files_of_different_runs_do_not_mix() {
     noisy_of(&task).only(|class| class == 0).npz(folder.join("other.npz"));
     let line = TRAIN.replace("N.npz", "other.npz").replace("M.s", "S.s");
     let message =
-        ["`R.parquet`, row ", "the example `120` is not in `other.npz`", "hint: train with the same --pool"];
+        ["`R.parquet`, row ", "the example `120` is not in `other.npz`", "hint: train with the --pool"];
     refuses(folder, &line, &message);
     clean_of(&task).only(|class| class != 3).npz(folder.join("fewer.npz"));
     let line = TRAIN.replace("C.npz", "fewer.npz").replace("M.s", "S.s");

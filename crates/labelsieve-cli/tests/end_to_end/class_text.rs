@@ -103,7 +103,7 @@ fn texts_that_do_not_fit_are_refused() {
     let columns = "the texts in `short.parquet` have 3 columns, but the clean examples in `C.npz` have 16";
     refuses(folder, &clean("--clean C.npz --class-text short.parquet"), &[columns, "hint: ", "two towers"]);
     write_rows(&folder.join("bare.parquet"), FeatureRows { labels: &[None], ..short }, None);
-    let bare = "the --class-text file `bare.parquet` contains no classes";
+    let bare = "the class texts in `bare.parquet` contain no classes";
     refuses(folder, &clean("--class-text bare.parquet"), &[bare, "embed-text"]);
     let twice = FeatureRows {
         ids: &["a".to_owned(), "b".to_owned()],

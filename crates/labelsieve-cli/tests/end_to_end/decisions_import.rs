@@ -88,9 +88,13 @@ fn imports_of_nothing_fail_and_leave_the_decisions_alone() {
         refuses(folder, "decisions import x.json -o d.csv", &[message]);
     }
     write(folder, "t.csv", b"id,class,verdict\na,owl,accept\n");
-    refuses(folder, "decisions import t.csv -o d.csv", &["(--decision-column names another)"]);
+    refuses(
+        folder,
+        "decisions import t.csv -o d.csv",
+        &["hint: name the columns with --id-column, --class-column and --decision-column"],
+    );
     write(folder, "x.json", b"[]");
-    refuses(folder, "decisions import x.json -o d.csv", &["say which tool wrote it with --from"]);
+    refuses(folder, "decisions import x.json -o d.csv", &["name the tool that wrote it with --from"]);
     std::fs::create_dir(folder.join("folder.csv")).expect("a folder");
     refuses(
         folder,

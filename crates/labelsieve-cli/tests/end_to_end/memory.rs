@@ -81,7 +81,7 @@ fn sizes_and_folders_that_cannot_work_are_refused() {
     refuses("--memory 64MiB --scratch missing", &["`missing`", "hint:"]);
     refuses("--memory 64MiB --scratch C.npz", &["`C.npz`"]);
     refuses("--scratch .", &["--memory <SIZE>"]);
-    refuses("--memory 64MiB --device cuda", &["needs the CPU", "hint: use --device cpu"]);
+    refuses("--memory 64MiB --device cuda", &["needs the CPU", "hint: choose --device cpu"]);
 }
 
 #[test]

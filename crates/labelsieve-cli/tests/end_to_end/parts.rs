@@ -245,7 +245,7 @@ fn a_part_that_is_complete_is_left_alone_and_one_of_another_run_is_not_replaced(
     let made = std::fs::metadata(folder.join("P.parquet")).and_then(|file| file.modified()).expect("a file");
     let again = run(folder, &line).ok();
     check_answer(&again, "score");
-    assert!(again.err.contains("`P.parquet` is complete already; nothing to do"), "{again:?}");
+    assert!(again.err.contains("`P.parquet` is already complete"), "{again:?}");
     let (one, other) = (first.json(), again.json());
     assert_eq!(other["part"]["was_complete"], true);
     assert_eq!(one["n_candidates"], other["n_candidates"]);
@@ -381,7 +381,7 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
     refuses(
         folder,
         &line,
-        &["`plan.json` is not a whole plan: EOF while parsing", "hint: make the plan again"],
+        &["`plan.json` is not a complete plan: EOF while parsing", "hint: make the plan again"],
     );
     type Edit = fn(&mut Value);
     let edits: [(&str, Edit); 7] = [
@@ -405,7 +405,11 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
     }
     std::fs::write(folder.join("plan.json"), &whole).expect("disk space");
     let third = line.replace("--bin 1", "--bin 2");
-    refuses(folder, &third, &["`plan.json` has 2 bins: there is no bin 2", "hint: bins count from 0"]);
+    refuses(
+        folder,
+        &third,
+        &["`plan.json` has 2 bins: bin 2 is out of range", "hint: bins are numbered from 0 to 1"],
+    );
     edit_plan(folder, |plan| {
         let moved = plan["bins"][0]["classes"].as_array_mut().and_then(Vec::pop).expect("a class");
         plan["bins"][1]["classes"].as_array_mut().expect("positions").insert(0, moved);

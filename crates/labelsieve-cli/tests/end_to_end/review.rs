@@ -257,6 +257,6 @@ fn nonsense_is_refused_before_anything_is_served() {
     }
     fails("review R.parquet -o D.parquet --host nowhere", &["--host"]);
     let swapped = "review R.parquet -o D.parquet --clean T.npz --pool T.npz";
-    fails(swapped, &["has no features in `T.npz`", "hint: give the same --clean"]);
+    fails(swapped, &["has no features in `T.npz`", "hint: give the --clean"]);
     assert!(!folder.join("D.parquet").exists() && !folder.join("D.parquet.log").exists());
 }

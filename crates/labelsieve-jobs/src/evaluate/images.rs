@@ -6,7 +6,7 @@ use std::path::Path;
 
 use labelsieve::evaluation::{Accuracy, ClassCounts};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::image_scores::ImageScorer;
 use labelsieve_networks::images::OnDamage;
@@ -15,7 +15,7 @@ use labelsieve_numerics::Device;
 use crate::device::Devices;
 
 /// Classes that are named in a message.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Measures the network in `model` on all images of `source`; returns its classes too.
 pub fn measure_images(
@@ -76,14 +76,17 @@ impl UnknownClasses {
         if self.n_without_class > 0 {
             return Error::input(
                 format!("{} of {} images have no class", self.n_without_class, self.n_images),
-                "put images in a folder per class, or name the column of their classes with --label-column",
+                words![
+                    "put images in a folder per class, or name the column of their classes with ",
+                    option("label_column")
+                ],
             );
         }
         let mut largest: Vec<(&String, &usize)> = self.unknown.iter().collect();
         largest.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let named = largest.iter().take(MOST_NAMED).map(|(name, n)| format!("`{name}` ({n})"));
+        let named = largest.iter().take(MAX_NAMED).map(|(name, n)| format!("`{name}` ({n})"));
         let named = named.collect::<Vec<_>>().join(", ");
-        let more = if largest.len() > MOST_NAMED { ", …" } else { "" };
+        let more = if largest.len() > MAX_NAMED { ", …" } else { "" };
         let meant = largest.iter().find_map(|(name, _)| {
             let meant = nearest(name, classes.iter().map(String::as_str))?;
             Some(format!("did you mean `{meant}` by `{name}`? "))
@@ -97,10 +100,11 @@ impl UnknownClasses {
                 classes.len(),
                 model.display()
             ),
-            format!(
-                "{}measure only on classes that the network was trained on; --where chooses images",
-                meant.unwrap_or_default()
-            ),
+            words![
+                meant.unwrap_or_default(),
+                "choose the images of classes that the network was trained on with ",
+                option("where"),
+            ],
         )
     }
 }

@@ -12,7 +12,7 @@ use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, labels_of, load};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{ExampleTable, SavedClassifier, read_relevance};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::opening::image_input::ImageFiles;
@@ -48,7 +48,7 @@ pub struct MeasuredModel {
     pub path: PathBuf,
     /// Another one to compare with, class by class.
     pub baseline: Option<PathBuf>,
-    /// What it is measured on.
+    /// The labelled examples.
     pub examples: LabelledExamples,
 }
 
@@ -134,7 +134,7 @@ fn open_examples<'a>(
     Ok(TestExamples::Features(Box::new(table)))
 }
 
-/// What a classifier is measured on.
+/// Labelled examples of either kind.
 enum TestExamples<'a> {
     Features(Box<ExampleTable>),
     Images(ImageSource, &'a ImageFiles),
@@ -171,7 +171,7 @@ fn measure_features(
 
 /// The true classes of `rows` as positions among the classifier's classes.
 fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result<Vec<usize>> {
-    let labels = labels_of(table, "--test-labels")?;
+    let labels = labels_of(table, option("test_labels"))?;
     let position: HashMap<&str, usize> =
         classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
     rows.iter()
@@ -184,7 +184,10 @@ fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result
                         labels.get(row),
                         classes.len()
                     ),
-                    "test only on classes that the classifier was trained on, or train with --base",
+                    words![
+                        "test only on classes that the classifier was trained on, or train with ",
+                        option("base"),
+                    ],
                 )
             })
         })
@@ -205,7 +208,7 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
     Ok(Some(accuracy(&classifier, &load(table, &rows)?, &novel)?))
 }
 
-/// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
+/// Gain of each class in top-1 accuracy over the baseline, averaged by number of candidates.
 fn gain_by_pool_size(
     sizes: &HashMap<&str, usize>,
     found: &ModelAccuracy,

@@ -13,7 +13,7 @@ pub struct Report {
     /// Accuracy of the classifier.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<AccuracyReport>,
-    /// What each class gained over the baseline, by its number of candidates.
+    /// Gain of each class over the baseline, by its number of candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_by_pool_size: Option<Vec<GroupGain>>,
     /// Relevance against the truth.
@@ -121,7 +121,8 @@ impl Report {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(accuracy) = &self.accuracy {
-            let (examples, classes) = (counted(accuracy.n_test, "test example"), accuracy.classes.len());
+            let examples = counted(accuracy.n_test, "test example");
+            let classes = accuracy.classes.len();
             lines.push(format!("{examples} of {}", counted(classes, "class")));
             let row = |name: &str, s: &Shares| vec![name.to_owned(), percent(s.top_1), percent(s.top_5)];
             let mut rows = vec![row("all", &Shares { top_1: accuracy.top_1, top_5: accuracy.top_5 })];

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use labelsieve::Decision;
 use labelsieve::evaluation::{Calibration, RelevanceAnalysis};
 use labelsieve_files::inputs::decisions::Decisions;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, counted, read_truth};
 
 use super::output::RelevanceReport;
 
-/// What relevance is compared with.
+/// The truth that relevance is compared with.
 #[derive(Clone, Debug)]
 pub enum Truth {
     /// A file that says of each candidate whether it is relevant.
@@ -43,7 +43,12 @@ impl Truth {
                 if decisions.is_empty() {
                     return Err(Error::input(
                         format!("`{}` holds no decisions", path.display()),
-                        "make some with `labelsieve review`, or add others with `labelsieve decisions import`",
+                        words![
+                            "make some with ",
+                            command("review"),
+                            ", or import them with ",
+                            command("decisions import")
+                        ],
                     ));
                 }
                 let (decided, _) = decisions.of_relevance(relevance, monitor)?;
@@ -61,13 +66,15 @@ pub(super) fn analyse(
     monitor: &dyn Monitor,
 ) -> Result<RelevanceReport> {
     let known = truth.of(relevance, monitor)?;
-    // What a person said before the scoring is what the relevance says: it shows nothing about the model.
+    // A decision made before the scoring sets the relevance, so comparing with it says nothing about the model.
     let is_settled = |i: usize| {
         let decision = relevance.decisions.as_ref().and_then(|decisions| decisions[i]);
         decision.and_then(Decision::relevance).is_some()
     };
     let mut classes: BTreeMap<&str, (Vec<f32>, Vec<bool>)> = BTreeMap::new();
-    let (mut all, mut n_unknown, mut n_settled) = ((Vec::new(), Vec::new()), 0, 0);
+    let mut all = (Vec::new(), Vec::new());
+    let mut n_unknown = 0;
+    let mut n_settled = 0;
     let mut calibration = Calibration::default();
     for i in (0..relevance.ids.len()).filter(|&i| !relevance.is_clean[i]) {
         let Some(relevant) = known[i] else {
@@ -87,7 +94,8 @@ pub(super) fn analyse(
             calibration.add(&[probability], &[relevant]);
         }
     }
-    let (shown, against) = (relevance.path.display(), truth.path().display());
+    let shown = relevance.path.display();
+    let against = truth.path().display();
     if n_settled > 0 {
         let candidates = counted(n_settled, "candidate");
         monitor.warning(&format!(
@@ -97,7 +105,11 @@ pub(super) fn analyse(
     if all.0.is_empty() && n_settled > 0 {
         return Err(Error::input(
             format!("`{shown}` was made with decisions about all candidates in `{against}`"),
-            "compare relevance from `labelsieve clean` without --decisions, or with decisions about other candidates",
+            words![
+                "compare relevance that was scored without ",
+                option("decisions"),
+                ", or use decisions about other candidates"
+            ],
         ));
     }
     if all.0.is_empty() {

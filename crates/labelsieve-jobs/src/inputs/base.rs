@@ -7,7 +7,7 @@ use labelsieve::relevance::class_direction;
 use labelsieve_files::inputs::left_out::listed;
 use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, labels_of, load, rows_by_class};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, SavedClassifier, TableColumns, TensorsOf, counted};
 use labelsieve_networks::opening::network::{Wanted, open_network};
 use labelsieve_networks::opening::network_fingerprint::network_fingerprint;
@@ -30,19 +30,20 @@ impl BaseClasses {
             Some("safetensors") => of_weights(path)?,
             _ => of_table(path, columns, monitor)?,
         };
-        match base.names.is_empty() {
-            true => Err(Error::input(format!("`{}` contains no classes", path.display()), HINT)),
-            false => Ok(base),
+        if base.names.is_empty() {
+            Err(Error::input(format!("`{}` contains no classes", path.display()), HINT))
+        } else {
+            Ok(base)
         }
     }
 
-    /// What the file says of its network.
+    /// The network as the file records it.
     pub fn origin<'a>(&'a self, path: &'a Path) -> Origin<'a> {
         Origin::new(path, self.network.as_ref())
     }
 
-    /// Refuses base classes that live in another space than the `dim` columns of the clean examples in `clean`.
-    pub fn check_width(&self, path: &Path, (clean, dim): (&Path, usize)) -> Result<()> {
+    /// Rejects base classes that live in another space than the `dim` columns of the clean examples in `clean`.
+    pub fn check_width(&self, path: &Path, clean: &Path, dim: usize) -> Result<()> {
         if self.directions.dim() == dim {
             return Ok(());
         }
@@ -53,7 +54,7 @@ impl BaseClasses {
                 self.directions.dim(),
                 clean.display(),
             ),
-            "take the base classes of the network that made the features",
+            "use base classes of the network that made the features",
         ))
     }
 
@@ -70,7 +71,7 @@ impl BaseClasses {
             counted(known.len(), "base class")
         ));
         if kept.is_empty() {
-            monitor.warning("no base class is left: --base has no effect");
+            monitor.warning("no base classes left: they have no effect");
         }
         BaseClasses {
             names: kept.iter().map(|&base| self.names[base].clone()).collect(),
@@ -94,7 +95,7 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
             if opened.pca.is_some() {
                 return Err(Error::input(
                     format!("the class weights in `{}` are for features before its PCA", path.display()),
-                    "embed photos of the base classes and give their features as --base",
+                    words!["embed photos of the base classes and give their features as ", option("base")],
                 ));
             }
             if opened.centre.is_some() {
@@ -103,7 +104,7 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
                         "the class weights in `{}` are for features before they are centred",
                         path.display()
                     ),
-                    "embed photos of the base classes and give their features as --base",
+                    words!["embed photos of the base classes and give their features as ", option("base")],
                 ));
             }
             let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
@@ -119,10 +120,12 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
 fn of_table(path: &Path, columns: &TableColumns, monitor: &dyn Monitor) -> Result<BaseClasses> {
     let columns = TableColumns { labels: None, ..columns.clone() };
     let table = Table { path: path.to_path_buf(), columns }.open(monitor)?;
-    let (mut names, mut rows) = (Vec::new(), Vec::new());
-    let classes = match table.is_empty() {
-        true => Vec::new(),
-        false => rows_by_class(labels_of(&table, "--base as .npz or .parquet")?),
+    let mut names = Vec::new();
+    let mut rows = Vec::new();
+    let classes = if table.is_empty() {
+        Vec::new()
+    } else {
+        rows_by_class(labels_of(&table, words![option("base"), " as .npz or .parquet"])?)
     };
     for (name, members) in classes.into_iter().filter(|(_, members)| !members.is_empty()) {
         rows.extend_from_slice(class_direction(&load(&table, &members)?).row(0));
@@ -170,7 +173,7 @@ mod tests {
         assert_eq!(base.names, ["cat", "dog"]);
         assert_eq!(base.directions.row(1), [0.0, 1.0], "rows have unit length");
         assert_eq!(base.origin(&path).network, Some("resnet10 0123"));
-        let error = base.check_width(&path, (Path::new("clean.npz"), 3)).unwrap_err().to_string();
+        let error = base.check_width(&path, Path::new("clean.npz"), 3).unwrap_err().to_string();
         assert!(error.ends_with("have 2 columns, but the clean examples in `clean.npz` have 3"), "{error}");
         let left = base.without(&["cat", "mouse"], &Silent::default());
         assert_eq!((left.names, left.directions.row(0)), (vec!["dog".to_owned()], &[0.0, 1.0][..]));
@@ -189,8 +192,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.parquet");
         let file = |labels: &[Option<String>]| {
-            let (n_rows, n_with_class) = (3, labels.iter().flatten().count());
-            let (precision, network) = (Precision::F32, Some("x 1"));
+            let n_rows = 3;
+            let n_with_class = labels.iter().flatten().count();
+            let precision = Precision::F32;
+            let network = Some("x 1");
             let layout = FeatureLayout { n_rows, n_with_class, dim: 2, precision, network };
             let mut writer = FeatureWriter::create(&path, layout, "{}").unwrap();
             let ids = ["a", "b", "c"].map(str::to_owned);

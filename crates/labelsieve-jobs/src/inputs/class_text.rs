@@ -6,13 +6,11 @@
 
 use std::path::Path;
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, command, option, words};
 use labelsieve_files::{ExampleTable, TableColumns, is_text_id};
 use serde::Serialize;
 
 use super::pools::Pools;
-
-const HOW: &str = "`labelsieve embed-text` writes such files";
 
 /// How many classes have a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -41,13 +39,21 @@ pub fn open(path: &Path) -> Result<ExampleTable> {
         () if table.labels.is_none() => "classes",
         () => return Ok(table.as_class_texts()),
     };
-    Err(Error::input(format!("the --class-text file `{}` contains no {what}", path.display()), HOW))
+    Err(Error::input(
+        format!("the class texts in `{}` contain no {what}", path.display()),
+        words!["make them with ", command("embed-text")],
+    ))
 }
 
 /// Clean photos with the texts behind them.
 pub fn behind(photos: Option<ExampleTable>, texts: Option<ExampleTable>) -> Result<ExampleTable> {
     let (photos, texts) = match (photos.filter(|photos| texts.is_none() || !photos.is_empty()), texts) {
-        (None, None) => return Err(Error::input("no clean examples", "give --clean, --class-text, or both")),
+        (None, None) => {
+            return Err(Error::input(
+                "no clean examples",
+                words!["give ", option("clean"), ", ", option("class_text"), ", or both"],
+            ));
+        }
         (None, Some(texts)) => return Ok(texts),
         (Some(photos), None) if photos.is_empty() => {
             return Err(Error::input(

@@ -8,7 +8,7 @@ use labelsieve_files::inputs::left_out::{SkippedCandidates, counts};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, command, option, resume, words};
 use labelsieve_files::{ExampleTable, Ids, Labels, Matrix, TableColumns};
 use labelsieve_matching::{CandidateTable, read_candidates};
 use serde::Serialize;
@@ -21,20 +21,20 @@ use super::{class_text, swapped};
 pub struct Pools {
     /// The clean examples of all classes.
     pub clean: ExampleTable,
-    /// The noisy examples of all classes.
+    /// The candidates of all classes.
     pub pool: ExampleTable,
     /// In the order of the clean file's classes.
     pub classes: Vec<ClassRows>,
     /// Base classes, none of which is among them.
     pub base: Option<BaseClasses>,
-    /// Candidates that nothing can be said about.
+    /// Candidates that cannot be scored.
     pub left_out: SkippedCandidates,
     /// Which classes are scored here; the others are known by their clean examples alone.
     pub scope: Scope,
     matched_names: Option<CandidateTable>,
 }
 
-/// How much of a run the tables of noisy examples and candidates hold.
+/// How much of a run the tables of candidates hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -49,7 +49,7 @@ pub struct ClassRows {
     pub name: String,
     /// Rows of the clean table.
     pub clean: Vec<usize>,
-    /// Rows of the noisy table.
+    /// Rows of the pool.
     pub pool: Vec<usize>,
     /// Candidates that were taken out because they are clean examples of the class, by id.
     n_copies: usize,
@@ -85,10 +85,10 @@ pub struct PoolFiles {
     /// Features of class names, each of which is one more clean example of its class.
     #[serde(serialize_with = "resume::debug")]
     pub class_text: Option<PathBuf>,
-    /// Noisy examples.
+    /// Candidates.
     #[serde(serialize_with = "resume::debug")]
     pub pool: Table,
-    /// Which noisy examples are candidates of which class; else the noisy table's own labels say so.
+    /// The class of each candidate, if not given by the pool's own labels.
     #[serde(serialize_with = "resume::debug")]
     pub candidates: Option<PathBuf>,
     /// Base classes to compare candidates with: class weights, or features with classes.
@@ -139,7 +139,7 @@ impl PoolFiles {
                 "extract both with the same backbone",
             ));
         }
-        rows_by_id(&noisy)?; // what `train` will look them up with, better refused before the work
+        rows_by_id(&noisy)?; // `train` looks candidates up by id: fail before the work
         Ok((clean, noisy))
     }
 }
@@ -153,38 +153,32 @@ impl Pools {
 
     /// The same for tables that may hold the candidates of some classes alone.
     pub fn open_extent(files: &PoolFiles, extent: Extent, monitor: &dyn Monitor) -> Result<Pools> {
-        let (clean, noisy) = files.open(monitor)?;
+        let (clean, pool) = files.open(monitor)?;
         let table = files.candidates.as_deref().map(read_candidates).transpose()?;
         if extent == Extent::Whole {
-            swapped::check(&clean, &noisy, table.as_ref())?;
+            swapped::check(&clean, &pool, table.as_ref())?;
         }
-        let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
+        let clean_rows = rows_by_class(labels_of(&clean, option("clean_labels"))?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()
             .map(|(name, clean)| ClassRows { name, clean, pool: Vec::new(), n_copies: 0, candidates: None })
             .collect();
         let left_out = match &table {
-            Some(table) => add_candidates(&mut classes, &noisy, table)?,
-            None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
+            Some(table) => add_candidates(&mut classes, &pool, table)?,
+            None => add_labelled(
+                &mut classes,
+                labels_of(&pool, words![option("pool_labels"), " or ", option("candidates")])?,
+            ),
         };
-        let is_lost = extent == Extent::Whole && !noisy.is_empty();
+        let is_lost = extent == Extent::Whole && !pool.is_empty();
         if is_lost && classes.iter().all(|class| class.pool.is_empty()) {
-            let source = table.as_ref().map_or(&noisy.path, |table| &table.path);
-            return Err(nothing_left(&classes, &left_out, (&clean.path, source, &noisy.path)));
+            let source = table.as_ref().map_or(&pool.path, |table| &table.path);
+            return Err(nothing_left(&classes, &left_out, &clean.path, source, &pool.path));
         }
-        leave_out_clean(&mut classes, &clean, &noisy);
-        let base =
-            files.base.as_deref().map(|path| open_base(path, files, (&clean, &noisy), &classes, monitor));
+        leave_out_clean(&mut classes, &clean, &pool);
+        let base = files.base.as_deref().map(|path| open_base(path, files, &clean, &pool, &classes, monitor));
         let scope = Scope::whole(classes.len());
-        Ok(Pools {
-            base: base.transpose()?,
-            clean,
-            pool: noisy,
-            classes,
-            left_out,
-            scope,
-            matched_names: table,
-        })
+        Ok(Pools { base: base.transpose()?, clean, pool, classes, left_out, scope, matched_names: table })
     }
 
     /// Keeps the candidates of the classes in `scope` alone.
@@ -238,14 +232,15 @@ impl Pools {
 fn open_base(
     path: &Path,
     files: &PoolFiles,
-    (clean, noisy): (&ExampleTable, &ExampleTable),
+    clean: &ExampleTable,
+    pool: &ExampleTable,
     classes: &[ClassRows],
     monitor: &dyn Monitor,
 ) -> Result<BaseClasses> {
     let columns = files.clean.as_ref().map_or_else(TableColumns::default, |table| table.columns.clone());
     let base = BaseClasses::open(path, &columns, monitor)?;
-    base.check_width(path, (&clean.path, clean.features.cols()))?;
-    files.mixed.check(&[clean.into(), noisy.into(), base.origin(path)])?;
+    base.check_width(path, &clean.path, clean.features.cols())?;
+    files.mixed.check(&[clean.into(), pool.into(), base.origin(path)])?;
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     Ok(base.without(&names, monitor))
 }
@@ -291,7 +286,8 @@ fn add_candidates(
     let position: HashMap<String, usize> =
         classes.iter().enumerate().map(|(c, class)| (class.name.clone(), c)).collect();
     classes.iter_mut().for_each(|class| class.candidates = Some(Vec::new()));
-    let (mut orphans, mut unknown) = (Vec::new(), Vec::new());
+    let mut orphans = Vec::new();
+    let mut unknown = Vec::new();
     for (candidate, id) in table.ids.iter().enumerate() {
         let class = table.classes.get(candidate);
         match (position.get(class), by_id.get(id)) {
@@ -315,19 +311,27 @@ fn add_candidates(
 fn nothing_left(
     classes: &[ClassRows],
     left_out: &SkippedCandidates,
-    (clean, source, features): (&Path, &Path, &Path),
+    clean: &Path,
+    source: &Path,
+    features: &Path,
 ) -> Error {
-    let (clean, source, features) = (clean.display(), source.display(), features.display());
+    let clean = clean.display();
+    let source = source.display();
+    let features = features.display();
     let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let Some(other) = left_out.without_clean.keys().next() else {
         return match left_out.example_without_features() {
             Some(id) => Error::input(
                 format!("no candidate in `{source}` has features in `{features}`: e.g. `{id}`"),
-                "the ids of both files must be the same; choose the column with --id-column",
+                words!["the ids of both files must match; choose the column with ", option("id_column")],
             ),
             None => Error::input(
                 format!("`{source}` contains no candidates"),
-                "`labelsieve match` finds them; its statistics say which classes have any",
+                words![
+                    "find them with ",
+                    command("match"),
+                    "; its statistics list the candidates of each class"
+                ],
             ),
         };
     };

@@ -1,25 +1,35 @@
-//! Signs that `--clean` and `--noisy` were given the wrong way round.
+//! Signs that clean examples and candidates were given the wrong way round.
 
 use labelsieve_files::ExampleTable;
 use labelsieve_files::inputs::tables::rows_by_id;
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, Words, option, words};
 use labelsieve_matching::CandidateTable;
 
 use super::pools::Pools;
 
-const SWAPPED: &str = "are --clean and --noisy swapped?";
+fn question() -> Words {
+    words!["are ", option("clean"), " and ", option("pool"), " swapped?"]
+}
 
 /// Refuses tables that only fit together the other way round: classes known of the noisy examples alone, or candidates
 /// that are among the clean examples alone.
 pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&CandidateTable>) -> Result<()> {
     if clean.labels.is_none() && noisy.labels.is_some() {
         return Err(Error::input(
-            format!(
-                "the --clean file `{}` contains no classes, but the --noisy file `{}` does",
-                clean.path.display(),
-                noisy.path.display()
-            ),
-            format!("{SWAPPED} Clean examples need classes (--clean-labels, --label-column)"),
+            words![
+                "the ",
+                option("clean"),
+                format!(" file `{}` contains no classes, but the ", clean.path.display()),
+                option("pool"),
+                format!(" file `{}` does", noisy.path.display()),
+            ],
+            question().and(words![
+                " Clean examples need classes (",
+                option("clean_labels"),
+                ", ",
+                option("label_column"),
+                ")",
+            ]),
         ));
     }
     let Some(table) = candidates.filter(|table| !table.ids.is_empty()) else { return Ok(()) };
@@ -33,26 +43,30 @@ pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&Can
     match count(clean)? {
         0 => Ok(()),
         n => Err(Error::input(
-            format!(
-                "{n} of the {} candidates in `{}` are in the --clean file `{}`, but none in the --noisy file `{}`",
-                table.ids.len(),
-                table.path.display(),
-                clean.path.display(),
-                noisy.path.display()
-            ),
-            SWAPPED,
+            words![
+                format!(
+                    "{n} of the {} candidates in `{}` are in the ",
+                    table.ids.len(),
+                    table.path.display()
+                ),
+                option("clean"),
+                format!(" file `{}`, but none in the ", clean.path.display()),
+                option("pool"),
+                format!(" file `{}`", noisy.path.display()),
+            ],
+            question(),
         )),
     }
 }
 
-/// What to warn of: verified examples are usually few, and candidates many.
+/// A warning where every class has more clean examples than candidates: verified examples are usually few.
 pub fn suspicion(pools: &Pools) -> Option<String> {
     let n_noisy: usize = pools.classes.iter().map(|class| class.pool.len()).sum();
     let is_odd = pools.classes.iter().all(|class| class.clean.len() > class.pool.len());
     (n_noisy > 0 && is_odd).then(|| {
         let n_clean: usize = pools.classes.iter().map(|class| class.clean.len()).sum();
         format!(
-            "every class has more clean examples than candidates ({n_clean} and {n_noisy} in total): {SWAPPED}"
+            "every class has more clean examples than candidates ({n_clean} and {n_noisy} in total): are the two swapped?"
         )
     })
 }

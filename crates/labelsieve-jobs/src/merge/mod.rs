@@ -25,7 +25,7 @@ pub struct Merge {
     pub output: PathBuf,
 }
 
-/// What was put together.
+/// Summary of a merge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MergeSummary {
     /// Which result it is. `command` is `merge` in every answer.
@@ -48,7 +48,7 @@ pub struct MergeSummary {
     pub n_repeated: Option<usize>,
 }
 
-/// What the relevance of all parts comes to.
+/// Summary of the relevance of all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MergedRelevance {
     /// Classes of the run.
@@ -121,7 +121,8 @@ impl PartSet {
         let mut rows = self.rows()?;
         let mut table = create(target, &rows, &metadata, monitor)?;
         let progress = monitor.progress(self.parts.len() as u64, "parts");
-        let (mut seen, mut n_rows) = (SeenKeys::default(), 0);
+        let mut seen = SeenKeys::default();
+        let mut n_rows = 0;
         for rows in &mut rows {
             monitor.watch().check()?;
             n_rows += on_stdout(target, table.append_kept(rows, "key", &mut |key| seen.is_new(key)))?;

@@ -2,7 +2,7 @@
 
 use labelsieve_files::work::outputs::{Target, on_stdout};
 use labelsieve_files::work::parts::{ClassDetail, CleanDetail, DecidedDetail};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, PartFile};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::set::PartSet;
 use super::{MergedRelevance, create};
 use crate::score::choices;
 
-/// The probability of a clean example. A part lacks the column only where it has nobody else: no other part would have it if
+/// The probability of a clean example. A part lacks the column only where it has no other rows: no other part would have it if
 /// the method knew none.
 const OF_CLEAN: f32 = 1.0;
 
@@ -22,7 +22,8 @@ pub(super) fn merge(set: &PartSet, target: Target<'_>, monitor: &dyn Monitor) ->
     let mut rows = set.rows()?;
     let mut table = create(target, &rows, &metadata, monitor)?;
     let progress = monitor.progress(order.len() as u64, "classes");
-    let (mut n_candidates, mut sum) = (0, 0.0);
+    let mut n_candidates = 0;
+    let mut sum = 0.0;
     for &(part, class) in &order {
         monitor.watch().check()?;
         on_stdout(target, table.append(&mut rows[part], class.n_rows, OF_CLEAN))?;
@@ -66,12 +67,14 @@ fn in_order<'a>(set: &PartSet, details: &'a [CleanDetail]) -> Result<Vec<(usize,
 fn check_rows(part: &PartFile, detail: &CleanDetail) -> Result<()> {
     let n_rows: usize = detail.classes.iter().map(|class| class.n_rows).sum();
     if n_rows != part.n_rows {
-        let (expected, found) = (format!("{n_rows}, as its classes say"), part.n_rows.to_string());
+        let expected = format!("{n_rows}, as its classes say");
+        let found = part.n_rows.to_string();
         return Err(DataError::malformed(&part.path, "number of rows", expected, found).into());
     }
-    match detail.classes.is_sorted_by(|a, b| a.position < b.position) {
-        true => Ok(()),
-        false => Err(DataError::malformed(&part.path, "classes", "ascending positions", "others").into()),
+    if detail.classes.is_sorted_by(|a, b| a.position < b.position) {
+        Ok(())
+    } else {
+        Err(DataError::malformed(&part.path, "classes", "ascending positions", "others").into())
     }
 }
 
@@ -97,7 +100,12 @@ fn metadata(
                 set.parts[0].path.display(),
                 device(&set.parts[0])
             ),
-            "score all parts on one kind of device: --device cpu or --device cuda",
+            words![
+                "score all parts on one kind of device, ",
+                option("device").set_to("cpu"),
+                " or ",
+                option("device").set_to("cuda")
+            ],
         ));
     }
     if details.iter().any(|detail| detail.decisions.is_some()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, command, option, words};
 use labelsieve_files::{DataError, PartFile, PartOf, PartRows, counted};
 use serde::de::DeserializeOwned;
 
@@ -21,25 +21,31 @@ impl PartSet {
     pub(super) fn open(given: &[PathBuf], output: Option<&Path>) -> Result<PartSet> {
         let mut parts = Vec::new();
         for path in given {
-            match path.is_dir() {
-                false => parts.push(PartFile::open(path)?),
-                true => {
-                    for path in parquet_files(path)?.iter().filter(|path| Some(path.as_path()) != output) {
-                        parts.push(PartFile::open(path)?);
-                    }
-                }
+            if !path.is_dir() {
+                parts.push(PartFile::open(path)?);
+                continue;
+            }
+            for path in parquet_files(path)?.iter().filter(|path| Some(path.as_path()) != output) {
+                parts.push(PartFile::open(path)?);
             }
         }
         let Some(first) = parts.first() else {
             return Err(Error::input(
                 "no parts to merge",
-                "give the files that `clean --bin`, `clean --shard` or `match --shard` wrote, or their folder",
+                words![
+                    "give the parts that ",
+                    command("score"),
+                    " or ",
+                    command("match"),
+                    " wrote, or their folder",
+                ],
             ));
         };
         if let Some(foreign) = parts.iter().find(|part| identity(part) != identity(first)) {
             return Err(foreign_part(first, foreign));
         }
-        let (of, command) = (first.part.of, first.part.command);
+        let of = first.part.of;
+        let command = first.part.command;
         let mut by_index: BTreeMap<usize, PartFile> = BTreeMap::new();
         for part in parts {
             if let Some(other) = by_index.get(&part.part.index) {
@@ -82,7 +88,7 @@ impl PartSet {
         Ok(self.parts.iter().map(PartRows::open).collect::<labelsieve_files::Result<_>>()?)
     }
 
-    /// What a part says beyond its rows.
+    /// The detail that a part carries beside its rows.
     pub(super) fn detail<T: DeserializeOwned>(&self, part: &PartFile) -> Result<T> {
         let detail = serde_json::from_value(part.part.detail.clone());
         detail.map_err(|error| {
@@ -97,11 +103,12 @@ fn identity(part: &PartFile) -> (PartOf, &str, usize) {
 }
 
 fn foreign_part(first: &PartFile, foreign: &PartFile) -> Error {
-    let (one, other) = (first.path.display(), foreign.path.display());
+    let one = first.path.display();
+    let other = foreign.path.display();
     let (command, run, of) = identity(first);
     let difference = match identity(foreign) {
         (found, ..) if found != command => {
-            format!("one is of `{}`, the other of `{}`", name(command), name(found))
+            format!("one holds {}, the other {}", name(command), name(found))
         }
         (_, found, _) if found != run => "the inputs or settings differ".to_owned(),
         (.., found) => format!("one is of {of} parts, the other of {found}"),
@@ -112,31 +119,34 @@ fn foreign_part(first: &PartFile, foreign: &PartFile) -> Error {
     )
 }
 
-fn missing_parts(missing: &[usize], of: usize, command: PartOf) -> Error {
+fn missing_parts(missing: &[usize], of: usize, part_of: PartOf) -> Error {
     let shown: Vec<String> = missing.iter().take(SHOWN).map(usize::to_string).collect();
     let more = match missing.len() - shown.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
     let first = missing[0];
-    let hint = match command {
+    let shard = option("shard").set_to(format!("{first}/{of}"));
+    let hint = match part_of {
         PartOf::Clean => {
-            format!("make them with `clean --bin {first}` and so on (or `--shard {first}/{of}`)")
+            let bin = command("score").with(option("bin").set_to(first));
+            words!["make them with ", bin, " and so on (or ", shard, ")"]
         }
         PartOf::Match | PartOf::DownloadList => {
-            format!("make them with `match --shard {first}/{of}` and so on")
+            words!["make them with ", command("match").with(shard), " and so on"]
         }
     };
-    let (parts, are) = (counted(missing.len(), "part"), if missing.len() == 1 { "is" } else { "are" });
+    let parts = counted(missing.len(), "part");
+    let are = if missing.len() == 1 { "is" } else { "are" };
     Error::input(format!("{parts} of {of} {are} missing: {}{more}", shown.join(", ")), hint)
 }
 
-/// The command that makes such parts.
+/// The contents of such parts.
 fn name(command: PartOf) -> &'static str {
     match command {
-        PartOf::Clean => "clean",
-        PartOf::Match => "match",
-        PartOf::DownloadList => "match --download-list",
+        PartOf::Clean => "relevance",
+        PartOf::Match => "candidates",
+        PartOf::DownloadList => "a download list",
     }
 }
 

@@ -95,7 +95,7 @@ fn parts_in_any_order_make_the_file_of_a_single_run() {
     std::fs::create_dir(path("parts")).unwrap();
     write_part(&path("parts/b.parquet"), "run", shard(0, 3), &[0, 2]);
     write_part(&path("parts/a.parquet"), "run", shard(1, 3), &[3, 4]);
-    write_part(&path("parts/c.parquet"), "run", shard(2, 3), &[1]); // nobody but a clean example
+    write_part(&path("parts/c.parquet"), "run", shard(2, 3), &[1]); // only a clean example
     let merged = merge(&[&path("parts")], &path("merged.parquet")).unwrap();
     assert!(std::fs::read(path("merged.parquet")).unwrap() == std::fs::read(path("whole.parquet")).unwrap());
     let relevance = merged.relevance.unwrap();
@@ -162,7 +162,7 @@ fn missing_double_and_foreign_parts_are_named() {
     assert!(!path("merged.parquet").exists());
     assert!(
         merge(&[&path("0.parquet"), &path("1.parquet")], &path("1.parquet")).is_err(),
-        "a part is no output"
+        "a part cannot be the output"
     );
 }
 

@@ -15,7 +15,7 @@ use crate::inputs::pools::{ClassRows, Pools};
 /// Rows of candidates that are looked at in each class, evenly spaced.
 const SAMPLED: usize = 8;
 
-/// What all classes share.
+/// The settings that all classes share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// How relevance is scored.
@@ -82,7 +82,7 @@ impl Identity {
         digest.finish()
     }
 
-    /// What a run with the arguments `here` would do differently, in words. Tables that hold no rows need not name their
+    /// Differences to a run with the arguments `here`, in words. Tables that hold no rows need not name their
     /// network.
     pub fn differences(&self, here: &Identity) -> Vec<String> {
         let mut found = Vec::new();

@@ -28,14 +28,14 @@ use crate::inputs::swapped;
 use crate::scoring::rows_held;
 
 /// Bins that are shown to people; the rest is counted.
-const MOST_SHOWN: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// Packs the classes of a run into bins.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The examples.
     pub files: PoolFiles,
-    /// What people decided about candidates.
+    /// Decisions of people about candidates.
     pub decisions: Option<PathBuf>,
     /// How relevance is to be scored.
     pub method: Method,
@@ -51,7 +51,7 @@ pub struct Plan {
     pub output: PathBuf,
 }
 
-/// What a plan comes to.
+/// Summary of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanSummary {
     /// The digest of the run, which all parts carry.
@@ -60,7 +60,7 @@ pub struct PlanSummary {
     pub n_classes: usize,
     /// Candidates of all classes.
     pub n_candidates: usize,
-    /// What times are for: `cpu` is one core.
+    /// The device that times are for: `cpu` is one core.
     pub device: &'static str,
     /// All bins, one after the other.
     pub seconds: f64,
@@ -70,7 +70,7 @@ pub struct PlanSummary {
     pub largest_class: LargestClass,
     /// From how many bins on that class bounds the time of the whole.
     pub useful_bins: usize,
-    /// What tables keep in memory in a bin that is given all rows instead of its own.
+    /// Memory that tables take in a bin that is given all rows instead of its own.
     pub table_bytes: u64,
     /// The bins.
     pub bins: Vec<Bin>,
@@ -112,18 +112,19 @@ impl Plan {
         };
         let costs = Costs::of(&pools, &self.method, machine)?;
         let identity = Identity::of(&pools, decisions.as_ref(), &self.method, self.seed)?;
-        let plan = costs.plan(&pools, identity, (self.bins, self.memory))?;
+        let plan = costs.plan(&pools, identity, self.bins, self.memory)?;
         plan.save(&self.output)?;
         let planned = costs.planned(&plan, &pools)?;
         self.warn(&planned, &costs, &plan, monitor);
         Ok(planned)
     }
 
-    /// What a user should know before a cluster works on it.
+    /// Warnings to read before a cluster works on the plan.
     fn warn(&self, planned: &PlanSummary, costs: &Costs, plan: &PlanFile, monitor: &dyn Monitor) {
         let n_empty = planned.bins.iter().filter(|bin| bin.classes.is_empty()).count();
         if n_empty > 0 {
-            let (empty, classes) = (counted(n_empty, "bin"), counted(planned.n_classes, "class"));
+            let empty = counted(n_empty, "bin");
+            let classes = counted(planned.n_classes, "class");
             let verb = if n_empty == 1 { "stays" } else { "stay" };
             monitor.warning(&format!("{empty} of {} {verb} empty: there are {classes}", self.bins));
             monitor.hint(&words!["use ", option("bins").set_to(planned.n_classes), " or fewer"]);
@@ -166,7 +167,7 @@ impl Plan {
     }
 }
 
-/// What the classes of a run cost.
+/// Costs of the classes of a run.
 pub struct Costs<'a> {
     model: CostModel<'a>,
     sizes: Vec<ClassSize>,
@@ -196,7 +197,8 @@ impl<'a> Costs<'a> {
         &self,
         pools: &Pools,
         identity: Identity,
-        (n_bins, limit): (NonZeroUsize, Option<u64>),
+        n_bins: NonZeroUsize,
+        limit: Option<u64>,
     ) -> Result<PlanFile> {
         let classes = pools.classes.iter().map(|class| PlannedClass::of(pools, class));
         let classes = classes.collect::<Result<Vec<_>>>()?;
@@ -210,7 +212,7 @@ impl<'a> Costs<'a> {
                 classes: bin.classes,
             }
         };
-        let bins = pack(&self.sizes, &self.model, (n_bins.get(), limit), self.empty);
+        let bins = pack(&self.sizes, &self.model, n_bins.get(), limit, self.empty);
         Ok(PlanFile::new(identity, classes, bins.into_iter().map(bin).collect(), limit))
     }
 
@@ -265,11 +267,11 @@ impl PlanSummary {
                 if bin.out_of_core { format!("{memory}, out of core") } else { memory },
             ]
         };
-        let rows: Vec<Vec<String>> = self.bins.iter().enumerate().take(MOST_SHOWN).map(row).collect();
+        let rows: Vec<Vec<String>> = self.bins.iter().enumerate().take(MAX_SHOWN).map(row).collect();
         let mut lines = table::layout(&["bin", "classes", "candidates", "time", "memory"], &rows);
-        if self.bins.len() > MOST_SHOWN {
-            let n_more = self.bins.len() - MOST_SHOWN;
-            lines.push(format!("and {} more; --json lists all", counted(n_more, "bin")));
+        if self.bins.len() > MAX_SHOWN {
+            let n_more = self.bins.len() - MAX_SHOWN;
+            lines.push(format!("and {} more", counted(n_more, "bin")));
         }
         let place = if self.device == "cpu" { "one core each" } else { "a GPU each" };
         lines.push(format!(
@@ -281,9 +283,10 @@ impl PlanSummary {
             counted(self.bins.len(), "bin"),
         ));
         let LargestClass { name, n_candidates, seconds, memory_bytes } = &self.largest_class;
-        let bounds = match self.bins.len() >= self.useful_bins {
-            true => "it bounds the time of the whole".to_owned(),
-            false => format!("from {} on, it bounds the time of the whole", counted(self.useful_bins, "bin")),
+        let bounds = if self.bins.len() >= self.useful_bins {
+            "it bounds the time of the whole".to_owned()
+        } else {
+            format!("from {} on, it bounds the time of the whole", counted(self.useful_bins, "bin"))
         };
         lines.push(format!(
             "largest class: `{name}`, {}, {}, {}; {bounds}",

@@ -12,7 +12,7 @@ use crate::cost::{ClassSize, CostModel, Memory};
 pub struct PackedBin {
     /// Positions of its classes, ascending.
     pub classes: Vec<usize>,
-    /// What they take, one after the other.
+    /// The time they take, one after the other.
     pub seconds: f64,
     /// Peak memory of a process that scores them.
     pub memory: Memory,
@@ -25,7 +25,8 @@ pub struct PackedBin {
 pub fn pack(
     sizes: &[ClassSize],
     model: &CostModel,
-    (n_bins, limit): (usize, Option<u64>),
+    n_bins: usize,
+    limit: Option<u64>,
     empty: Memory,
 ) -> Vec<PackedBin> {
     let seconds: Vec<f64> = sizes.iter().map(|&size| model.seconds(size)).collect();
@@ -121,7 +122,7 @@ mod tests {
             let method = Method::gcn();
             let model = CostModel::new(&method, 64, Machine::Core).unwrap();
             let sizes = sizes(&n_noisy);
-            let bins = pack(&sizes, &model, (n_bins, None), Memory::new(0, 1));
+            let bins = pack(&sizes, &model, n_bins, None, Memory::new(0, 1));
             let seconds: Vec<f64> = sizes.iter().map(|&size| model.seconds(size)).collect();
             for bin in &bins {
                 let sum: f64 = bin.classes.iter().map(|&class| seconds[class]).sum();
@@ -141,8 +142,9 @@ mod tests {
         ) {
             let method = Method::gcn();
             let model = CostModel::new(&method, 128, Machine::Core).unwrap();
-            let (sizes, empty) = (sizes(&n_noisy), Memory::new(1 << 20, 1));
-            let bins = pack(&sizes, &model, (n_bins, limit), empty);
+            let sizes = sizes(&n_noisy);
+            let empty = Memory::new(1 << 20, 1);
+            let bins = pack(&sizes, &model, n_bins, limit, empty);
             prop_assert_eq!(bins.len(), n_bins);
             let mut all: Vec<usize> = bins.iter().flat_map(|bin| bin.classes.clone()).collect();
             all.sort_unstable();
@@ -163,7 +165,7 @@ mod tests {
         let empty = Memory::new(0, 1).with_table(1 << 16); // rows of a table that is in memory outweigh the work on them
         let sizes = sizes(&[30_000, 8000, 8000, 8000, 8000, 8000]);
         let packed = |limit| {
-            let bins = pack(&sizes, &model, (2, limit), empty);
+            let bins = pack(&sizes, &model, 2, limit, empty);
             bins.into_iter().map(|bin| bin.classes).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -179,7 +181,7 @@ mod tests {
     fn classes_that_take_no_time_are_spread_too() {
         let method = Method::Beta(labelsieve::relevance::Beta { beta: 1.0 });
         let model = CostModel::new(&method, 1, Machine::Core).unwrap();
-        let bins = pack(&sizes(&[0; 6]), &model, (3, None), Memory::new(0, 1));
+        let bins = pack(&sizes(&[0; 6]), &model, 3, None, Memory::new(0, 1));
         assert!(bins.iter().all(|bin| bin.classes.len() == 2), "{bins:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! `plan.json`: which classes go into which bin, and what run they are of.
+//! `plan.json`: the classes of each bin, and the identity of their run.
 
 use std::io::Write;
 use std::path::Path;
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, Words, command, words};
 use labelsieve_files::{AtomicFile, DataError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,9 +13,13 @@ use crate::inputs::pools::Pools;
 
 /// Counts the forms that plans ever had.
 const FORMAT: u64 = 1;
-/// Whose plans these are.
+/// Plans are only valid for the version that made them.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const HINT: &str = "make the plan again with `labelsieve plan`";
+
+/// The remedy for any plan that cannot be used.
+fn hint() -> Words {
+    words!["make the plan again with ", command("plan")]
+}
 
 /// A plan as it stands in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +30,7 @@ pub struct PlanFile {
     pub format: u64,
     /// The digest of the run, which all parts carry.
     pub run: String,
-    /// What decides the result of every class.
+    /// The settings that decide the result of every class.
     #[serde(flatten)]
     pub identity: Identity,
     /// The memory that bins should keep within.
@@ -49,7 +53,7 @@ pub struct Bin {
     pub memory_bytes: u64,
     /// Candidates of all its classes.
     pub n_candidates: usize,
-    /// Whether a class is larger than the limit by itself, so that `clean` needs `--memory`.
+    /// Whether a class is larger than the limit by itself, so that scoring it needs a limit of memory.
     pub out_of_core: bool,
 }
 
@@ -73,12 +77,13 @@ impl PlanFile {
         }
     }
 
-    /// Reads a plan, and checks that it is whole: bins may be edited by hand as long as they hold every class once.
+    /// Reads a plan and checks that it is complete: bins may be edited by hand as long as they hold every class once.
     pub fn load(path: &Path) -> Result<PlanFile> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(DataError::io("read", path))?;
-        let not_a_plan =
-            |error: serde_json::Error| Error::input(format!("`{shown}` is not a whole plan: {error}"), HINT);
+        let not_a_plan = |error: serde_json::Error| {
+            Error::input(format!("`{shown}` is not a complete plan: {error}"), hint())
+        };
         let value: Value = serde_json::from_str(&text).map_err(not_a_plan)?;
         if let Some(made_by) = value["labelsieve"].as_str().filter(|&version| version != VERSION) {
             return Err(Error::input(
@@ -88,13 +93,13 @@ impl PlanFile {
         }
         if let Some(format) = value["format"].as_u64().filter(|&format| format != FORMAT) {
             let message = format!("`{shown}`: format: expected {FORMAT}, found {format}");
-            return Err(Error::input(message, HINT));
+            return Err(Error::input(message, hint()));
         }
         let plan: PlanFile = serde_json::from_value(value).map_err(not_a_plan)?;
         if plan.identity.run(VERSION, &plan.classes) != plan.run {
             return Err(Error::input(
-                format!("`{shown}` was changed: its settings and classes are not those of its run"),
-                "make the plan again with `labelsieve plan`; only bins may be edited by hand",
+                format!("`{shown}` was changed: its settings and classes do not match its run"),
+                hint().and("; only bins may be edited by hand"),
             ));
         }
         plan.check_bins(path)?;
@@ -104,7 +109,7 @@ impl PlanFile {
     /// Every class must be in exactly one bin.
     fn check_bins(&self, path: &Path) -> Result<()> {
         let mut bin_of: Vec<Option<usize>> = vec![None; self.classes.len()];
-        let refused = |what: String| Err(Error::input(format!("`{}`: {what}", path.display()), HINT));
+        let refused = |what: String| Err(Error::input(format!("`{}`: {what}", path.display()), hint()));
         for (index, bin) in self.bins.iter().enumerate() {
             for &class in &bin.classes {
                 let Some(slot) = bin_of.get_mut(class) else {
@@ -123,7 +128,7 @@ impl PlanFile {
         }
     }
 
-    /// Writes it whole.
+    /// Writes the file atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut file = AtomicFile::create(path)?;
         let mut text = serde_json::to_string_pretty(self)?;
@@ -137,29 +142,30 @@ impl PlanFile {
         self.bins.get(index).ok_or_else(|| {
             let n = self.bins.len();
             Error::input(
-                format!("`{}` has {n} bins: there is no bin {index}", path.display()),
-                "bins count from 0, so the last one is the number of bins less one",
+                format!("`{}` has {n} bins: bin {index} is out of range", path.display()),
+                format!("bins are numbered from 0 to {}", n.saturating_sub(1)),
             )
         })
     }
 
-    /// Refuses a run with other arguments, naming what differs.
+    /// Rejects a run with other arguments, naming the differences.
     pub fn check_identity(&self, path: &Path, here: &Identity) -> Result<()> {
         let differences = self.identity.differences(here);
-        match differences.is_empty() {
-            true => Ok(()),
-            false => Err(Error::input(
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::input(
                 format!("`{}` is a plan for another run: {}", path.display(), differences.join("; ")),
                 "give the files and settings that the plan was made with, or make another plan",
-            )),
+            ))
         }
     }
 
-    /// Refuses candidates of a bin's classes that are not those of the plan. Tables may lack the others.
+    /// Rejects candidates of a bin's classes that differ from those of the plan. Tables may lack the others.
     pub fn check_classes(&self, path: &Path, pools: &Pools, bin: &Bin) -> Result<()> {
         for &position in &bin.classes {
-            let (planned, here) =
-                (&self.classes[position], PlannedClass::of(pools, &pools.classes[position])?);
+            let planned = &self.classes[position];
+            let here = PlannedClass::of(pools, &pools.classes[position])?;
             if *planned == here {
                 continue;
             }

@@ -5,7 +5,7 @@ use labelsieve_files::counted;
 use labelsieve_files::work::table::layout;
 use serde::Serialize;
 
-/// What to keep of one class.
+/// The candidates of one class to keep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassAdvice {
     /// The class.
@@ -27,7 +27,8 @@ impl ClassAdvice {
     fn row(&self) -> Vec<String> {
         let right = self.advice.share_right.map_or("–".to_owned(), whole_percent);
         let threshold = format!("{:.2}", self.advice.threshold);
-        let (n, kept) = (self.n_candidates.to_string(), self.advice.n_kept.to_string());
+        let n = self.n_candidates.to_string();
+        let kept = self.advice.n_kept.to_string();
         vec![self.class.clone(), n, threshold, kept, right]
     }
 }
@@ -44,7 +45,7 @@ pub fn lines(classes: &[ClassAdvice], most: usize) -> Vec<String> {
         lines.extend(layout(&["class", "candidates", "keep ≥", "kept", "right %"], &rows));
         let n_more = classes.len() - rows.len();
         if n_more > 0 {
-            lines.push(format!("and {n_more} more, where more should be right; -v or --json lists all"));
+            lines.push(format!("and {n_more} more, where more should be right"));
         }
     }
     let (n_kept, share_right) = Advice::sum(classes.iter().map(|class| &class.advice));
@@ -87,7 +88,7 @@ mod tests {
                 "────────────────────────────────────────",
                 "palm            2    0.50     0        –",
                 "crane           3    0.50     2       62",
-                "and 1 more, where more should be right; -v or --json lists all",
+                "and 1 more, where more should be right",
                 "keep those with at least the probability given for their class: 4 of 8 candidates, about 81 % of them right",
             ]
         );

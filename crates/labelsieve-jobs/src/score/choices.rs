@@ -1,4 +1,4 @@
-//! What a method chose for the classes, counted: files and answers stay small whatever the number of classes.
+//! The choices of a method, counted over classes: files and answers stay small whatever the number of classes.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use labelsieve_files::counted;
 use serde::Serialize;
 
 /// Different choices that are told in words; the rest is counted.
-const MOST_TOLD: usize = 20;
+const MAX_TOLD: usize = 20;
 /// Letters of a choice that are told.
-const MOST_LETTERS: usize = 400;
+const MAX_LETTERS: usize = 400;
 
 /// A choice and for how many classes it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// What was chosen and why.
+    /// The choice and its reason.
     pub choice: String,
     /// For how many classes.
     pub n_classes: usize,
@@ -25,7 +25,7 @@ pub fn count<'a>(choices: impl Iterator<Item = &'a str>) -> Vec<Choice> {
     choices.for_each(|choice| *counts.entry(choice).or_default() += 1);
     let mut told: Vec<(&str, usize)> = counts.into_iter().collect();
     told.sort_by_key(|(_, n)| std::cmp::Reverse(*n)); // stable: equal counts stay in alphabetical order
-    let rest = told.split_off(told.len().min(MOST_TOLD));
+    let rest = told.split_off(told.len().min(MAX_TOLD));
     let mut choices: Vec<Choice> =
         told.into_iter().map(|(words, n_classes)| Choice { choice: shortened(words), n_classes }).collect();
     if !rest.is_empty() {
@@ -36,7 +36,7 @@ pub fn count<'a>(choices: impl Iterator<Item = &'a str>) -> Vec<Choice> {
 }
 
 fn shortened(words: &str) -> String {
-    match words.char_indices().nth(MOST_LETTERS) {
+    match words.char_indices().nth(MAX_LETTERS) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words.to_owned(),
     }
@@ -53,11 +53,11 @@ mod tests {
         assert_eq!(pairs, [("b", 2), ("a", 1), ("c", 1)]);
         let many: Vec<String> = (0..50).map(|i| format!("{i:02}")).collect();
         let found = count(many.iter().chain(&many[49..]).map(String::as_str));
-        assert_eq!(found.len(), MOST_TOLD + 1);
+        assert_eq!(found.len(), MAX_TOLD + 1);
         assert_eq!((found[0].choice.as_str(), found[0].n_classes), ("49", 2));
-        assert_eq!(found[MOST_TOLD], Choice { choice: "30 other choices".to_owned(), n_classes: 30 });
-        let long = "ä".repeat(MOST_LETTERS + 1);
-        assert_eq!(count([long.as_str()].into_iter())[0].choice.chars().count(), MOST_LETTERS + 1);
+        assert_eq!(found[MAX_TOLD], Choice { choice: "30 other choices".to_owned(), n_classes: 30 });
+        let long = "ä".repeat(MAX_LETTERS + 1);
+        assert_eq!(count([long.as_str()].into_iter())[0].choice.chars().count(), MAX_LETTERS + 1);
         assert!(count([].into_iter()).is_empty());
     }
 }

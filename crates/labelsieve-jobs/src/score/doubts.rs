@@ -1,4 +1,4 @@
-//! Classes whose relevance says little, and what to do about them.
+//! Classes whose relevance says little, and remedies for them.
 
 use labelsieve::{Method, evaluation};
 use labelsieve_files::counted;
@@ -17,7 +17,7 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// Looks at a class: the relevance of the candidates that nobody decided about, and numbers of all examples.
+    /// Looks at a class: the relevance of its undecided candidates, and numbers of all examples.
     pub fn add(&mut self, class: &str, undecided: &[f32], sizes: (usize, usize), method: &Method) {
         let doubts = evaluation::Doubts::new(Some(method), undecided, sizes.0, sizes.1);
         let named = || (class.to_owned(), sizes.1);
@@ -31,8 +31,8 @@ impl Doubts {
     /// Names the classes and says what helps. That a pool is small is worth a note; that its relevance says nothing, a warning.
     pub fn say(&self, method: &Method, monitor: &dyn Monitor) {
         if !self.small.is_empty() {
-            let (have, neighbours) =
-                (if self.small.len() == 1 { "has" } else { "have" }, self.most_neighbours);
+            let have = if self.small.len() == 1 { "has" } else { "have" };
+            let neighbours = self.most_neighbours;
             monitor.note(&format!(
                 "{} {have} too few candidates for a graph with {} each: {}",
                 counted(self.small.len(), "class"),

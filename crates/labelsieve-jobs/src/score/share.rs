@@ -39,7 +39,15 @@ pub enum Share {
     Shard(Shard),
 }
 
-/// The examples of the classes to score, and what they are a part of.
+/// Settings that all parts of a run must share.
+#[derive(Clone, Copy)]
+pub(super) struct RunIdentity<'a> {
+    pub(super) decisions: Option<&'a Decisions>,
+    pub(super) method: &'a Method,
+    pub(super) seed: u64,
+}
+
+/// The examples of the classes to score, and the part of a run that they are.
 pub(super) struct ShareInputs {
     pub(super) pools: Pools,
     /// The network that made the features of the whole run.
@@ -66,11 +74,10 @@ impl Share {
     pub(super) fn open(
         &self,
         files: &PoolFiles,
-        decisions: Option<&Decisions>,
-        (method, seed): (&Method, u64),
+        run: RunIdentity,
         monitor: &dyn Monitor,
     ) -> Result<ShareInputs> {
-        let opened = match self {
+        let inputs = match self {
             Share::All => {
                 let pools = open_whole(files, monitor)?;
                 let network = common_network(&[(&pools.clean).into(), (&pools.pool).into()]);
@@ -78,24 +85,24 @@ impl Share {
             }
             Share::Shard(shard) => {
                 let pools = open_whole(files, monitor)?;
-                let identity = Identity::of(&pools, decisions, method, seed)?;
+                let identity = Identity::of(&pools, run.decisions, run.method, run.seed)?;
                 let n_bins = NonZeroUsize::new(shard.of).context("a shard is one of at least one")?;
                 // On every machine the same plan, whatever device works on it.
-                let costs = Costs::of(&pools, method, Machine::Core)?;
-                let plan = costs.plan(&pools, identity, (n_bins, None))?;
+                let costs = Costs::of(&pools, run.method, Machine::Core)?;
+                let plan = costs.plan(&pools, identity, n_bins, None)?;
                 ShareInputs::new(pools, &plan, shard.index)
             }
             Share::Bin { plan: path, bin } => {
                 let plan = PlanFile::load(path)?;
                 plan.bin(path, *bin)?;
                 let pools = Pools::open_extent(files, Extent::Part, monitor)?;
-                plan.check_identity(path, &Identity::of(&pools, decisions, method, seed)?)?;
+                plan.check_identity(path, &Identity::of(&pools, run.decisions, run.method, run.seed)?)?;
                 plan.check_classes(path, &pools, plan.bin(path, *bin)?)?;
                 ShareInputs::new(pools, &plan, *bin)
             }
         };
-        opened.pools.warn_of_left_out(monitor);
-        Ok(opened)
+        inputs.pools.warn_of_left_out(monitor);
+        Ok(inputs)
     }
 }
 
@@ -111,20 +118,22 @@ fn open_whole(files: &PoolFiles, monitor: &dyn Monitor) -> Result<Pools> {
 impl ShareInputs {
     fn new(mut pools: Pools, plan: &PlanFile, index: usize) -> ShareInputs {
         pools.restrict_to(Scope::part(index, plan.bins[index].classes.clone()));
-        let (run, of, detail) = (plan.run.clone(), plan.bins.len(), Value::Null);
+        let run = plan.run.clone();
+        let of = plan.bins.len();
+        let detail = Value::Null;
         let part = Part { command: PartOf::Clean, run, index, of, detail };
         ShareInputs { pools, network: plan.identity.network.clone(), part: Some(part) }
     }
 }
 
 impl Score {
-    /// What is known of the part if it is there already.
-    pub(super) fn complete_part(&self, opened: &ShareInputs, output: &Path) -> Result<Option<ScoreSummary>> {
-        let Some(part) = &opened.part else { return Ok(None) };
+    /// The summary of the part, if the output holds it already.
+    pub(super) fn complete_part(&self, inputs: &ShareInputs, output: &Path) -> Result<Option<ScoreSummary>> {
+        let Some(part) = &inputs.part else { return Ok(None) };
         let Some(found) = find_complete(part, output)? else { return Ok(None) };
         let detail: CleanDetail = serde_json::from_value(found.detail.clone())?;
         let positions: Vec<usize> = detail.classes.iter().map(|class| class.position).collect();
-        if positions != opened.pools.scope.classes() {
+        if positions != inputs.pools.scope.classes() {
             return Err(parts::in_the_way(output, "holds the classes of another plan"));
         }
         Ok(Some(ScoreSummary::of_part(&found, &detail)))
@@ -132,7 +141,7 @@ impl Score {
 }
 
 impl ScoreSummary {
-    /// What a part that is complete says of itself.
+    /// The summary of a part that was written earlier.
     fn of_part(part: &Part, detail: &CleanDetail) -> ScoreSummary {
         let n_candidates: usize = detail.classes.iter().map(|class| class.n_candidates).sum();
         let sum: f64 = detail.classes.iter().map(|class| class.sum_relevance).sum();

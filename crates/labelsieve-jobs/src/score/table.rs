@@ -1,22 +1,22 @@
-//! The table of relevance, one row per example and class, and what its classes come to.
+//! The table of relevance, one row per example and class, and the summary of its classes.
 
 use std::collections::HashMap;
 
-use labelsieve::Decision;
 use labelsieve_files::inputs::decisions::DecisionCounts;
 use labelsieve_files::inputs::same_network::network_metadata;
-use labelsieve_files::work::Monitor;
 use labelsieve_files::work::outputs::Target;
 use labelsieve_files::work::parts::{ClassDetail, CleanDetail, DecidedDetail};
 use labelsieve_files::{OptionalColumns, Part, RelevanceRow, RelevanceWriter};
 use serde_json::{Value, json};
 
 use super::advice::ClassAdvice;
-use super::{ClassRecall, Doubts, PartDone, ScoreSummary, choices};
+use super::doubts::Doubts;
+use super::run::ScoringRun;
+use super::{ClassRecall, PartDone, ScoreSummary, choices};
 use crate::inputs::pools::{ClassRows, Pools};
 use crate::scoring::ClassRelevance;
 
-/// What a file says about its rows.
+/// The metadata of a table.
 pub(super) struct TableSettings {
     /// The network that made the features.
     pub(super) network: Option<String>,
@@ -24,26 +24,28 @@ pub(super) struct TableSettings {
     pub(super) settings: Value,
     /// Candidates that people decided about.
     pub(super) counts: Option<DecisionCounts>,
-    /// What it is a part of.
+    /// The part of a run that it holds.
     pub(super) part: Option<Part>,
 }
 
 /// Writes all classes in scope, and says what was written.
 pub(super) fn write(
-    (pools, decisions): (&Pools, &[Vec<Option<Decision>>]),
-    (scored, doubts): (&HashMap<usize, ClassRelevance>, &Doubts),
-    TableSettings { network, mut settings, counts, part }: TableSettings,
+    run: &ScoringRun,
+    scored: &HashMap<usize, ClassRelevance>,
+    doubts: &Doubts,
+    settings: TableSettings,
     target: Target<'_>,
-    monitor: &dyn Monitor,
 ) -> labelsieve_files::Result<ScoreSummary> {
     const ROWS: usize = 65_536;
+    let pools = run.pools;
+    let TableSettings { network, mut settings, counts, part } = settings;
     let mut metadata = network_metadata(network);
     let in_order = || pools.scope.classes().iter().map(|c| &scored[c]);
     let choices = choices::count(in_order().filter_map(|scored| scored.choice.as_deref()));
     match &part {
-        // What only the whole knows is for `merge` to add.
+        // `merge` adds the settings that only the whole run knows.
         Some(part) => {
-            let detail = json!(detail((pools, scored), counts.as_ref()));
+            let detail = json!(detail(pools, scored, counts.as_ref()));
             metadata.extend([Part { detail, ..part.clone() }.metadata()]);
         }
         None => {
@@ -63,7 +65,7 @@ pub(super) fn write(
         OptionalColumns { probability: in_order().any(has_probability), decision: counts.is_some() };
     let mut writer = match target {
         Target::File(output) => RelevanceWriter::create_with(output, columns, &metadata)?,
-        Target::Stdout => RelevanceWriter::to_stream(monitor.stdout(), columns),
+        Target::Stdout => RelevanceWriter::to_stream(run.monitor.stdout(), columns),
     };
     let advice = |(class, scored): (&ClassRows, &ClassRelevance)| {
         ClassAdvice::new(&class.name, scored.probability.as_deref()?)
@@ -71,10 +73,11 @@ pub(super) fn write(
     let classes = || pools.in_scope().map(|(_, class)| class);
     let advice = columns.probability.then(|| classes().zip(in_order()).filter_map(advice).collect());
     let mut copies = pools.copies();
-    let (mut n_candidates, mut sum) = (0usize, 0f64);
+    let mut n_candidates = 0;
+    let mut sum = 0.0;
     for (c, class) in pools.in_scope() {
         let scored = &scored[&c];
-        let decision = |place: usize| decisions.get(c).and_then(|decisions| decisions[place]);
+        let decision = |place: usize| run.decisions.get(c).and_then(|decisions| decisions[place]);
         let clean = class.clean.iter().map(|&row| (clean_row(pools, class, row), None));
         let kept = scored.kept().enumerate();
         let noisy = kept.map(|(i, place)| (noisy_row(pools, class, scored, i, place), decision(place)));
@@ -112,9 +115,10 @@ fn recall(class: &ClassRows, scored: &ClassRelevance) -> Option<ClassRecall> {
     Some(ClassRecall { class: class.name.clone(), recall: scored.recall? })
 }
 
-/// What a part says beyond its rows.
+/// The detail that a part carries beside its rows.
 fn detail(
-    (pools, scored): (&Pools, &HashMap<usize, ClassRelevance>),
+    pools: &Pools,
+    scored: &HashMap<usize, ClassRelevance>,
     counts: Option<&DecisionCounts>,
 ) -> CleanDetail {
     let class = |(position, class): (usize, &ClassRows)| {

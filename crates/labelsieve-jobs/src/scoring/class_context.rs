@@ -1,4 +1,4 @@
-//! What a class needs besides its own examples before it is scored.
+//! The context of a class: its seed, and examples or directions of other classes.
 
 use labelsieve::engine::Job;
 use labelsieve::relevance::{class_direction, others};
@@ -124,7 +124,8 @@ mod tests {
         };
         let auto = drawn(&Method::Auto(Auto::default()));
         let problem = auto.job(&clean[1], &pool).unwrap().problem;
-        let (others, n_base) = (problem.other_classes.unwrap(), problem.n_base());
+        let others = problem.other_classes.unwrap();
+        let n_base = problem.n_base();
         assert_eq!((others.len(), n_base), (6, 4));
         assert_eq!(others.select(&[2, 3, 4, 5]), base);
         for other in [0, 2] {

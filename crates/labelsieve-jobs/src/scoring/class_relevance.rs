@@ -1,4 +1,4 @@
-//! The result of one class, in memory and as a record of a journal.
+//! The relevance of one class, in memory and as a record of a journal.
 
 use labelsieve::graph::closest_clean;
 use labelsieve::{ClassProblem, Relevance};
@@ -17,7 +17,7 @@ pub struct ClassRelevance {
     pub reciprocal: Option<Vec<u32>>,
     /// Positions, ascending, of the candidates that do not take part: they are clean examples of the class themselves.
     pub copies: Vec<usize>,
-    /// What the method chose for this class and why, where it chooses.
+    /// The choice of the method for this class with its reason, where it chooses.
     pub choice: Option<String>,
     /// The share of neighbours that were found, where the search was approximate.
     pub recall: Option<f64>,
@@ -94,8 +94,10 @@ impl ClassRelevance {
         if records.len() != n_noisy || !rest.is_empty() {
             return None;
         }
-        let (mut relevance, mut probability) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
-        let (mut closest, mut reciprocal) = (Vec::with_capacity(n_noisy), Vec::with_capacity(n_noisy));
+        let mut relevance = Vec::with_capacity(n_noisy);
+        let mut probability = Vec::with_capacity(n_noisy);
+        let mut closest = Vec::with_capacity(n_noisy);
+        let mut reciprocal = Vec::with_capacity(n_noisy);
         let mut copies = Vec::new();
         for (place, record) in records.iter().enumerate() {
             let [score, likely, position, similarity, neighbours] = *record.as_chunks::<4>().0 else {
@@ -168,8 +170,13 @@ mod tests {
             assert!(scored.kept().all(|place| place < n && !scored.copies.contains(&place)));
             assert_eq!(ClassRelevance::decode(&scored.encode(), 3, n), Some(scored));
         }
-        let (relevance, closest, copies) = (vec![], vec![], vec![0, 1]);
-        let (probability, reciprocal, choice, recall) = (None, None, None, None);
+        let relevance = vec![];
+        let closest = vec![];
+        let copies = vec![0, 1];
+        let probability = None;
+        let reciprocal = None;
+        let choice = None;
+        let recall = None;
         let all = ClassRelevance { relevance, probability, closest, reciprocal, copies, choice, recall };
         let read =
             ClassRelevance::decode(&all.encode(), 1, 2).map(|read| (read.relevance.len(), read.copies));
@@ -188,8 +195,8 @@ mod tests {
         }
         let exact = ClassRelevance { recall: None, ..two_candidates() };
         assert_eq!(ClassRelevance::decode(&exact.encode(), 3, 2), Some(exact));
-        let nobody = [&EXACT.to_le_bytes()[..], &NO_CHOICE.to_le_bytes()].concat();
-        assert_eq!(ClassRelevance::decode(&nobody, 1, 0).map(|scored| scored.relevance), Some(vec![]));
+        let empty = [&EXACT.to_le_bytes()[..], &NO_CHOICE.to_le_bytes()].concat();
+        assert_eq!(ClassRelevance::decode(&empty, 1, 0).map(|scored| scored.relevance), Some(vec![]));
     }
 
     #[test]

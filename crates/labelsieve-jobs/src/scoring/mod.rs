@@ -39,7 +39,7 @@ pub struct Scoring<'a> {
     pub base: Option<&'a Features>,
     /// Numbers of candidates of all classes.
     pub pool_sizes: &'a [usize],
-    /// What people decided about the candidates of each class, one entry per candidate; empty for no decisions at all.
+    /// Decisions about the candidates of each class, one entry per candidate; empty for no decisions at all.
     pub decisions: &'a [Vec<Option<Decision>>],
     /// The share of neighbours that a search among very many candidates should find, if not all.
     pub recall: Option<f64>,
@@ -68,7 +68,7 @@ impl Scoring<'_> {
         self.run_batches(&self.batches(classes), &|class, _| load(class), watch, done)
     }
 
-    /// Classes that are in memory together when nobody sets a limit.
+    /// Classes that are in memory together when there is no limit.
     pub fn batches(&self, classes: &[usize]) -> Vec<Batch> {
         let dim = self.clean.first().map_or(1, Features::dim);
         let n_clean: Vec<usize> = self.clean.iter().map(Features::len).collect();
@@ -107,9 +107,10 @@ impl Scoring<'_> {
                 .iter()
                 .map(|input| {
                     let job = input.drawn.job(&self.clean[input.class], &input.pool)?;
-                    let problem = match input.decisions.is_empty() {
-                        true => job.problem,
-                        false => job.problem.with_decisions(&input.decisions)?,
+                    let problem = if input.decisions.is_empty() {
+                        job.problem
+                    } else {
+                        job.problem.with_decisions(&input.decisions)?
                     };
                     Ok(Job { problem: problem.watched(watch), ..job })
                 })
@@ -148,7 +149,8 @@ impl Scoring<'_> {
 
     fn drawn(&self, class: usize, directions: &Directions) -> Result<ClassContext> {
         let stream = Stream::new(self.seed).named(self.names[class]);
-        let (negatives, seed) = (stream.branch(1), stream.bits(0));
+        let negatives = stream.branch(1);
+        let seed = stream.bits(0);
         let drawn = ClassContext::among(directions, self.method, self.clean, class, negatives, seed);
         Ok(match self.base {
             Some(base) => drawn.with_base(base)?,
@@ -172,10 +174,8 @@ impl Scoring<'_> {
         let pool = match scratch {
             Some(scratch) => {
                 let kept = || -> Vec<usize> { (0..noisy.len()).filter(takes_part).collect() };
-                let noisy = match copies.is_empty() {
-                    true => noisy,
-                    false => noisy.select_in(&kept(), scratch.as_ref())?,
-                };
+                let noisy =
+                    if copies.is_empty() { noisy } else { noisy.select_in(&kept(), scratch.as_ref())? };
                 NoisyPool::out_of_core(noisy, Arc::clone(scratch) as Arc<dyn Scratch>)
             }
             None if self.engine.scores_in_parts() && matches!(self.method, Method::Auto(_)) => {

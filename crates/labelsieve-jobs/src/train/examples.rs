@@ -9,7 +9,7 @@ use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions, in_force};
 use labelsieve_files::inputs::same_network::{Origin, common_network};
 use labelsieve_files::inputs::tables::{RowsById, labels_of, load, rows_by_class, rows_by_id};
 use labelsieve_files::work::near_name::nearest;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{ExampleTable, RelevanceTable, read_relevance};
 
 use crate::inputs::pools::PoolFiles;
@@ -24,12 +24,12 @@ pub struct ClassExamples {
     pub irrelevant: Vec<f32>,
 }
 
-/// What the classes are learned from.
+/// The examples that the classes are learned from.
 pub struct Examples {
     pub classes: Vec<ClassExamples>,
     /// The network that made the features, if the files say so.
     pub network: Option<String>,
-    /// What people decided about the candidates, if the files say so.
+    /// Decisions of people about the candidates, where the files have some.
     pub decisions: Option<DecisionCounts>,
 }
 
@@ -50,20 +50,21 @@ const BLOCK: usize = 8192;
 /// Reads all examples; `others` are further files that must be of the same network.
 pub fn read(
     files: &PoolFiles,
-    (path, decisions): (&Path, Option<&Decisions>),
+    path: &Path,
+    decisions: Option<&Decisions>,
     others: Vec<Origin>,
     monitor: &dyn Monitor,
 ) -> Result<Examples> {
-    let (clean, noisy) = files.open(monitor)?;
+    let (clean, pool) = files.open(monitor)?;
     let relevance = read_relevance(path)?;
-    let origins = [(&clean).into(), (&noisy).into(), (&relevance).into()].into_iter().chain(others);
+    let origins = [(&clean).into(), (&pool).into(), (&relevance).into()].into_iter().chain(others);
     let origins: Vec<Origin> = origins.collect();
     files.mixed.check(&origins)?;
     let network = common_network(&origins);
     let decided = in_force(decisions, &relevance, monitor)?;
     let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
-    let mut noisy_rows = noisy_rows(files, &relevance, decisions, &rows_by_id(&noisy)?)?;
-    let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
+    let mut noisy_rows = noisy_rows(files, &relevance, decisions, &rows_by_id(&pool)?)?;
+    let clean_rows = rows_by_class(labels_of(&clean, option("clean_labels"))?);
     let known: HashSet<&str> = clean_rows.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(unknown) = noisy_rows.keys().filter(|name| !known.contains(*name)).min() {
         return Err(Error::input(
@@ -74,17 +75,18 @@ pub fn read(
             ),
             match nearest(unknown, clean_rows.iter().map(|(name, _)| name.as_str())) {
                 Some(meant) => {
-                    format!("did you mean `{meant}`? class names must match in both files")
+                    words![format!("did you mean `{meant}`? class names must match in both files")]
                 }
-                None => "train with the same --clean file that the relevance was computed with".to_owned(),
+                None => words!["train with the ", option("clean"), " that the relevance was computed with"],
             },
         ));
     }
     let progress = monitor.progress(clean_rows.len() as u64, "classes");
-    let (mut classes, mut copies) = (Vec::with_capacity(clean_rows.len()), Copies::default());
+    let mut classes = Vec::with_capacity(clean_rows.len());
+    let mut copies = Copies::default();
     for (name, rows) in &clean_rows {
         let weighted = noisy_rows.remove(name.as_str()).unwrap_or_default();
-        classes.push(read_class(name, (&clean, rows), (&noisy, weighted), &mut copies)?);
+        classes.push(read_class(name, &clean, rows, &pool, weighted, &mut copies)?);
         progress.inc(1);
     }
     progress.finish();
@@ -109,7 +111,7 @@ fn noisy_rows<'a>(
                     relevance.path.display(),
                     files.pool.path.display()
                 ),
-                "train with the same --noisy file that the relevance was computed with",
+                words!["train with the ", option("pool"), " that the relevance was computed with"],
             )
         })?;
         let class = rows.entry(relevance.classes.get(i)).or_default();
@@ -130,23 +132,26 @@ fn noisy_rows<'a>(
 /// numbers themselves.
 fn read_class(
     name: &str,
-    (clean_table, clean_rows): (&ExampleTable, &[usize]),
-    (noisy_table, mut candidates): (&ExampleTable, WeightedRows),
+    clean_table: &ExampleTable,
+    clean_rows: &[usize],
+    pool: &ExampleTable,
+    mut candidates: WeightedRows,
     copies: &mut Copies,
 ) -> Result<ClassExamples> {
-    if let Some(ids) = comparable_ids(clean_table, noisy_table, clean_rows) {
+    if let Some(ids) = comparable_ids(clean_table, pool, clean_rows) {
         let n_all = |found: &WeightedRows| found.rows.len() + found.irrelevant.len() + found.accepted.len();
         let before = n_all(&candidates);
-        let is_copy = |row: &usize| ids.contains(noisy_table.ids.get(*row).as_ref());
+        let is_copy = |row: &usize| ids.contains(pool.ids.get(*row).as_ref());
         let kept = candidates.rows.iter().zip(&candidates.relevance).filter(|(row, _)| !is_copy(row));
         (candidates.rows, candidates.relevance) = kept.map(|(&row, &relevance)| (row, relevance)).unzip();
         candidates.irrelevant.retain(|row| !is_copy(row));
         candidates.accepted.retain(|row| !is_copy(row));
         copies.by_id += before - n_all(&candidates);
     }
-    let (mut clean, mut noisy) = (load(clean_table, clean_rows)?, load(noisy_table, &candidates.rows)?);
+    let mut clean = load(clean_table, clean_rows)?;
+    let mut noisy = load(pool, &candidates.rows)?;
     if !candidates.accepted.is_empty() {
-        let accepted = load(noisy_table, &candidates.accepted)?;
+        let accepted = load(pool, &candidates.accepted)?;
         let same = identical_rows(&clean, &accepted);
         let kept: Vec<usize> = (0..accepted.len()).filter(|row| same.binary_search(row).is_err()).collect();
         clean = clean.stack(&accepted.select(&kept))?;
@@ -162,7 +167,7 @@ fn read_class(
     }
     let mut irrelevant = vec![0f64; clean.dim()];
     for block in candidates.irrelevant.chunks(BLOCK) {
-        let rows = load(noisy_table, block)?;
+        let rows = load(pool, block)?;
         let same = identical_rows(&clean, &rows);
         for (_, row) in rows.rows().enumerate().filter(|(i, _)| same.binary_search(i).is_err()) {
             irrelevant.iter_mut().zip(row).for_each(|(sum, &v)| *sum += f64::from(v));

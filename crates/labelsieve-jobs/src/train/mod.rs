@@ -30,7 +30,7 @@ pub struct Train<K = Classifier> {
     pub files: PoolFiles,
     /// The relevance of the candidates.
     pub relevance: PathBuf,
-    /// What people decided about candidates, if not what the relevance file says.
+    /// Decisions of people about candidates, if not those of the relevance file.
     pub decisions: Option<PathBuf>,
     /// What to learn.
     pub classifier: K,
@@ -48,7 +48,7 @@ pub struct Train<K = Classifier> {
     pub output: PathBuf,
 }
 
-/// What to learn from features.
+/// Classifiers of features.
 #[derive(Clone, Debug)]
 pub enum Classifier {
     /// The weighted mean of each class.
@@ -125,7 +125,7 @@ pub struct ModelDescription {
     pub settings: Value,
 }
 
-/// What was learned.
+/// Summary of a trained classifier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrainSummary {
     /// All classes, base classes included.
@@ -160,9 +160,8 @@ impl<K: ClassifierKind> Train<K> {
         let base_origin = base_origin.map(|(path, base)| Origin::new(path, base.network.as_ref()));
         let others = base_origin.into_iter().chain(self.classifier.origin(&helpers));
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let weights = (self.relevance.as_path(), given.as_ref());
         let Examples { classes, network, decisions } =
-            examples::read(&self.files, weights, others.collect(), monitor)?;
+            examples::read(&self.files, &self.relevance, given.as_ref(), others.collect(), monitor)?;
         let dim = classes[0].clean.dim();
         if let Some(base) = &base {
             self.check_base(base, &classes, dim)?;

@@ -102,7 +102,8 @@ impl Import<'_> {
                     .push(format!("{place} (`{id}` of `{class}`): tags contradict each other"));
             }
             said @ (Answer::Withdrawn | Answer::Decided(_)) => {
-                let (by, at) = (String::new(), String::new());
+                let by = String::new();
+                let at = String::new();
                 found.push(DecisionRow { id, class, decision: said.decision(), by, at });
             }
         }

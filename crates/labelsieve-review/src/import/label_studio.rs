@@ -14,15 +14,15 @@ use super::moment::{is_moment, normalised};
 use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions, text_of};
 
-/// What `to_label_studio` offers besides the classes.
+/// The choices that `to_label_studio` offers besides the classes.
 const NONE_OF_THESE: &str = "None of these";
 
 pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Result<ImportedDecisions> {
     let Value::Array(tasks) = value else {
         return Err(DataError::malformed(path, "start", "a list of tasks", "something else"));
     };
-    let (id_field, class_field) =
-        (options.id.as_deref().unwrap_or("id"), options.class.as_deref().unwrap_or("class"));
+    let id_field = options.id.as_deref().unwrap_or("id");
+    let class_field = options.class.as_deref().unwrap_or("class");
     let about = |task: &Value, field: &str| task.get("data").and_then(|data| text_of(data.get(field)?));
     let classes: HashSet<String> = tasks.iter().filter_map(|task| about(task, class_field)).collect();
     let mut found = ImportedDecisions::default();
@@ -99,7 +99,7 @@ fn moment(answer: &Value) -> String {
     time.map(normalised).unwrap_or_default()
 }
 
-/// Who answered: a number, or a person with an address.
+/// The annotator: a number, or a person with an address.
 fn author(answer: &Value) -> String {
     let by = answer.get("completed_by").unwrap_or(&Value::Null);
     let named = ["email", "username", "id"].iter().find_map(|field| text_of(by.get(*field)?));

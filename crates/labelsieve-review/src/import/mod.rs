@@ -12,6 +12,7 @@ use labelsieve_files::{DataError, DecisionRow, Result, TableFormat};
 use serde_json::Value;
 
 pub use moment::is_moment;
+pub(crate) use table::COLUMNS;
 pub use words::DecisionWords;
 
 /// Where decisions come from.
@@ -38,20 +39,20 @@ pub struct ImportOptions {
     pub class: Option<String>,
     /// The column or field of decisions, if not `decision`.
     pub decision: Option<String>,
-    /// What people may have answered.
+    /// The words of answers.
     pub words: DecisionWords,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedDecisions {
     /// The decisions, and those that were withdrawn, earliest first.
     pub rows: Vec<DecisionRow>,
-    /// Examples that nobody has decided about, and decisions that were withdrawn.
+    /// Examples without a decision, and decisions that were withdrawn.
     pub n_undecided: usize,
     /// Answers that their author took back or skipped.
     pub n_cancelled: usize,
-    /// What was not understood: where, and what stands there.
+    /// Entries that were not understood: their place and content.
     pub not_understood: Vec<String>,
 }
 

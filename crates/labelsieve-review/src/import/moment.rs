@@ -24,12 +24,17 @@ fn parse(text: &str) -> Option<String> {
     if !(has(4, b"-") && has(7, b"-") && has(10, b"Tt ") && has(13, b":") && has(16, b":")) {
         return None;
     }
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let year = number(0, 4)?;
+    let month = number(5, 7)?;
+    let day = number(8, 10)?;
+    let hour = number(11, 13)?;
+    let minute = number(14, 16)?;
+    let second = number(17, 19)?;
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let (mut micros, mut rest) = (String::from("000000"), &text[19..]);
+    let mut micros = String::from("000000");
+    let mut rest = &text[19..];
     if let Some(fraction) = rest.strip_prefix('.') {
         let n = fraction.bytes().take_while(u8::is_ascii_digit).count();
         micros = format!("{:0<6}", &fraction[..n.min(6)]);
@@ -46,9 +51,12 @@ fn parse(text: &str) -> Option<String> {
         _ => return None,
     };
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let days = seconds.div_euclid(86_400);
+    let of_day = seconds.rem_euclid(86_400);
     let (year, month, day) = date_of(days);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let hour = of_day / 3600;
+    let minute = of_day / 60 % 60;
+    let second = of_day % 60;
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros}Z"))
 }
 

@@ -9,22 +9,21 @@ use super::moment::normalised;
 use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions};
 
+/// The place of an error about missing columns, which others can be named for.
+pub(crate) const COLUMNS: &str = "columns";
+
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecisions> {
     let file = TableFile::open(path)?;
     let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_owned());
-    let names = [
-        (name(&options.id, "id"), "--id-column"),
-        (name(&options.class, "class"), "--class-column"),
-        (name(&options.decision, "decision"), "--decision-column"),
-    ];
-    if let Some((missing, option)) = names.iter().find(|(name, _)| !file.has(name)) {
-        let expected = format!("a column `{missing}` ({option} names another)");
-        return Err(DataError::malformed(path, "columns", expected, file.columns().join(", ")));
+    let names = [name(&options.id, "id"), name(&options.class, "class"), name(&options.decision, "decision")];
+    if let Some(missing) = names.iter().find(|name| !file.has(name)) {
+        let expected = format!("a column `{missing}`");
+        return Err(DataError::malformed(path, COLUMNS, expected, file.columns().join(", ")));
     }
     let mut wanted: Vec<(&str, Kind)> =
-        names.iter().map(|(name, _)| (name.as_str(), Kind::OptionalText)).collect();
+        names.iter().map(|name| (name.as_str(), Kind::OptionalText)).collect();
     let notes =
-        ["by", "at"].into_iter().filter(|note| file.has(note) && names.iter().all(|(name, _)| name != note));
+        ["by", "at"].into_iter().filter(|note| file.has(note) && names.iter().all(|name| name != note));
     wanted.extend(notes.map(|note| (note, Kind::OptionalText)));
     let mut found = ImportedDecisions::default();
     file.for_each_batch(&wanted, |columns| {
@@ -36,7 +35,9 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                 let column = columns.iter().skip(3).position(|column| column.name == name);
                 column.map_or(String::new(), |column| cell(column + 3))
             };
-            let (id, class, word) = (cell(0), cell(1), cell(2));
+            let id = cell(0);
+            let class = cell(1);
+            let word = cell(2);
             let said = match options.words.meaning(&word) {
                 // Tags come in one cell, with commas between them.
                 Answer::Unknown => match options.words.of_tags(word.split(',')) {
@@ -57,7 +58,8 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                     found.not_understood.push(format!("row {place} (`{id}` of `{class}`): `{word}`"));
                 }
                 Answer::Withdrawn | Answer::Decided(_) => {
-                    let (by, at) = (note("by"), normalised(&note("at")));
+                    let by = note("by");
+                    let at = normalised(&note("at"));
                     found.push(DecisionRow { id, class, decision: said.decision(), by, at });
                 }
             }

@@ -121,8 +121,7 @@ fn a_table_may_call_its_columns_and_its_answers_what_it_likes() {
     assert_eq!(found.n_undecided, 1);
     assert_eq!(found.not_understood, ["row 2 (`3.jpg` of `owl`): `?`", "row 5: no id or no class"]);
     let error = import("t.csv", text, &ImportOptions::default()).unwrap_err().to_string();
-    let expected =
-        "columns: expected a column `id` (--id-column names another), found file, label, verdict, at";
+    let expected = "columns: expected a column `id`, found file, label, verdict, at";
     assert!(error.ends_with(expected), "{error}");
 }
 

@@ -15,7 +15,7 @@ pub struct DecisionWords {
     pub unsure: Vec<String>,
 }
 
-/// What a word says.
+/// The meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Decided(Decision),
@@ -53,7 +53,7 @@ impl DecisionWords {
         }
     }
 
-    /// What several tags say, of which most mean something else. Tags that contradict each other say nothing.
+    /// The meaning of several tags, most of which are about other things. Tags that contradict each other say nothing.
     pub(super) fn of_tags<'a>(&self, tags: impl Iterator<Item = &'a str>) -> Answer {
         let mut found = Answer::Nothing;
         for tag in tags {

@@ -15,8 +15,8 @@ fn about(row: &DecisionRow) -> CandidateKey<'_> {
     (&row.id, &row.class)
 }
 
-/// Sorts the rows of all files, since the last one wins. Where a time is missing or cannot be read, nobody knows what came
-/// first, and the rows stay in the order of the files.
+/// Sorts the rows of all files, since the last one wins. Where a time is missing or cannot be read, the order of events is
+/// unknown, and the rows stay in the order of the files.
 pub(super) fn sort_by_time(rows: &mut [DecisionRow], monitor: &dyn Monitor) {
     let without: Vec<&DecisionRow> = rows.iter().filter(|row| !is_moment(&row.at)).collect();
     let Some(first) = without.first() else {
@@ -24,7 +24,7 @@ pub(super) fn sort_by_time(rows: &mut [DecisionRow], monitor: &dyn Monitor) {
         return;
     };
     if rows.iter().all(|row| row.at.is_empty()) {
-        return; // as in most tables: nobody expects another order
+        return; // as in most tables, where the order of rows counts
     }
     let example = without.iter().find(|row| !row.at.is_empty()).unwrap_or(first);
     let found = if example.at.is_empty() { "none".to_owned() } else { format!("`{}`", example.at) };
@@ -38,7 +38,7 @@ pub(super) fn sort_by_time(rows: &mut [DecisionRow], monitor: &dyn Monitor) {
     ));
 }
 
-/// Drops withdrawals for candidates that nobody ever decided about: some tools write `undecided` for all of these.
+/// Drops withdrawals for candidates without any decision: some tools write `undecided` for all of these.
 pub(super) fn drop_idle_withdrawals(rows: &mut Vec<DecisionRow>, before: &DecisionTable) {
     let about = |row: &DecisionRow| (row.id.clone(), row.class.clone());
     let all = before.rows.iter().chain(rows.iter());
@@ -90,10 +90,11 @@ fn undated(rows: &[DecisionRow]) -> HashMap<CandidateKey<'_>, Vec<&DecisionRow>>
     found
 }
 
-/// Says where an answer without a time is in the table already, but somebody has decided otherwise since.
+/// Warns of answers without a time that the table already has and that were overruled since.
 pub(super) fn warn_of_overruled(
     rows: &[DecisionRow],
-    (before, new): (&DecisionTable, &[DecisionRow]),
+    before: &DecisionTable,
+    new: &[DecisionRow],
     monitor: &dyn Monitor,
 ) {
     let holds: HashMap<CandidateKey<'_>, &DecisionRow> =

@@ -17,7 +17,7 @@ pub(crate) fn json(value: &impl Serialize) -> Response {
     }
 }
 
-/// What went wrong and what to do about it.
+/// An error with a hint.
 pub(crate) fn error(status: StatusCode, message: &str, hint: Option<&str>) -> Response {
     let body = match hint {
         Some(hint) => json!({ "error": message, "hint": hint }),

@@ -12,14 +12,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::{Event, Listener, Session};
 
 /// Events that a slow reader may be behind. One that is further behind is cut off: it connects again and fetches everything.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// The events of a session from now on.
 pub(crate) struct Events(Receiver<sse::Event>);
 
 impl Events {
     pub(crate) fn of(session: &Session) -> Events {
-        let (sender, receiver) = channel(MOST_WAITING);
+        let (sender, receiver) = channel(MAX_WAITING);
         session.listen(Box::new(Tab { sender: Mutex::new(Some(sender)) }));
         Events(receiver)
     }

@@ -1,8 +1,8 @@
-//! Who may ask. A page on this machine's loopback address is within reach of every other program and, through the
+//! Access control. A page on this machine's loopback address is within reach of every other program and, through the
 //! browser, of every web page that a person has open. So:
 //!
-//! - **Token.** All paths begin with 128 random bits of the operating system, which the command prints. Whoever does not
-//!   know them gets 404, whatever they ask for; they are compared without letting the time tell how many fit.
+//! - **Token.** All paths begin with 128 random bits of the operating system, which the command prints. Requests without
+//!   them get 404, whatever they ask for; they are compared in constant time.
 //! - **Host.** Must be the address that the server listens on, `localhost` for a loopback address. A foreign name that was
 //!   made to point to this machine (DNS rebinding) is refused, as are a second `Host` and an address that names another.
 //! - **Origin.** What changes something must come from the page itself: `Origin` must be there and must be ours. A browser
@@ -19,12 +19,12 @@ use axum::response::Response;
 
 use crate::server::answer;
 
-/// What the page may load and do: itself, pictures of ours, questions to us.
+/// The page may load only itself and pictures of this server, and send requests only to it.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Longest body of a request: decisions about a hundred thousand rows.
-pub const LONGEST_BODY: usize = 2 << 20;
+pub const MAX_BODY: usize = 2 << 20;
 
 /// 128 random bits as 32 hexadecimal digits.
 #[derive(Clone)]
@@ -46,14 +46,15 @@ impl Token {
     /// Compares all of it, however early it differs.
     fn matches(&self, given: &str) -> bool {
         let differ = |(a, b): (u8, u8)| a ^ b;
-        let (own, given) = (self.0.as_bytes(), given.as_bytes());
+        let own = self.0.as_bytes();
+        let given = given.as_bytes();
         let difference =
             own.iter().copied().zip(given.iter().copied()).map(differ).fold(0, |all, one| all | one);
         own.len() == given.len() && std::hint::black_box(difference) == 0
     }
 }
 
-/// What requests are measured against.
+/// The address and token that requests must match.
 #[derive(Clone)]
 pub struct Guard {
     token: Token,
@@ -62,7 +63,7 @@ pub struct Guard {
 
 impl Guard {
     /// For a server that listens on `address`. One that listens on all addresses answers to any of them, as long as they
-    /// are numbers: names could be anybody's.
+    /// are numbers: names could belong to any site.
     pub fn new(token: Token, address: SocketAddr) -> Guard {
         Guard { token, address }
     }
@@ -77,7 +78,7 @@ impl Guard {
             return Err(answer::error(
                 StatusCode::NOT_FOUND,
                 "not found",
-                Some("open the address that `labelsieve review` printed"),
+                Some("open the address that the review printed"),
             ));
         }
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn tokens_are_long_and_never_the_same() {
-        let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
+        let a = Token::random().unwrap();
+        let b = Token::random().unwrap();
         assert_eq!(a.as_str().len(), 32);
         assert_ne!(a.as_str(), b.as_str());
         assert!(

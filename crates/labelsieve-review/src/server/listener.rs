@@ -15,13 +15,13 @@ use futures_core::Stream;
 use tokio::sync::watch;
 
 use crate::Session;
-use crate::server::guard::{Guard, LONGEST_BODY, Token, harden};
+use crate::server::guard::{Guard, MAX_BODY, Token, harden};
 use crate::server::{answer, routes};
 
 /// How long answers under way may take once the server is stopped.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// How much of a body that is too long is read before the connection is closed.
-const MOST_DISCARDED: usize = 64 << 20;
+const MAX_DISCARDED: usize = 64 << 20;
 /// How long a body may take to come.
 const LONGEST_UPLOAD: Duration = Duration::from_secs(60);
 
@@ -85,12 +85,11 @@ impl Server {
         let token = Token::random().map_err(Error::Random)?;
         let url = |host: &str| format!("http://{host}/{}/", token.as_str());
         let port = socket.port();
-        let (url, url_elsewhere) = match socket.ip().is_unspecified() {
-            true => {
-                let own = outward_ip(socket.ip()).map(|ip| SocketAddr::new(ip, port));
-                (url(&format!("localhost:{port}")), own.map(|own| url(&own.to_string())))
-            }
-            false => (url(&socket.to_string()), None),
+        let (url, url_elsewhere) = if socket.ip().is_unspecified() {
+            let own = outward_ip(socket.ip()).map(|ip| SocketAddr::new(ip, port));
+            (url(&format!("localhost:{port}")), own.map(|own| url(&own.to_string())))
+        } else {
+            (url(&socket.to_string()), None)
         };
         let guard = Guard::new(token, socket);
         let address = Address { socket, url, url_elsewhere };
@@ -102,12 +101,12 @@ impl Server {
         &self.address
     }
 
-    /// What ends this server.
+    /// Ends this server.
     pub fn stop(&self) -> Stop {
         Stop(self.stop.0.clone())
     }
 
-    /// Answers until it is stopped. Streams of events end then; nobody is left waiting.
+    /// Answers until it is stopped. Streams of events end then; no client is left waiting.
     pub fn run(self, session: Arc<Session>) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -116,11 +115,13 @@ impl Server {
             .enable_time()
             .thread_name("http")
             .build()?;
-        let (guard, mut stopped) = (self.guard, self.stop.1);
+        let guard = self.guard;
+        let mut stopped = self.stop.1;
         runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let all = Router::new().fallback(move |request: Request| {
-                let (guard, session) = (guard.clone(), session.clone());
+                let guard = guard.clone();
+                let session = session.clone();
                 async move {
                     let mut response = admitted(&guard, session, request).await;
                     harden(&mut response);
@@ -132,18 +133,18 @@ impl Server {
                 _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         })?;
-        // Streams of events are cut; what reads a picture may finish. Then nobody holds the session any more.
+        // Streams of events are cut; what reads a picture may finish. Then the session is no longer shared.
         runtime.shutdown_timeout(LAST_ANSWERS);
         Ok(())
     }
 }
 
 /// The address of this machine in its network. Nothing is sent: a datagram socket is only told where it would send to, an
-/// address that is nobody's.
+/// reserved address.
 fn outward_ip(any: IpAddr) -> Option<IpAddr> {
-    let nobody = if any.is_ipv4() { "192.0.2.1:9" } else { "[2001:db8::1]:9" };
+    let reserved = if any.is_ipv4() { "192.0.2.1:9" } else { "[2001:db8::1]:9" };
     let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect(nobody).ok()?;
+    socket.connect(reserved).ok()?;
     let own = socket.local_addr().ok()?.ip();
     (!own.is_unspecified() && !own.is_loopback()).then_some(own)
 }
@@ -155,7 +156,7 @@ async fn admitted(guard: &Guard, session: Arc<Session>, request: Request) -> Res
         Err(refused) => return refused,
     };
     let Some(body) = read_body(body).await else {
-        let message = format!("expected at most {LONGEST_BODY} bytes");
+        let message = format!("expected at most {MAX_BODY} bytes");
         return answer::error(
             StatusCode::PAYLOAD_TOO_LARGE,
             &message,
@@ -169,18 +170,20 @@ async fn admitted(guard: &Guard, session: Arc<Session>, request: Request) -> Res
 /// The body; none when it is too long or breaks off. What is too long is read all the same, within limits: clients look for an
 /// answer only once they have sent everything, and a connection closed before that is a broken pipe to them.
 async fn read_body(body: Body) -> Option<Bytes> {
-    let (mut stream, mut bytes, mut n_read) = (pin!(body.into_data_stream()), Vec::new(), 0);
+    let mut stream = pin!(body.into_data_stream());
+    let mut bytes = Vec::new();
+    let mut n_read = 0;
     let read = async {
         while let Some(chunk) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
             let chunk = chunk.ok()?;
             n_read += chunk.len();
             match n_read {
-                0..=LONGEST_BODY => bytes.extend_from_slice(&chunk),
-                _ if n_read > MOST_DISCARDED => return None,
+                0..=MAX_BODY => bytes.extend_from_slice(&chunk),
+                _ if n_read > MAX_DISCARDED => return None,
                 _ => bytes.clear(),
             }
         }
-        (n_read <= LONGEST_BODY).then(|| Bytes::from(bytes))
+        (n_read <= MAX_BODY).then(|| Bytes::from(bytes))
     };
     tokio::time::timeout(LONGEST_UPLOAD, read).await.ok().flatten()
 }

@@ -164,7 +164,7 @@ fn csv(session: &Session) -> Result<Response, Refusal> {
 
 fn picture(picture: Picture) -> Result<Response, Refusal> {
     Ok(match picture {
-        Picture::None => answer::error(StatusCode::NOT_FOUND, "there is no picture of this example", None),
+        Picture::None => answer::error(StatusCode::NOT_FOUND, "this example has no picture", None),
         Picture::Undecodable(reason) => answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &reason, None),
         Picture::Image(image) => {
             let mut response = Response::new(Body::from(image.bytes.clone()));

@@ -14,7 +14,7 @@ use crate::queue::Urgency;
 use crate::refusal::Refusal;
 use crate::scores::ClassScores;
 
-/// What an action is made of, once nobody else can write.
+/// Makes an action while no other thread can write.
 type MakeAction<'a> = dyn Fn(&DecisionState, &[ClassScores]) -> Option<Action> + 'a;
 
 impl Session {
@@ -49,8 +49,8 @@ impl Session {
 
     /// All decisions of the file as CSV, the earliest first.
     pub fn decisions_csv(&self) -> labelsieve_files::work::Result<Vec<u8>> {
-        // What is written goes through the log, so the file and its log have everything.
-        let _nobody_writes = lock(&self.inner.writing);
+        // All writes go through the log, so the file and its log are complete.
+        let _write_lock = lock(&self.inner.writing);
         let table = read_decisions(&self.inner.review.output)?;
         let rows = table.rows.iter();
         let rows = rows.map(|row| [&*row.id, &*row.class, decision_word(row.decision), &*row.by, &*row.at]);
@@ -59,12 +59,13 @@ impl Session {
 }
 
 impl Inner {
-    /// Writes an action to disk, makes it count, and tells everybody.
+    /// Writes an action to disk, makes it count, and notifies the listeners.
     fn act(&self, make: &MakeAction, nothing: &str) -> Result<DecisionChange, Refusal> {
         let mut writing = lock(&self.writing);
         let action = make(&lock(&self.decided), &lock(&self.scores));
         let action = action.ok_or_else(|| Refusal::Conflict(nothing.to_owned()))?;
-        let (class, name) = (action.class, &self.contents.classes[action.class]);
+        let class = action.class;
+        let name = &self.contents.classes[action.class];
         lock(&self.lambda).looked_at = Some(class);
         writing.last_at = micros_since_1970().max(writing.last_at + 1);
         let at = rfc3339(writing.last_at);

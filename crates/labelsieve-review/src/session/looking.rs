@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use labelsieve::Decision;
 use labelsieve_files::decision_code;
-use labelsieve_files::work::Error;
+use labelsieve_files::work::{Error, option, words};
 
 use super::{Session, lock};
 use crate::answers::{
@@ -16,17 +16,17 @@ use crate::queue::Urgency;
 use crate::ready::Ready;
 use crate::refusal::Refusal;
 
-/// How long an answer waits for the graph of a class, which is made when somebody first looks at the class.
+/// How long an answer waits for the graph of a class, which is made when the class is first looked at.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Candidates that are chosen one by one; nobody decides about more before the relevance has changed.
-const MOST_CHOSEN: usize = 200;
+/// Candidates that are chosen one by one: the relevance changes before more are decided.
+const MAX_CHOSEN: usize = 200;
 /// Neighbours that are shown.
-const MOST_NEIGHBOURS: usize = 12;
+const MAX_NEIGHBOURS: usize = 12;
 
 /// An order of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// What to look at next.
+    /// The candidates to look at next.
     Next,
     /// By similarity to this row.
     SimilarTo(usize),
@@ -95,7 +95,7 @@ impl Session {
         Ok(OrderView { class, revision, by, rows })
     }
 
-    /// What to look at next as far as that is known, then the rest, evenly over the ranking.
+    /// The candidates to look at next as far as they are known, then the rest, evenly over the ranking.
     fn next_rows(
         &self,
         class: usize,
@@ -107,7 +107,7 @@ impl Session {
         let is_open = |row: u32| decisions[row as usize].is_none() && groups[row as usize] == row;
         let mut first = match (&self.inner.scorer, ready) {
             (Some(scorer), Some(ready)) => {
-                scorer.what_next(class, ready, decisions, relevance, MOST_CHOSEN)?
+                scorer.what_next(class, ready, decisions, relevance, MAX_CHOSEN)?
             }
             _ => Vec::new(),
         };
@@ -120,7 +120,9 @@ impl Session {
 
     fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refusal> {
         if self.inner.scorer.is_none() {
-            return Err(Refusal::Conflict("similarity needs features: --clean and --noisy".to_owned()));
+            return Err(Refusal::Conflict(
+                "similarity needs the features of clean examples and candidates".to_owned(),
+            ));
         }
         let ready = ready.ok_or_else(|| self.not_ready(class))?;
         let Some(place) = ready.place_of[to] else {
@@ -193,7 +195,9 @@ impl Session {
             None => {
                 let example = inner.contents.example(&scorer.id_of_clean(class, column as usize))?;
                 let id = inner.contents.id(example);
-                let (relevance, decision, is_clean) = (1.0, 0, true);
+                let relevance = 1.0;
+                let decision = 0;
+                let is_clean = true;
                 Some(NeighbourView { row: None, example, id, similarity, relevance, decision, is_clean })
             }
             Some(place) => {
@@ -210,7 +214,7 @@ impl Session {
                 })
             }
         };
-        found.into_iter().filter_map(view).take(MOST_NEIGHBOURS).collect()
+        found.into_iter().filter_map(view).take(MAX_NEIGHBOURS).collect()
     }
 
     fn clean_view(&self, example: u32) -> CleanView<'_> {
@@ -239,13 +243,19 @@ impl Session {
         }
     }
 
-    /// Why there is no graph: it was tried and failed, or takes longer than anybody waits.
+    /// Why there is no graph: it was tried and failed, or takes too long.
     fn not_ready(&self, class: usize) -> Refusal {
         let name = &self.inner.contents.classes[class].name;
         match self.inner.failure(class) {
             Some(failure) => Refusal::Failed(Error::input(
                 format!("`{name}` has no graph: {failure}"),
-                "mend the features of --clean and --noisy, and start the review again",
+                words![
+                    "fix the features in ",
+                    option("clean"),
+                    " and ",
+                    option("pool"),
+                    ", and restart the review"
+                ],
             )),
             None => Refusal::NotYet(format!("the graph of `{name}` is still being made")),
         }

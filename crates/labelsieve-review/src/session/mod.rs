@@ -17,6 +17,7 @@ pub use looking::Order;
 
 use super::answers::{ClassSummary, CurvePoint, LambdaChoice, Overview};
 use super::cache::Cache;
+use super::command::ScoreRun;
 use super::contents::Contents;
 use super::curve::Curve;
 use super::decisions::DecisionState;
@@ -37,7 +38,7 @@ pub struct Session {
     workers: Vec<JoinHandle<()>>,
 }
 
-/// What the threads of a session share.
+/// State shared by the threads of a session.
 struct Inner {
     review: Review,
     contents: Contents,
@@ -64,7 +65,7 @@ struct Writing {
     last_at: u64,
 }
 
-/// λ that somebody chose.
+/// The choice of λ.
 #[derive(Clone, Copy, Default)]
 struct Lambda {
     chosen: Option<f32>,
@@ -73,7 +74,7 @@ struct Lambda {
     looked_at: Option<usize>,
 }
 
-/// What a session leaves behind.
+/// Summary of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionSummary {
     /// Candidates with a decision.
@@ -137,8 +138,10 @@ impl Session {
     /// The session as a whole.
     pub fn overview(&self) -> Overview {
         let inner = &self.inner;
-        let (method, lambda) = (inner.method(), lock(&inner.lambda).chosen);
-        let (decided, scores) = (lock(&inner.decided), lock(&inner.scores));
+        let method = inner.method();
+        let lambda = lock(&inner.lambda).chosen;
+        let decided = lock(&inner.decided);
+        let scores = lock(&inner.scores);
         let classes = inner.contents.classes.iter().enumerate().map(|(c, class)| ClassSummary {
             class: c,
             name: class.name.clone(),
@@ -204,10 +207,11 @@ impl Session {
         pictures::whole(&self.inner.contents, example)
     }
 
-    /// What the session would leave behind now.
+    /// The summary as of now.
     pub fn summary(&self) -> SessionSummary {
         let n_decisions = lock(&self.inner.decided).n_decisions();
-        let (can_score, command) = (self.inner.scorer.is_some(), self.inner.command(&self.inner.method()));
+        let can_score = self.inner.scorer.is_some();
+        let command = self.inner.command(&self.inner.method());
         SessionSummary { n_decisions, can_score, command }
     }
 
@@ -255,7 +259,7 @@ impl Inner {
         method
     }
 
-    /// λ if nobody chooses another: that of the file, else the paper's for the median number of clean examples.
+    /// λ unless another is chosen: that of the file, else the paper's for the median number of clean examples.
     fn default_lambda(&self) -> f32 {
         command::lambda(&self.contents.settings.method).unwrap_or_else(|| {
             let mut n_clean: Vec<usize> =
@@ -267,24 +271,32 @@ impl Inner {
 
     fn command(&self, method: &Method) -> Option<String> {
         let review = &self.review;
-        let (files, seed) = (review.files.as_ref()?, self.contents.settings.seed);
-        command::clean(files, method, seed, &review.output, &review.relevance)
+        let run = ScoreRun {
+            files: review.files.as_ref()?,
+            method,
+            seed: self.contents.settings.seed,
+            decisions: &review.output,
+            relevance: &review.relevance,
+        };
+        run.command().map(|command| (review.spell)(&command))
     }
 
     fn check_class(&self, class: usize) -> Result<(), Refusal> {
         let n = self.contents.classes.len();
-        match class < n {
-            true => Ok(()),
-            false => Err(Refusal::NotFound(format!("there is no class {class}: there are {n}"))),
+        if class < n {
+            Ok(())
+        } else {
+            Err(Refusal::NotFound(format!("class {class} is out of range ({n} classes)")))
         }
     }
 
     fn check_row(&self, class: usize, row: usize) -> Result<(), Refusal> {
         self.check_class(class)?;
         let n = self.contents.classes[class].candidates.len();
-        match row < n {
-            true => Ok(()),
-            false => Err(Refusal::NotFound(format!("class {class} has no row {row}: it has {n}"))),
+        if row < n {
+            Ok(())
+        } else {
+            Err(Refusal::NotFound(format!("row {row} of class {class} is out of range ({n} rows)")))
         }
     }
 }

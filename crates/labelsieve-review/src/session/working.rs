@@ -1,4 +1,4 @@
-//! What happens in the background.
+//! Work in the background.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::scores::Stamp;
 pub(super) fn score(inner: &Inner) {
     while let Some((request, watch)) = inner.queue.next() {
         let done = without_panic(|| inner.bring_up_to_date(request, &watch));
-        let failed = done.err().filter(|error| !error.is_stopped()); // stopped: somebody asked for something newer
+        let failed = done.err().filter(|error| !error.is_stopped()); // stopped by a newer request
         let message = failed.map(|error| error.to_string());
         // Before those who wait for the class look again.
         inner.note_failure(request.class, message.clone());
@@ -38,7 +38,7 @@ pub(super) fn follow_curve(inner: &Inner) {
             if more {
                 return Ok(None);
             }
-            let n_decisions = lock(&inner.decided).n_decisions(); // nobody who decides waits for the curve
+            let n_decisions = lock(&inner.decided).n_decisions(); // released at once: decisions must not wait for the curve
             history.points(n_decisions)
         });
         match points {
@@ -94,7 +94,7 @@ impl Inner {
         };
     }
 
-    /// What the relevance of a class depends on, as it is now.
+    /// The current versions of everything that the relevance of a class depends on.
     fn stamp(&self, class: usize) -> Stamp {
         let lambda = lock(&self.lambda).version;
         Stamp { decisions: lock(&self.decided).version(class), lambda }
@@ -104,7 +104,8 @@ impl Inner {
         let (class, Some(scorer)) = (request.class, &self.scorer) else { return Ok(()) };
         let ready = self.make_ready(scorer, request, watch)?;
         self.queue.stop_on_decisions(); // also wakes those who wait for the class
-        let (stamp, method) = (self.stamp(class), self.method());
+        let stamp = self.stamp(class);
+        let method = self.method();
         if lock(&self.scores)[class].made_from == Some(stamp) {
             return Ok(());
         }
@@ -127,8 +128,8 @@ impl Inner {
         Ok(())
     }
 
-    /// The class in memory, with its near-duplicates known. Whoever looked at it before has to ask again: without the graph
-    /// there were no neighbours, and another order.
+    /// The class in memory, with its near-duplicates known. Clients that looked at it before have to ask again: without the graph
+    /// there were no neighbours, and the order was another.
     fn make_ready(&self, scorer: &Scorer, request: Request, watch: &Watch) -> Result<Arc<Ready>> {
         let class = request.class;
         if let Some(ready) = self.ready.get(class) {

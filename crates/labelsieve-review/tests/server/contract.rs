@@ -30,7 +30,7 @@ fn the_session_the_classes_and_their_rows_say_what_the_contract_promises() {
     }
     assert!(session["default_lambda"].as_f64().unwrap() > 0.0);
     assert!(session["lambda_range"][0].as_f64() < session["lambda_range"][1].as_f64());
-    assert!(session["command"].as_str().unwrap().starts_with("labelsieve clean --clean "));
+    assert!(session["command"].as_str().unwrap().starts_with("score clean="));
     assert_eq!(session["classes"].as_array().unwrap().len(), CLASSES.len());
     let owl = number(client, "owl");
     let summary = &session["classes"][owl];

@@ -8,7 +8,7 @@ use labelsieve_review::Review;
 use serde_json::{Value, json};
 
 use crate::client::{Client, number, relevance};
-use crate::fixture::{Fixture, Running, clean, serve};
+use crate::fixture::{Fixture, Running, score, serve};
 
 /// A table of decisions as a spreadsheet has it: nobody noted who decided when.
 fn write_sheet(path: &Path, rows: &[(&str, &str)]) {
@@ -66,7 +66,7 @@ fn a_new_file_begins_with_the_decisions_that_the_relevance_was_made_with() {
     let fixture = Fixture::new();
     let sheet = fixture.path().join("before.csv");
     write_sheet(&sheet, &[("owl 0", "accept"), ("owl 2", "reject")]);
-    clean(fixture.path(), Some(sheet), "decided.parquet");
+    score(fixture.path(), Some(sheet), "decided.parquet");
     let review = Review { relevance: fixture.path().join("decided.parquet"), ..fixture.review.clone() };
     let running = serve(review.open(&Silent::default()).unwrap());
     let client = &running.client;

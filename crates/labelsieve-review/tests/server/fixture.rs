@@ -10,7 +10,7 @@ use labelsieve::Method;
 use labelsieve::synthetic::Recipe;
 use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
-use labelsieve_files::work::Silent;
+use labelsieve_files::work::{JobCommand, JobOption, Silent};
 use labelsieve_files::{read_relevance, write_csv, write_npy_f32};
 use labelsieve_jobs::inputs::pools::PoolFiles;
 use labelsieve_jobs::score::{Score, Share};
@@ -61,14 +61,24 @@ pub fn pools(folder: &Path) -> PoolFiles {
     }
 }
 
-/// `labelsieve clean`, perhaps with decisions.
-pub fn clean(folder: &Path, decisions: Option<PathBuf>, output: &str) {
-    clean_with(folder, Method::gcn(), decisions, output);
+/// The options by the names of their fields.
+fn spell(command: &JobCommand) -> String {
+    let word = |option: &JobOption| match &option.value {
+        Some(value) => format!(" {}={value}", option.name),
+        None => format!(" {}", option.name),
+    };
+    let options: String = command.options.iter().map(word).collect();
+    format!("{}{options}", command.name)
+}
+
+/// Scores the examples, perhaps with decisions.
+pub fn score(folder: &Path, decisions: Option<PathBuf>, output: &str) {
+    score_with(folder, Method::gcn(), decisions, output);
 }
 
 /// The same with another method.
-pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, output: &str) {
-    let score = Score {
+pub fn score_with(folder: &Path, method: Method, decisions: Option<PathBuf>, output: &str) {
+    let job = Score {
         files: pools(folder),
         decisions,
         method,
@@ -79,7 +89,7 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         memory: None,
         recall: None,
     };
-    score.run(&Silent::default()).unwrap();
+    job.run(&Silent::default()).unwrap();
 }
 
 /// The relevance of the candidates of a class in a file.
@@ -111,7 +121,7 @@ impl Fixture {
             let rows = rows.iter().map(|(id, class)| [id.as_str(), *class]);
             write_csv(root.join(format!("{name}.ids.csv")), ["id", "class"], rows).unwrap();
         }
-        self::clean(root, None, "relevance.parquet");
+        score(root, None, "relevance.parquet");
         let captions = [[HOSTILE, HOSTILE], ["cat 1", "a cat"]];
         write_csv(root.join("captions.csv"), ["id", "caption"], captions.into_iter()).unwrap();
         write_pictures(&root.join("pictures"));
@@ -128,6 +138,7 @@ impl Fixture {
             title: "Test".to_owned(),
             device: Device::Cpu,
             memory: MEMORY,
+            spell,
         };
         Fixture { folder, review }
     }

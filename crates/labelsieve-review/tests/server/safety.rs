@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use labelsieve_files::work::Silent;
-use labelsieve_review::server::guard::{CONTENT_SECURITY_POLICY, LONGEST_BODY};
+use labelsieve_review::server::guard::{CONTENT_SECURITY_POLICY, MAX_BODY};
 
 use crate::fixture::Fixture;
 
@@ -86,9 +86,9 @@ fn every_answer_forbids_what_the_page_does_not_need() {
 fn a_body_that_is_too_long_is_refused() {
     let fixture = Fixture::new();
     let running = fixture.serve();
-    let body = " ".repeat(LONGEST_BODY + 1);
+    let body = " ".repeat(MAX_BODY + 1);
     let message = running.client.post("api/decisions", &body).is_error(413);
-    assert_eq!(message, format!("expected at most {LONGEST_BODY} bytes"));
+    assert_eq!(message, format!("expected at most {MAX_BODY} bytes"));
     assert_eq!(running.client.json("api/session")["n_decisions"], 0);
 }
 
@@ -98,7 +98,7 @@ fn whoever_sends_too_much_gets_the_answer_and_not_a_broken_pipe() {
     let running = fixture.serve();
     let client = &running.client;
     let mut stream = TcpStream::connect(client.socket).unwrap();
-    let (host, body) = (client.host(), vec![b' '; 8 * LONGEST_BODY]);
+    let (host, body) = (client.host(), vec![b' '; 8 * MAX_BODY]);
     write!(
         stream,
         "POST {}api/decisions HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n\

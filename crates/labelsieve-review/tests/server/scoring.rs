@@ -6,7 +6,7 @@ use labelsieve_files::work::Silent;
 use labelsieve_review::Review;
 
 use crate::client::{Client, Events, number, relevance};
-use crate::fixture::{Fixture, clean, clean_with, serve, written};
+use crate::fixture::{Fixture, score, score_with, serve, written};
 
 /// The relevance of a class once it is scored again.
 fn settled(client: &Client, events: &mut Events, class: usize) -> Vec<f32> {
@@ -28,7 +28,7 @@ fn it_is_the_same_to_the_last_bit_after_any_number_of_decisions() {
         client.decide(1, rows, decision);
         last = settled(client, &mut events, 1);
     }
-    clean(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
+    score(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
     let expected = written(&fixture.path().join("again.parquet"), &name);
     assert_eq!(last, expected);
     assert_eq!((last[3], last[8]), (1.0, 0.0));
@@ -47,7 +47,7 @@ fn it_is_the_same_to_the_last_bit_after_any_number_of_decisions() {
 fn auto_compares_with_the_same_classes_as_clean() {
     let fixture = Fixture::new();
     let auto = Method::Auto(Auto::default());
-    clean_with(fixture.path(), auto.clone(), None, "auto.parquet");
+    score_with(fixture.path(), auto.clone(), None, "auto.parquet");
     let review = Review { relevance: fixture.path().join("auto.parquet"), ..fixture.review.clone() };
     let running = serve(review.open(&Silent::default()).unwrap());
     let client = &running.client;
@@ -56,7 +56,7 @@ fn auto_compares_with_the_same_classes_as_clean() {
     client.decide(0, &[5], "accept"); // of another class: changes nothing here
     client.decide(1, &[3, 8], "reject");
     let found = settled(client, &mut events, 1);
-    clean_with(fixture.path(), auto, Some(fixture.path().join("decisions.parquet")), "again.parquet");
+    score_with(fixture.path(), auto, Some(fixture.path().join("decisions.parquet")), "again.parquet");
     assert_eq!(found, written(&fixture.path().join("again.parquet"), &name));
 }
 
@@ -92,7 +92,7 @@ fn many_decisions_at_once_end_with_the_relevance_of_the_last() {
     for row in 0..20 {
         client.decide(row % 2, &[row], if row % 3 == 0 { "accept" } else { "reject" });
     }
-    clean(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
+    score(fixture.path(), Some(fixture.path().join("decisions.parquet")), "again.parquet");
     for class in [0, 1] {
         let name = &client.json("api/session")["classes"][class]["name"];
         let expected = written(&fixture.path().join("again.parquet"), name);

@@ -24,6 +24,7 @@ use crate::hint::user_error;
 use crate::options::Given;
 use crate::printer::Printer;
 use crate::signals;
+use crate::spelling::shell_line;
 
 /// Look at candidates in a browser and decide about them; the relevance follows
 #[derive(Args)]
@@ -224,6 +225,7 @@ impl Review {
             title: self.title.clone().unwrap_or(found.title),
             device: self.device.device,
             memory: MEMORY,
+            spell: shell_line,
         })
     }
 

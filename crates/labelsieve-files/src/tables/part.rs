@@ -93,7 +93,9 @@ impl std::str::FromStr for Shard {
             Some((index, of)) if index == of && of > 0 => {
                 Err(format!("shards count from 0: the last of {of} is {}/{of}", of - 1))
             }
-            _ => Err("expected I/N, the index of a shard from 0 and the number of shards, e.g. 0/8".to_owned()),
+            _ => {
+                Err("expected I/N, the index of a shard from 0 and the number of shards, e.g. 0/8".to_owned())
+            }
         }
     }
 }

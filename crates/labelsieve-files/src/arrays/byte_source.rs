@@ -50,7 +50,7 @@ impl Checksum {
 
 impl ByteSource {
     /// Number of bytes.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             ByteSource::File { len, .. } => *len,
             ByteSource::Memory(bytes) => bytes.len() as u64,

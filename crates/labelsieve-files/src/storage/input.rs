@@ -47,7 +47,7 @@ impl Input {
     }
 
     /// The size of a file; unknown for a stream.
-    pub fn len(&self) -> Option<u64> {
+    pub fn n_bytes(&self) -> Option<u64> {
         match self {
             Input::File(file) => file.metadata().ok().map(|metadata| metadata.len()),
             Input::Stream(_) => None,
@@ -123,7 +123,7 @@ mod tests {
         std::fs::write(&path, "12345").unwrap();
         assert!(!is_stream(&path) && !is_stream(folder.path()) && !is_stream("missing.csv"));
         assert!(is_stream("-"));
-        assert_eq!(Input::open(&path).unwrap().len(), Some(5));
+        assert_eq!(Input::open(&path).unwrap().n_bytes(), Some(5));
         assert_eq!(read(&path).unwrap(), b"12345");
         let error = Input::open(folder.path()).err().unwrap().to_string();
         assert!(error.ends_with("is a directory"), "{error}");
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_device_is_a_stream() {
         assert!(is_stream("/dev/null"));
-        assert_eq!(Input::open(Path::new("/dev/null")).unwrap().len(), None);
+        assert_eq!(Input::open(Path::new("/dev/null")).unwrap().n_bytes(), None);
         assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
     }
 }

@@ -171,6 +171,7 @@ pub struct Batches {
 
 impl Batches {
     /// The next rows.
+    #[expect(clippy::should_implement_trait, reason = "callers stop at the first error")]
     pub fn next(&mut self) -> Result<Option<RecordBatch>> {
         guarded(&self.path, || self.reader.next().transpose())
     }

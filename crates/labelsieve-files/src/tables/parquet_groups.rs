@@ -29,6 +29,11 @@ impl Groups {
         self.metadata.metadata().num_row_groups()
     }
 
+    /// Whether the file has no row groups.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The number of rows according to the group.
     pub fn rows(&self, group: usize) -> usize {
         usize::try_from(self.metadata.metadata().row_group(group).num_rows()).unwrap_or(0)

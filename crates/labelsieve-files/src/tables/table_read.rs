@@ -141,13 +141,13 @@ fn read_lines(
     wanted: &[(&str, Kind)],
     mut visit: impl FnMut(&[Column<'_>]) -> Result<()>,
 ) -> Result<()> {
-    let mut places = Vec::with_capacity(wanted.len());
-    for (name, _) in wanted {
-        let place = header.iter().position(|column| column == name);
-        places.push(place.ok_or_else(|| {
+    let mut line_columns = Vec::with_capacity(wanted.len());
+    for &(name, kind) in wanted {
+        let position = header.iter().position(|column| column == name).ok_or_else(|| {
             let found = format!("the columns {}", header.join(", "));
             DataError::malformed(path, "line 1", format!("a column `{name}`"), found)
-        })?);
+        })?;
+        line_columns.push(LineColumn { name, kind, position });
     }
     let mut first_row = 0;
     let mut records = Vec::with_capacity(BATCH_ROWS);
@@ -158,24 +158,13 @@ fn read_lines(
             records.push(record);
         }
         if records.len() == BATCH_ROWS || (!is_more && !records.is_empty()) {
-            let arrays = wanted
-                .iter()
-                .zip(&places)
-                .map(|((name, kind), &place)| {
-                    let cells = records.iter().map(|record| record.get(place).unwrap_or(""));
-                    let cells: Vec<Cow<'_, str>> = match format {
-                        TableFormat::Tsv => cells.map(unescape).collect(),
-                        _ => cells.map(Cow::from).collect(),
-                    };
-                    parse(*kind, cells.iter().map(Cow::as_ref)).map_err(|(row, expected, found)| {
-                        bad_cell(path, &records[row], name, expected, found)
-                    })
-                })
-                .collect::<Result<Vec<ArrayRef>>>()?;
-            let columns: Vec<Column<'_>> = wanted
+            let arrays: Result<Vec<ArrayRef>> =
+                line_columns.iter().map(|column| column.parse(path, &records, format)).collect();
+            let arrays = arrays?;
+            let columns: Vec<Column<'_>> = line_columns
                 .iter()
                 .zip(&arrays)
-                .map(|((name, _), array)| Column { path, name, first_row, array })
+                .map(|(column, array)| Column { path, name: column.name, first_row, array })
                 .collect();
             visit(&columns)?;
             first_row += records.len();
@@ -185,6 +174,27 @@ fn read_lines(
         if !is_more {
             return Ok(());
         }
+    }
+}
+
+/// A wanted column of a text file.
+struct LineColumn<'a> {
+    name: &'a str,
+    kind: Kind,
+    /// Its position among the fields of a line.
+    position: usize,
+}
+
+impl LineColumn<'_> {
+    /// The values of this column in some lines.
+    fn parse(&self, path: &Path, records: &[StringRecord], format: TableFormat) -> Result<ArrayRef> {
+        let cells = records.iter().map(|record| record.get(self.position).unwrap_or(""));
+        let cells: Vec<Cow<'_, str>> = match format {
+            TableFormat::Tsv => cells.map(unescape).collect(),
+            _ => cells.map(Cow::from).collect(),
+        };
+        parse(self.kind, cells.iter().map(Cow::as_ref))
+            .map_err(|(row, expected, found)| bad_cell(path, &records[row], self.name, expected, found))
     }
 }
 

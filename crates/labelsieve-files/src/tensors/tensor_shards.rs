@@ -82,58 +82,17 @@ impl TensorShards {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         let mut file = File::open(path).map_err(DataError::io("open", path))?;
-        let length = file.metadata().map_err(DataError::io("read", path))?.len();
-        let cut = |expected: String| {
-            DataError::malformed(path, "safetensors header", expected, format!("a file of {length} bytes"))
-        };
-        let mut start = [0; 8];
-        if length < 8 {
-            return Err(cut("a length and that many bytes".to_owned()));
-        }
-        file.read_exact(&mut start).map_err(DataError::io("read", path))?;
-        let n_header = u64::from_le_bytes(start);
-        if n_header > MAX_HEADER_BYTES.min(length - 8) {
-            return Err(cut(format!("a header of {n_header} bytes")));
-        }
-        let mut header = start.to_vec();
-        header.resize(8 + n_header as usize, 0);
-        file.read_exact(&mut header[8..]).map_err(DataError::io("read", path))?;
-        let metadata: Metadata = serde_json::from_slice(&header[8..]).map_err(undecodable(path))?;
-        for (name, info) in metadata.tensors() {
-            let (from, to) = info.data_offsets;
-            let present = length - 8 - n_header;
-            if from > to || to as u64 > present {
-                let expected = format!("{} bytes of tensors", to);
-                return Err(DataError::malformed(
-                    path,
-                    format!("tensor `{name}`"),
-                    expected,
-                    format!("{present}: file is truncated"),
-                ));
-            }
-            let numbers = info.shape.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-            let bytes = numbers.and_then(|n| n.checked_mul(info.dtype.bitsize())).map(|bits| bits / 8);
-            if bytes != Some(to - from) {
-                let expected = format!("{:?} numbers of shape {:?}", info.dtype, info.shape);
-                return Err(DataError::malformed(
-                    path,
-                    format!("tensor `{name}`"),
-                    expected,
-                    format!("{} bytes", to - from),
-                ));
-            }
+        let header = ShardHeader::read(path, &mut file)?;
+        for (name, info) in header.metadata.tensors() {
+            check_extent(path, &name, info, header.data_len)?;
             let location = TensorLocation {
                 shard: self.shards.len(),
-                start: 8 + n_header + from as u64,
+                start: header.data_start + info.data_offsets.0 as u64,
                 info: info.clone(),
             };
             if self.tensors.insert(name.clone(), location).is_some() {
-                return Err(DataError::malformed(
-                    path,
-                    format!("tensor `{name}`"),
-                    "each tensor once",
-                    "it is in two files",
-                ));
+                let place = format!("tensor `{name}`");
+                return Err(DataError::malformed(path, place, "each tensor once", "it is in two files"));
             }
         }
         self.shards.push(Shard { path: path.to_path_buf(), file: Mutex::new(file) });
@@ -178,6 +137,54 @@ impl TensorShards {
             DataError::malformed(&shard.path, format!("tensor `{name}`"), "floating-point numbers", found)
         })
     }
+}
+
+/// The header of one file, and the extent of its data.
+struct ShardHeader {
+    metadata: Metadata,
+    /// The offset of the data.
+    data_start: u64,
+    /// The number of bytes after the header.
+    data_len: u64,
+}
+
+impl ShardHeader {
+    fn read(path: &Path, file: &mut File) -> Result<ShardHeader> {
+        let length = file.metadata().map_err(DataError::io("read", path))?.len();
+        let truncated = |expected: String| {
+            DataError::malformed(path, "safetensors header", expected, format!("a file of {length} bytes"))
+        };
+        if length < 8 {
+            return Err(truncated("a length and that many bytes".to_owned()));
+        }
+        let mut start = [0; 8];
+        file.read_exact(&mut start).map_err(DataError::io("read", path))?;
+        let n_header = u64::from_le_bytes(start);
+        if n_header > MAX_HEADER_BYTES.min(length - 8) {
+            return Err(truncated(format!("a header of {n_header} bytes")));
+        }
+        let mut json = vec![0; n_header as usize];
+        file.read_exact(&mut json).map_err(DataError::io("read", path))?;
+        let metadata = serde_json::from_slice(&json).map_err(undecodable(path))?;
+        Ok(ShardHeader { metadata, data_start: 8 + n_header, data_len: length - 8 - n_header })
+    }
+}
+
+/// Checks that a tensor lies within the data and has the size of its shape.
+fn check_extent(path: &Path, name: &str, info: &TensorInfo, data_len: u64) -> Result<()> {
+    let place = || format!("tensor `{name}`");
+    let (from, to) = info.data_offsets;
+    if from > to || to as u64 > data_len {
+        let expected = format!("{to} bytes of tensors");
+        return Err(DataError::malformed(path, place(), expected, format!("{data_len}: file is truncated")));
+    }
+    let numbers = info.shape.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
+    let bytes = numbers.and_then(|n| n.checked_mul(info.dtype.bitsize())).map(|bits| bits / 8);
+    if bytes != Some(to - from) {
+        let expected = format!("{:?} numbers of shape {:?}", info.dtype, info.shape);
+        return Err(DataError::malformed(path, place(), expected, format!("{} bytes", to - from)));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl TextInput {
     }
 
     fn new(path: &Path, input: Input) -> Result<TextInput> {
-        let len = input.len();
+        let len = input.n_bytes();
         let n_read = Arc::new(AtomicU64::new(0));
         let mut file = BufReader::with_capacity(1 << 20, CountingReader { inner: input, n: n_read.clone() });
         let start = file.fill_buf().map_err(DataError::io("read", path))?;

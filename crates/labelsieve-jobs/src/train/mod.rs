@@ -1,4 +1,6 @@
 //! From relevance to a classifier: clean examples, and candidates that count by their relevance.
+//!
+//! `examples` reads the examples of every class with their relevance.
 
 mod examples;
 
@@ -188,7 +190,7 @@ impl Train {
         }
     }
 
-    /// Refuses to extend base classes by what has no class weights.
+    /// Rejects extending base classes by what has no class weights.
     fn check_extends(&self) -> Result<()> {
         let without_weights = match &self.classifier {
             Classifier::Diffusion { .. } => "a diffusion",

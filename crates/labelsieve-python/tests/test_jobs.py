@@ -307,7 +307,7 @@ def test_errors_are_those_of_python(folder):
     with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
         labelsieve.clean_files("none.npz", "noisy.npz", "r.parquet")
     np.savez("bare.npz", features_all=np.eye(64, dtype=np.float32))
-    with pytest.raises(ValueError, match="`bare.npz` contains no classes\nhint: give them with `noisy_labels` or `candidates`, "):
+    with pytest.raises(ValueError, match="`bare.npz` contains no classes\nhint: give them with `pool_labels` or `candidates`, "):
         labelsieve.clean_files("clean.npz", "bare.npz", "r.parquet")
     with pytest.raises(ValueError, match="the output `r.parquet` would replace the input `r.parquet`"):
         (folder / "r.parquet").touch()

@@ -152,7 +152,7 @@ fn labels_and_features_must_be_there_and_be_as_many() {
 
     noisy_of(&task).npy(folder.join("N.npy"));
     let line = "clean --clean C.npz --noisy N.npy -o R.parquet";
-    refuses(folder, line, &["`N.npy` contains no classes", "hint: give them with --noisy-labels"]);
+    refuses(folder, line, &["`N.npy` contains no classes", "hint: give them with --pool-labels"]);
     std::fs::write(folder.join("N.txt"), "0\n1\n").expect("disk space");
     let expected = format!("`N.txt`: labels: expected {n}, one per row of `N.npy`, found 2");
     refuses(folder, &format!("{line} --noisy-labels N.txt"), &[&expected]);

@@ -217,7 +217,7 @@ fn a_plan_holds_every_class_once_and_says_what_bounds_the_time() {
     assert!(empty.err.contains(warning), "{empty:?}");
     let small = run(folder, &format!("plan {AUTO} --bins 2 --memory 40KiB -o plan.json")).ok();
     assert!(small.err.contains("need more memory than 40 KiB: `"), "{small:?}");
-    assert!(small.err.contains("hint: score these bins with `clean --memory`"), "{small:?}");
+    assert!(small.err.contains("hint: score these bins with `labelsieve score --memory`"), "{small:?}");
     assert!(small.out.contains("40 KiB, out of core"), "{small:?}");
 }
 

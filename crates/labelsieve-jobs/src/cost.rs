@@ -36,7 +36,7 @@ pub struct CostModel<'a> {
 }
 
 impl<'a> CostModel<'a> {
-    /// For rows of `dim` numbers. Settings that the method refuses are an error.
+    /// For rows of `dim` numbers. Settings that the method rejects are an error.
     pub fn new(method: &'a Method, dim: usize, machine: Machine) -> Result<CostModel<'a>> {
         method.build()?;
         Ok(CostModel::checked(method, dim, machine))

@@ -1,5 +1,7 @@
-//! Jobs from files to files: tables of examples become classes, classes are scored, classifiers are trained and measured. The command
-//! line, Python and the benchmarks are front ends: they turn their arguments into a job, run it with a
+//! Jobs from files to files: tables of examples become classes ([`inputs`]), classes are scored ([`mod@score`], by [`scoring`] within
+//! [`memory`]), classifiers are trained ([`train`](mod@train)), used ([`predict`](mod@predict)) and measured
+//! ([`evaluate`](mod@evaluate)). Large runs are cut by [`plan`](mod@plan) from the [`cost`] of classes and put together by
+//! [`merge`](mod@merge). The command line, Python and the benchmarks are front ends: they turn their arguments into a job, run it with a
 //! [`Monitor`](labelsieve_files::work::Monitor), and show what it returns.
 //!
 //! This is the one crate that opens devices ([`device`]).

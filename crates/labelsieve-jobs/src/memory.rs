@@ -97,7 +97,7 @@ impl MemoryPlan<'_> {
         PROGRAM + self.names + self.work.bytes_in_memory + clean + CANDIDATE * n_candidates as u64
     }
 
-    /// Batches of some classes; says which of these are scored out of core, and refuses those for which the disk has no space.
+    /// Batches of some classes; says which of these are scored out of core, and rejects those for which the disk has no space.
     pub fn announced(&self, classes: &[usize], pools: &Pools, monitor: &dyn Monitor) -> Result<Vec<Batch>> {
         let names = pools.names();
         let batches = self.batches(classes, rayon::current_num_threads(), &names)?;
@@ -171,7 +171,7 @@ impl MemoryPlan<'_> {
         self.work.pool_sizes[class] as u64 * ((if stays { 2 } else { 3 }) * row + 800)
     }
 
-    /// Refuses a class for which the disk has no space.
+    /// Rejects a class for which the disk has no space.
     fn check_space(&self, class: usize, stays: bool, name: &str) -> Result<()> {
         let needed = self.scratch_bytes(class, stays);
         let Some(free) = self.scratch.free_bytes().filter(|&free| free < needed) else { return Ok(()) };

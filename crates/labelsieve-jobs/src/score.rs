@@ -4,7 +4,7 @@
 //!
 //! 1. [`inputs::pools`](crate::inputs::pools) opens the tables and joins candidates with classes; `share` keeps the classes of
 //!    one part, where a run is cut into parts.
-//! 2. [`inputs::decided`](crate::inputs::decided) joins the decisions of people.
+//! 2. [`inputs::decisions`](crate::inputs::decisions) joins the decisions of people.
 //! 3. `run` loads class after class, in batches that fit in [memory](crate::memory), and skips those that a journal has.
 //! 4. [`scoring`](crate::scoring) makes each class a problem for the engine and collects its relevance.
 //! 5. `doubts` finds classes whose relevance says little; [`choices`] and [`advice`] sum up what the method chose and which
@@ -41,7 +41,7 @@ use self::share::ShareInputs;
 use crate::device;
 use crate::estimate::Estimate;
 use crate::inputs::class_text::TextCounts;
-use crate::inputs::decided::of_pools;
+use crate::inputs::decisions::of_pools;
 use crate::inputs::pools::{PoolFiles, Pools};
 use crate::memory::MemoryLimit;
 use crate::scoring::{ClassRelevance, RECORDS};

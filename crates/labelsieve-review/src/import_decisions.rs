@@ -97,7 +97,7 @@ impl ImportDecisions {
         })
     }
 
-    /// Refuses a word that would mean two things.
+    /// Rejects a word that would mean two things.
     fn check_words(&self) -> Result<()> {
         let words = &self.options.words;
         let mut seen: Vec<(String, &'static str)> = Vec::new();

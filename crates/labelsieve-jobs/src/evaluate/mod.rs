@@ -1,4 +1,7 @@
 //! Accuracy of a classifier, and relevance against ground truth.
+//!
+//! `images` measures a network on images, `relevance` compares relevance with labels or decisions, and `output` holds the
+//! results.
 
 mod images;
 mod output;

@@ -34,13 +34,15 @@ impl TextCounts {
 /// Opens a file of class texts: rows with classes, whatever their ids.
 pub fn open(path: &Path) -> Result<ExampleTable> {
     let table = ExampleTable::open(path, &TableColumns::default())?;
-    let what = match () {
-        () if table.is_empty() => "rows",
-        () if table.labels.is_none() => "classes",
-        () => return Ok(table.as_class_texts()),
+    let missing = if table.is_empty() {
+        "rows"
+    } else if table.labels.is_none() {
+        "classes"
+    } else {
+        return Ok(table.as_class_texts());
     };
     Err(Error::input(
-        format!("the class texts in `{}` contain no {what}", path.display()),
+        format!("the class texts in `{}` contain no {missing}", path.display()),
         words!["make them with ", command("embed-text")],
     ))
 }

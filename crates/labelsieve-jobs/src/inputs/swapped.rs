@@ -11,7 +11,7 @@ fn question() -> Words {
     words!["are ", option("clean"), " and ", option("pool"), " swapped?"]
 }
 
-/// Refuses tables that only fit together the other way round: classes known of the noisy examples alone, or candidates
+/// Rejects tables that only fit together the other way round: classes known of the candidates alone, or candidates
 /// that are among the clean examples alone.
 pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&CandidateTable>) -> Result<()> {
     if clean.labels.is_none() && noisy.labels.is_some() {

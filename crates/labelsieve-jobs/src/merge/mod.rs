@@ -1,5 +1,7 @@
-//! One result out of its parts: the file that a single run would have written, byte for byte, or an error that says which
-//! part is missing, double or of another run.
+//! One result out of its parts: the file that a single run would have written, byte for byte, or an error that names the part
+//! that is missing, duplicated or of another run.
+//!
+//! `set` opens the parts and checks that they belong together; `relevance` merges the metadata of scored parts.
 
 mod relevance;
 mod set;

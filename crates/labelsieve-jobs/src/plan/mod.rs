@@ -1,5 +1,8 @@
-//! Classes packed into bins, so that a run can be cut: each bin is scored by a `clean` of its own, anywhere, and `merge` puts
-//! the parts together.
+//! Classes packed into bins, so that a run can be cut: each bin is scored by a job of its own, on any machine, and
+//! [`merge`](crate::merge) puts the parts together.
+//!
+//! `identity` digests everything that decides the result, `packing` fills the bins by the [costs](crate::cost) of classes, and
+//! `plan_file` reads and writes the plan.
 
 mod identity;
 mod packing;
@@ -22,7 +25,7 @@ pub use packing::{PackedBin, pack};
 pub use plan_file::{Bin, PlanFile};
 
 use crate::cost::{ClassSize, CostModel, Machine, Memory, PROGRAM};
-use crate::inputs::decided::of_pools;
+use crate::inputs::decisions::of_pools;
 use crate::inputs::pools::{PoolFiles, Pools};
 use crate::inputs::swapped;
 use crate::scoring::rows_held;

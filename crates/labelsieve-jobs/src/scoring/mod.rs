@@ -2,6 +2,8 @@
 //!
 //! This is the one place where a class becomes a [`Job`]: which random numbers it draws, which examples of other classes it
 //! learns from, and which candidates take no part because they are clean examples of the class themselves.
+//!
+//! `class_context` draws the seed and the other classes; `class_relevance` is the result and its record in a journal.
 
 mod class_context;
 mod class_relevance;

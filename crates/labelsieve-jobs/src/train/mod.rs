@@ -1,4 +1,6 @@
 //! From relevance to a classifier: clean examples, and candidates that count by their relevance.
+//!
+//! `examples` reads the examples of every class with their relevance.
 
 mod examples;
 

@@ -510,7 +510,7 @@ def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dic
     Traceback (most recent call last):
         ...
     ValueError: no parts to merge
-    hint: give the parts that `score` or `match` wrote, or their folder
+    hint: give the parts that `score_files` or `match_files` wrote, or their folder
     """
     options = {"parts": _paths(parts), "output": _output("output", output)}
     return _run(_labelsieve.merge_files, options, progress)

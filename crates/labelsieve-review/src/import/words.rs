@@ -41,15 +41,22 @@ impl DecisionWords {
         let is_one_of = |given: &[String], known: &[&str]| {
             given.iter().any(|other| other.trim().to_lowercase() == word) || known.contains(&word.as_str())
         };
-        match () {
-            () if is_one_of(&self.accept, &[]) => Answer::Decided(Decision::Accept),
-            () if is_one_of(&self.reject, &[]) => Answer::Decided(Decision::Reject),
-            () if is_one_of(&self.unsure, &["unsure"]) => Answer::Decided(Decision::Unsure),
-            () if is_one_of(&[], &["accept", "accepted"]) => Answer::Decided(Decision::Accept),
-            () if is_one_of(&[], &["reject", "rejected"]) => Answer::Decided(Decision::Reject),
-            () if word == UNDECIDED => Answer::Withdrawn,
-            () if word.is_empty() => Answer::Nothing,
-            () => Answer::Unknown,
+        if is_one_of(&self.accept, &[]) {
+            Answer::Decided(Decision::Accept)
+        } else if is_one_of(&self.reject, &[]) {
+            Answer::Decided(Decision::Reject)
+        } else if is_one_of(&self.unsure, &["unsure"]) {
+            Answer::Decided(Decision::Unsure)
+        } else if is_one_of(&[], &["accept", "accepted"]) {
+            Answer::Decided(Decision::Accept)
+        } else if is_one_of(&[], &["reject", "rejected"]) {
+            Answer::Decided(Decision::Reject)
+        } else if word == UNDECIDED {
+            Answer::Withdrawn
+        } else if word.is_empty() {
+            Answer::Nothing
+        } else {
+            Answer::Unknown
         }
     }
 

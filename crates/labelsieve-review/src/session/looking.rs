@@ -121,7 +121,7 @@ impl Session {
     fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refusal> {
         if self.inner.scorer.is_none() {
             return Err(Refusal::Conflict(
-                "similarity needs the features of clean examples and candidates".to_owned(),
+                "similarity needs features of clean examples and candidates".to_owned(),
             ));
         }
         let ready = ready.ok_or_else(|| self.not_ready(class))?;

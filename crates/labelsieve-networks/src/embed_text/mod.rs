@@ -167,16 +167,14 @@ impl EmbedText {
 
     fn check_templates(&self) -> Result<()> {
         let bad = self.templates.iter().find(|template| !template.contains(NAME));
-        match (bad, self.templates.is_empty()) {
-            (None, false) => Ok(()),
-            (bad, _) => Err(Error::input(
-                words![
-                    option("template"),
-                    format!(": expected a text with {NAME} in it, found `{}`", bad.map_or("", |bad| bad)),
-                ],
-                format!("e.g. `{TEMPLATE}`"),
-            )),
+        if bad.is_none() && !self.templates.is_empty() {
+            return Ok(());
         }
+        let found = bad.map_or("", String::as_str);
+        Err(Error::input(
+            words![option("template"), format!(": expected a text with {NAME} in it, found `{found}`")],
+            format!("e.g. `{TEMPLATE}`"),
+        ))
     }
 
     /// Every name in every template.

@@ -48,6 +48,15 @@ struct Example {
     is_clean: bool,
 }
 
+/// The features of one class.
+#[derive(Clone, Default)]
+struct ClassRows {
+    clean: Vec<f32>,
+    noisy: Vec<f32>,
+    /// The relevance of each noisy row.
+    relevance: Vec<f32>,
+}
+
 /// The label of images whose class is in the relevance file.
 const NOVEL: &str = "";
 
@@ -101,24 +110,22 @@ impl NovelClasses {
         let features = dataset_features(learner, &self.images, &rows, look, |n| progress.inc(n as u64))?;
         progress.finish();
 
-        let mut sets = vec![(Vec::new(), Vec::new(), Vec::new()); self.names.len()];
+        let mut sets = vec![ClassRows::default(); self.names.len()];
         for (example, feature) in self.examples.iter().zip(features.chunks_exact(dim)) {
-            let (clean, noisy, relevance) = &mut sets[example.class as usize];
+            let rows = &mut sets[example.class as usize];
             if example.is_clean {
-                clean.extend_from_slice(feature);
+                rows.clean.extend_from_slice(feature);
             } else {
-                noisy.extend_from_slice(feature);
-                relevance.push(example.relevance);
+                rows.noisy.extend_from_slice(feature);
+                rows.relevance.push(example.relevance);
             }
         }
         let sets = sets
             .into_iter()
-            .map(
-                |(clean, noisy, r)| {
-                    if clean.is_empty() { most_relevant_first(&noisy, &r) } else { (clean, noisy, r) }
-                },
-            )
-            .map(|(clean, noisy, r)| Ok((Features::new(clean, dim)?, Features::new(noisy, dim)?, r)))
+            .map(|rows| {
+                let rows = if rows.clean.is_empty() { most_relevant_first(&rows) } else { rows };
+                Ok((Features::new(rows.clean, dim)?, Features::new(rows.noisy, dim)?, rows.relevance))
+            })
             .collect::<Result<Vec<_>>>()?;
         let weighted = sets
             .iter()
@@ -141,15 +148,20 @@ impl NovelClasses {
 
 /// For a class with a text and no clean image: its most relevant candidate becomes the clean example, with weight 1, and the
 /// others are weighted in proportion. The direction of the mean stays the same.
-fn most_relevant_first(noisy: &[f32], relevance: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
+fn most_relevant_first(rows: &ClassRows) -> ClassRows {
+    let ClassRows { noisy, relevance, .. } = rows;
     let Some(most) = (0..relevance.len()).max_by(|&a, &b| relevance[a].total_cmp(&relevance[b])) else {
-        return Default::default();
+        return ClassRows::default();
     };
     let dim = noisy.len() / relevance.len();
     let (before, from) = noisy.split_at(most * dim);
     let (clean, after) = from.split_at(dim);
     let others = relevance.iter().enumerate().filter(|(i, _)| *i != most);
-    (clean.to_vec(), [before, after].concat(), others.map(|(_, r)| r / relevance[most]).collect())
+    ClassRows {
+        clean: clean.to_vec(),
+        noisy: [before, after].concat(),
+        relevance: others.map(|(_, r)| r / relevance[most]).collect(),
+    }
 }
 
 fn decode(
@@ -259,6 +271,12 @@ fn examples(
             counted(missing, "candidate")
         ));
     }
+    check_classes(&examples, names)?;
+    Ok((examples, by_id))
+}
+
+/// Every class needs an image of enough relevance.
+fn check_classes(examples: &[Example], names: &[String]) -> Result<()> {
     let counting = examples.iter().filter(|example| example.relevance >= MIN_RELEVANCE);
     let seen: HashSet<u32> = counting.map(|example| example.class).collect();
     if let Some((_, unseen)) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
@@ -267,7 +285,7 @@ fn examples(
             format!("add clean images, or candidates with relevance >= {MIN_RELEVANCE}"),
         ));
     }
-    Ok((examples, by_id))
+    Ok(())
 }
 
 /// Removes candidates with the same pixels as a clean example of their class. Returns how many.
@@ -349,8 +367,12 @@ mod tests {
 
     #[test]
     fn without_a_clean_image_the_mean_points_where_the_candidates_do() {
-        let (clean, noisy, relevance) =
-            most_relevant_first(&[1.0, 0.0, 0.0, 1.0, 0.6, 0.8], &[0.25, 0.5, 0.125]);
+        let candidates = ClassRows {
+            clean: vec![],
+            noisy: vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8],
+            relevance: vec![0.25, 0.5, 0.125],
+        };
+        let ClassRows { clean, noisy, relevance } = most_relevant_first(&candidates);
         assert_eq!((clean, noisy), (vec![0.0, 1.0], vec![1.0, 0.0, 0.6, 0.8]));
         assert_eq!(relevance, [0.5, 0.25], "half and a quarter of the most relevant one");
     }

@@ -104,15 +104,11 @@ pub(super) fn scaling_bytes_of(radius: u64, region: (usize, usize), size: (usize
         let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 * radius + 1;
         window.saturating_add(8).saturating_mul(10 * to as u64)
     };
-    match (region.0 == size.0, region.1 == size.1) {
-        (true, true) => 0,
-        (true, false) => weights(region.1, size.1),
-        (false, true) => weights(region.0, size.0),
-        (false, false) => {
-            let columns = (3 * region.1 as u64).saturating_mul(size.0 as u64);
-            columns.saturating_add(weights(region.0, size.0)).saturating_add(weights(region.1, size.1))
-        }
-    }
+    let weights_if_scaled = |from: usize, to: usize| if from == to { 0 } else { weights(from, to) };
+    let scales_both = region.0 != size.0 && region.1 != size.1;
+    let columns = if scales_both { (3 * region.1 as u64).saturating_mul(size.0 as u64) } else { 0 };
+    let rows = weights_if_scaled(region.0, size.0);
+    columns.saturating_add(rows).saturating_add(weights_if_scaled(region.1, size.1))
 }
 
 /// An image of another size.

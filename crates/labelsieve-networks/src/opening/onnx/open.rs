@@ -150,15 +150,14 @@ fn normalisation(
     options: &OnnxOptions,
 ) -> Result<Normalisation> {
     let is_given = options.mean.is_some() || options.deviation.is_some();
-    match (input.element, is_given) {
-        (Element::U8, true) => {
+    if input.element == Element::U8 {
+        if is_given {
             return Err(Error::input(
                 format!("`{}` takes pixels as bytes and normalises them itself", path.display()),
                 words!["leave out ", option("image_mean"), " and ", option("image_std")],
             ));
         }
-        (Element::U8, false) => return Ok(Normalisation { scale: 1.0, ..Normalisation::default() }),
-        (Element::F32 | Element::F16, _) => (),
+        return Ok(Normalisation { scale: 1.0, ..Normalisation::default() });
     }
     let said = sidecar.filter(|sidecar| sidecar.has_statistics).map(|sidecar| sidecar.images.normalisation);
     let scale = sidecar.map_or(Normalisation::default().scale, |sidecar| sidecar.images.normalisation.scale);

@@ -26,7 +26,7 @@ pub(crate) struct Edges {
     n: usize,
 }
 
-/// Where the edges of one class go: addresses inside its job's memory.
+/// The destination of the edges of one class: addresses inside its job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct EdgeBuffers {
     pub offsets: u64,
@@ -43,7 +43,7 @@ pub(crate) struct CleanRows {
     pub slot: usize,
 }
 
-/// Where the changed rows of a class go, and their edges.
+/// The destination of the changed rows of a class, and of their edges.
 #[derive(Clone, Copy)]
 pub(crate) struct ChangedRows {
     pub rows: u64,
@@ -94,7 +94,7 @@ struct Insertion {
 unsafe impl DeviceRepr for Insertion {}
 
 impl Insertion {
-    /// Takes what it needs while it is under way.
+    /// The temporary memory of an insertion.
     fn lay_out(carver: &mut Carver, k: usize, n: usize, width: usize) -> Insertion {
         let mut words = |count: usize| carver.take(count * 4);
         Insertion {
@@ -115,7 +115,7 @@ impl Insertion {
     }
 }
 
-/// Bytes that inserting `k` clean rows takes while it is under way.
+/// Temporary bytes for inserting `k` clean rows.
 pub(crate) fn insertion_bytes(k: usize, z: usize, count: usize) -> usize {
     let mut carver = Carver::new(0);
     Insertion::lay_out(&mut carver, k, k + z, count.min((k + z).saturating_sub(1)));
@@ -204,7 +204,7 @@ impl NoisyEdges {
     }
 }
 
-/// Choices of clean rows on their way into a pool.
+/// Choices of clean rows to be inserted into a pool.
 pub(crate) struct Insertions<'a> {
     gpu: &'a Gpu,
     of: Vec<Insertion>,
@@ -252,7 +252,7 @@ impl<'a> Insertions<'a> {
         LaunchConfig { grid_dim: (shape.grid_dim.0, self.of.len() as u32, 1), ..shape }
     }
 
-    /// The lists of the clean rows, and the last entry of everybody's.
+    /// The lists of the clean rows, and the last entry of every list.
     fn find_neighbours(&self) -> Result<()> {
         let gpu = self.gpu;
         let all = gpu.copy(&self.of)?;
@@ -273,7 +273,7 @@ impl<'a> Insertions<'a> {
         Ok(())
     }
 
-    /// How many rows each choice changes, clean ones included, and the edges these have.
+    /// The number of rows that each choice changes, clean ones included, and of their edges.
     pub fn totals(&self) -> Result<Vec<(usize, usize)>> {
         let gpu = self.gpu;
         let all = gpu.copy(&self.of)?;
@@ -301,7 +301,7 @@ pub(crate) fn reciprocal_neighbours(gpu: &Gpu, offsets: u64, k: usize, z: usize)
     Ok(edges_per_row(&read_at::<u32>(gpu, offsets + 4 * k as u64, z + 1)?))
 }
 
-/// From where the edges of each row begin, and the last ones end, to how many there are.
+/// Turns the offsets of edges into counts.
 pub(crate) fn edges_per_row(offsets: &[u32]) -> Vec<u32> {
     offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }

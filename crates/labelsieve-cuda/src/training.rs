@@ -1,4 +1,4 @@
-//! GCN and MLP: many networks trained at once, a few launches an iteration. The arithmetic is in `network.cu`.
+//! GCN and MLP: many networks trained at once, a few launches per iteration. The arithmetic is in `network.cu`.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) struct PreparedPool {
     groups: Vec<PreparedGroup>,
 }
 
-/// X of the noisy rows by themselves, which every cell has but for its own rows.
+/// X of the noisy rows alone, shared by all cells except for their own rows.
 struct SharedRows {
     x: CudaSlice<u8>,
     inverse_degree: CudaSlice<f32>,
@@ -66,8 +66,8 @@ impl BatchModel for NetworkModel {
         self.neighbours
     }
 
-    /// Most clean rows are near `neighbours` others, which they give an edge and cost another; a hub among them may change more.
-    /// Then memory may run out in spite of the plan, and a smaller batch is tried.
+    /// An estimate: most clean rows add an edge to `neighbours` others and remove another. A hub may change more; if memory then runs
+    /// out in spite of the plan, a smaller batch is tried.
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize {
         let count = self.neighbours.unwrap_or(0);
         let n_own = k + z.min(3 * k * count);
@@ -181,7 +181,7 @@ impl NetworkModel {
     }
 }
 
-/// What the rows of a job weigh in the loss: all clean and all noisy ones alike, or each for itself, clean rows first.
+/// The weights of the rows of a job in the loss: one for clean and one for noisy rows, or one per row, clean rows first.
 struct LossWeights {
     clean: f32,
     noisy: f32,
@@ -208,8 +208,8 @@ impl LossWeights {
         }
     }
 
-    /// Tells the cell, and how large its gradients can get: |∂L/∂a| is at most the row's weight, and ∂s is a sum of up to
-    /// 1 + count of them with factors of at most 1. Comes back where the weights differ from row to row.
+    /// Sets the weights of a cell, and the scales of its gradients: |∂L/∂a| is at most the row's weight, and ∂s is a sum of up to
+    /// 1 + count of them with factors of at most 1. Returns the weights if they differ between rows.
     fn describe(&self, gpu: &Gpu, cell: &mut Cell, count: Option<usize>) -> Result<Option<CudaSlice<f32>>> {
         let terms = 1.001 * (1 + count.unwrap_or(0)) as f32;
         cell.shared_scale = scale_of_halves(terms * self.max_noisy);
@@ -222,7 +222,7 @@ impl LossWeights {
     }
 }
 
-/// `make` of 0, 1, …, by several threads where each costs this many numbers.
+/// `make` of 0, 1, …, on several threads if each costs enough numbers.
 fn side_by_side<R: Send>(n: usize, cost: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let mut made: Vec<Option<R>> = (0..n).map(|_| None).collect();
     fill_side_by_side(&mut made, 1, cost, |items, made| {
@@ -231,7 +231,7 @@ fn side_by_side<R: Send>(n: usize, cost: usize, make: impl Fn(usize) -> R + Sync
     made.into_iter().map(|made| made.expect("every item is made")).collect()
 }
 
-/// Cells with so many rows and edges of their own in memory that starts at `base`, and the bytes that takes.
+/// Lays out cells with these numbers of own rows and edges in memory from `base`, and returns the bytes.
 fn lay_out_cells(base: u64, n: usize, dim: usize, totals: &[(usize, usize)]) -> (Vec<Cell>, usize) {
     let mut carver = Carver::new(base);
     let cells = totals.iter().map(|&(n_own, n_edges)| {
@@ -241,8 +241,7 @@ fn lay_out_cells(base: u64, n: usize, dim: usize, totals: &[(usize, usize)]) -> 
     (cells.collect(), carver.taken())
 }
 
-/// The own rows of all cells, one after the other: which they are, what they are, and where their edges begin, with one number
-/// more for each cell.
+/// The own rows of all cells, one after the other: their indices, keys, and the starts of their edges, plus one end per cell.
 struct OwnRows {
     names: CudaSlice<u32>,
     keys: CudaSlice<u64>,
@@ -315,7 +314,7 @@ impl CleanSets {
         Ok(CleanSets { keys: row_keys(gpu, &rows)?, rows, sizes })
     }
 
-    /// Where the rows of each job are.
+    /// The range of the rows of each job.
     fn each(&self, slots: &[usize]) -> Vec<CleanRows> {
         let mut first = 0;
         let each = self.sizes.iter().zip(slots).map(|(&k, &slot)| {
@@ -367,14 +366,14 @@ impl SharedRows {
         }
     }
 
-    /// How many edges each row has among the noisy ones.
+    /// The number of edges of each noisy row.
     fn edge_counts(&self, gpu: &Gpu) -> Result<Option<Vec<u32>>> {
         let count = |edges: &Arc<Edges>| Ok(edges_per_row(&gpu.read(&edges.offsets, self.n + 1)?));
         self.edges.as_ref().map(count).transpose()
     }
 }
 
-/// How many edges the noisy rows of each cell have.
+/// The number of edges of the noisy rows of each cell.
 struct EdgeCounts<'a> {
     shared: &'a [u32],
     rows: Vec<u32>,
@@ -393,7 +392,7 @@ impl PreparedGroup {
         Ok(EdgeCounts { shared, rows: gpu.read(&self.own.names, n_rows)?, offsets, n_own })
     }
 
-    /// What the cells say, once they are trained. `host`: memory to be used again.
+    /// The results of the cells, once they are trained. `host`: memory to be reused.
     fn relevance(&self, gpu: &Gpu, shared: Option<&[u32]>, host: &mut Vec<f32>) -> Result<Vec<Relevance>> {
         let n = self.group.n as usize;
         let counts = shared.map(|shared| self.edge_counts(gpu, shared)).transpose()?;
@@ -426,21 +425,21 @@ impl EdgeCounts<'_> {
     }
 }
 
-/// A list of work that a launch goes through, a block each.
-struct Work {
+/// The tiles of a launch, one per block.
+struct BlockList {
     tiles: CudaSlice<Tile>,
     n: usize,
 }
 
-impl Work {
-    fn new(gpu: &Gpu, sizes: impl Iterator<Item = (usize, usize)>) -> Result<Work> {
+impl BlockList {
+    fn new(gpu: &Gpu, sizes: impl Iterator<Item = (usize, usize)>) -> Result<BlockList> {
         let tiles: Vec<Tile> =
             sizes.flat_map(|(job, n)| (0..n).map(move |index| Tile::new(job, index))).collect();
-        Ok(Work { n: tiles.len(), tiles: gpu.copy(&tiles)? })
+        Ok(BlockList { n: tiles.len(), tiles: gpu.copy(&tiles)? })
     }
 }
 
-/// Queues a kernel over a list of work, if there is any.
+/// Queues a kernel over a list of tiles, unless it is empty.
 macro_rules! launch_over {
     ($networks:expr, $kernel:ident, $work:expr, $threads:expr, $shared:expr $(, $argument:expr)* $(,)?) => {
         if $work.n > 0 {
@@ -460,18 +459,18 @@ macro_rules! launch_over {
     };
 }
 
-/// A batch of networks and the lists of work that each launch goes through.
+/// A batch of networks and the tiles of each launch.
 struct Networks<'a> {
     gpu: &'a Gpu,
     groups: CudaSlice<Group>,
     cells: CudaSlice<Cell>,
     n_cells: usize,
-    initial: Work,
-    forward_wide: Work,
-    forward_narrow: Work,
-    sparse: Work,
-    backward_wide: Work,
-    backward_narrow: Work,
+    initial: BlockList,
+    forward_wide: BlockList,
+    forward_narrow: BlockList,
+    sparse: BlockList,
+    backward_wide: BlockList,
+    backward_narrow: BlockList,
 }
 
 impl<'a> Networks<'a> {
@@ -497,25 +496,25 @@ impl<'a> Networks<'a> {
             groups: gpu.copy(groups)?,
             cells: gpu.copy(cells)?,
             n_cells: cells.len(),
-            initial: Work::new(gpu, cells.iter().enumerate().map(initial))?,
-            forward_wide: Work::new(
+            initial: BlockList::new(gpu, cells.iter().enumerate().map(initial))?,
+            forward_wide: BlockList::new(
                 gpu,
                 wide().map(|(number, group)| (number, group.n_row_blocks() * group.n_chunks as usize)),
             )?,
-            forward_narrow: Work::new(gpu, narrow(Group::n_row_blocks, |_, n| n.div_ceil(ROWS)))?,
-            sparse: Work::new(gpu, sparse_shared.chain(sparse_own))?,
-            backward_wide: Work::new(
+            forward_narrow: BlockList::new(gpu, narrow(Group::n_row_blocks, |_, n| n.div_ceil(ROWS)))?,
+            sparse: BlockList::new(gpu, sparse_shared.chain(sparse_own))?,
+            backward_wide: BlockList::new(
                 gpu,
                 wide().map(|(number, group)| (number, group.n_slab_blocks() * group.n_chunks as usize)),
             )?,
-            backward_narrow: Work::new(
+            backward_narrow: BlockList::new(
                 gpu,
                 narrow(Group::n_slab_blocks, |group, n| n.div_ceil(OWN_SLAB) * group.n_column_blocks()),
             )?,
         })
     }
 
-    /// Leaves p of every noisy row, in evaluation mode, in each cell's memory.
+    /// Writes p of every noisy row, without dropout, to each cell's memory.
     fn train(&self, training: &Training) -> Result<()> {
         let theta_scale = scale_of_halves(max_theta(training));
         launch_over!(self, initial_parameters, self.initial, 256, 0, theta_scale);
@@ -556,7 +555,7 @@ impl<'a> Networks<'a> {
         Ok(())
     }
 
-    /// Adam's two corrections are numbers of the iteration alone, made here in `f64` as on the CPU.
+    /// Adam's two corrections depend on the iteration alone and are computed here in `f64`, as on the CPU.
     fn adam_step(&self, training: &Training, iteration: usize, scale: f32, theta_scale: f32) -> Result<()> {
         let gpu = self.gpu;
         let step = iteration as i32 + 1;

@@ -1,4 +1,4 @@
-//! Devices that fail in every way a real one does.
+//! Devices that fail in all ways of real ones.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use labelsieve_networks::{Architecture, Distance, Prototypical, ScaleRule, Stem}
 
 use super::*;
 
-/// Everything that was told.
+/// All notices.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -34,7 +34,7 @@ impl Breaks {
     }
 }
 
-/// What no CPU would answer, so that it shows who did.
+/// An answer that no CPU would give, which identifies its origin.
 const BY_DEVICE: f32 = 0.125;
 
 impl Engine for Breaks {
@@ -327,7 +327,7 @@ fn a_network_that_only_embeds_is_read_for_the_cpu_once_its_device_fails() {
     }
     assert_eq!(heard.all().len(), 1, "{:?}", heard.all());
     assert!(heard.all()[0].ends_with("running the network on the CPU instead"), "{:?}", heard.all());
-    // The CPU's own failure is no reason to read it again.
+    // A failure of the CPU itself does not open the network again.
     assert!(embedder.features(&images).unwrap_err().to_string().contains("the CPU does not fail"));
 }
 

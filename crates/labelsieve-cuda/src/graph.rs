@@ -176,8 +176,11 @@ impl NoisyEdges {
         let clean = CleanRows { values: clean.address(), keys: 0, k: clean.n, slot: 0 };
         let mut insertions = Insertions::new(gpu, self, noisy, &[clean])?;
         let of = &mut insertions.of[0];
-        (of.offsets, of.columns, of.weights) = (buffers.offsets, buffers.columns, buffers.weights);
-        (of.changed, of.places) = (0, 0);
+        of.offsets = buffers.offsets;
+        of.columns = buffers.columns;
+        of.weights = buffers.weights;
+        of.changed = 0;
+        of.places = 0;
         insertions.find_neighbours()?;
         insertions.find_edges(false)?;
         sum_up(gpu, insertions.of[0].counts, insertions.of[0].n as usize, buffers.offsets)?;
@@ -196,7 +199,8 @@ impl NoisyEdges {
     ) -> Result<Insertions<'a>> {
         let mut insertions = Insertions::new(gpu, self, noisy, clean)?;
         for of in &mut insertions.of {
-            (of.noisy_keys, of.touched) = (noisy_keys, touched);
+            of.noisy_keys = noisy_keys;
+            of.touched = touched;
         }
         insertions.find_neighbours()?;
         insertions.find_edges(false)?;
@@ -289,14 +293,17 @@ impl<'a> Insertions<'a> {
     /// Writes the changed rows, noisy rows counted before clean ones, and their edges. [`Insertions::totals`] come first.
     pub fn fill(mut self, into: &[ChangedRows]) -> Result<()> {
         for (of, into) in self.of.iter_mut().zip(into) {
-            (of.rows, of.row_keys, of.row_offsets) = (into.rows, into.keys, into.edges.offsets);
-            (of.columns, of.weights) = (into.edges.columns, into.edges.weights);
+            of.rows = into.rows;
+            of.row_keys = into.keys;
+            of.row_offsets = into.edges.offsets;
+            of.columns = into.edges.columns;
+            of.weights = into.edges.weights;
         }
         self.find_edges(true)
     }
 }
 
-/// How many edges each noisy row of a class with `k` clean and `z` noisy rows has.
+/// The number of edges of each noisy row of a class with `k` clean and `z` noisy rows.
 pub(crate) fn reciprocal_neighbours(gpu: &Gpu, offsets: u64, k: usize, z: usize) -> Result<Vec<u32>> {
     Ok(edges_per_row(&read_at::<u32>(gpu, offsets + 4 * k as u64, z + 1)?))
 }

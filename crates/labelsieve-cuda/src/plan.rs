@@ -64,7 +64,8 @@ impl Plan {
                 }
                 _ => {
                     batches.push(vec![job]);
-                    (filled, largest_pool) = (shared + bytes, while_loaded);
+                    filled = shared + bytes;
+                    largest_pool = while_loaded;
                 }
             }
             last_pool = Some(pool);

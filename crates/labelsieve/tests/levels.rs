@@ -12,7 +12,7 @@ use labelsieve::{ClassProblem, Classifier, Features, Method, NoisyPool};
 use labelsieve_numerics::level::Level;
 use labelsieve_numerics::random::Stream;
 
-/// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
+/// The results of `work` at each level, the plain one first. The level belongs to the process, so tests take turns.
 fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ pub(super) const IMAGE_CHANNELS: usize = 8;
 const ALIGNMENT: usize = 64;
 const PIECE: usize = 2048;
 
-/// How a tensor is stored and updated.
+/// The storage and update rule of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// out × in × places on the host, out × places × `padded` on the device.
@@ -90,7 +90,8 @@ impl Layout {
             };
             let host = host_len..host_len + parameter.len();
             let device = len..len + size;
-            (host_len, len) = (host.end, device.end.next_multiple_of(ALIGNMENT));
+            host_len = host.end;
+            len = device.end.next_multiple_of(ALIGNMENT);
             tensors.push(Tensor { node: parameter.node, role: parameter.role, kind, host, device });
         }
         Layout { tensors, host_len, len }

@@ -11,7 +11,7 @@ use crate::cudnn::convolution::Direction;
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
 
-/// How pixels × channels are spread over threads. Laid out as in `element.cu`.
+/// The distribution of pixels × channels over threads. Laid out as in `element.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {

@@ -20,7 +20,7 @@ pub(super) struct Convolution {
     pub weights: usize,
 }
 
-/// Which channels of the input a channel of the output reads.
+/// The channels of the input that a channel of the output reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Channels {
     All,
@@ -217,7 +217,8 @@ impl Builder<'_> {
                 let output = self.new_image(node.shape);
                 match self.work.last_mut() {
                     Some(Operation::Normalise(last)) if last.output == usize::MAX && last.add.is_none() => {
-                        (last.output, last.to) = (output, node.shape);
+                        last.output = output;
+                        last.to = node.shape;
                         last.pool = Some(Pool { kernel, stride, padding });
                     }
                     _ => return Err(unsupported(node, "a max-pool that follows no normalisation")),

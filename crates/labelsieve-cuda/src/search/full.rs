@@ -31,7 +31,7 @@ pub(super) struct Screen {
 
 /// Rows by index.
 #[derive(Clone, Copy)]
-pub(super) struct Chosen<'a> {
+pub(super) struct RowSubset<'a> {
     pub ids: &'a CudaSlice<u32>,
     pub n: usize,
 }
@@ -41,7 +41,7 @@ pub(super) fn search(
     gpu: &Gpu,
     rows: &Rows,
     screen: &Screen,
-    chosen: Option<Chosen>,
+    chosen: Option<RowSubset>,
     lists: &Lists,
 ) -> Result<()> {
     let width = lists.width;
@@ -75,7 +75,7 @@ pub(super) struct Pass<'a> {
     pub rows: &'a Rows,
     pub screen: &'a Screen,
     /// None: all rows.
-    pub chosen: Option<Chosen<'a>>,
+    pub chosen: Option<RowSubset<'a>>,
     pub n_columns: usize,
     pub column_step: usize,
     /// The number of best candidates to keep, besides those that score at most `margin` less.

@@ -11,7 +11,7 @@
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 
 use super::directions::{Directions, Leads, RowSample};
-use super::full::{self, Chosen, Pass, Screen};
+use super::full::{self, Pass, RowSubset, Screen};
 use super::{CAPACITY, Lists};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch, warp_per_row};
@@ -100,7 +100,7 @@ pub(super) fn choose(
     let sample_step = rows.n / PROBED;
     let ids: Vec<u32> = (0..PROBES).map(|probe| (probe * probe_step) as u32).collect();
     let ids = gpu.copy(&ids)?;
-    let floors = guess(gpu, rows, screen, Some(Chosen { ids: &ids, n: PROBES }), width)?;
+    let floors = guess(gpu, rows, screen, Some(RowSubset { ids: &ids, n: PROBES }), width)?;
     let p = directions.count;
     let probes = gpu.buffer(PROBES * p)?;
     let sample = gpu.buffer(p * PROBED)?;
@@ -180,7 +180,7 @@ pub(super) fn search(
     }
     let n_rest = rest.len(gpu)?;
     if n_rest > 0 {
-        full::search(gpu, rows, screen, Some(Chosen { ids: &rest.ids, n: n_rest }), lists)?;
+        full::search(gpu, rows, screen, Some(RowSubset { ids: &rest.ids, n: n_rest }), lists)?;
     }
     Ok(())
 }
@@ -193,7 +193,7 @@ struct Floors {
 }
 
 /// Guesses the floors of all rows, or of the chosen ones.
-fn guess(gpu: &Gpu, rows: &Rows, screen: &Screen, chosen: Option<Chosen>, width: usize) -> Result<Floors> {
+fn guess(gpu: &Gpu, rows: &Rows, screen: &Screen, chosen: Option<RowSubset>, width: usize) -> Result<Floors> {
     let n = chosen.map_or(rows.n, |chosen| chosen.n);
     let n_columns = (rows.n / 64).clamp(2048, 8192).min(rows.n);
     let column_step = rows.n / n_columns;

@@ -176,7 +176,7 @@ impl CudaOperations {
             Mlp::Gated(activation) => {
                 let width = mlp.first.columns / 2;
                 if !width.is_multiple_of(8) {
-                    return Err(Error::Failed(format!("{width} gates are no multiple of eight")));
+                    return Err(Error::Failed(format!("{width} gates, expected a multiple of eight")));
                 }
                 self.product(Epilogue::Store, &mlp.first, &normal, &mut hidden)?;
                 gated.resize(&self.stream, hidden.rows, width, self.precision)?;
@@ -191,7 +191,9 @@ impl CudaOperations {
         }
         let between = if matches!(mlp.kind, Mlp::Gated(_)) { &gated } else { &hidden };
         self.product(Epilogue::Add, &mlp.second, between, rows)?;
-        (self.normal, self.hidden, self.gated) = (normal, hidden, gated);
+        self.normal = normal;
+        self.hidden = hidden;
+        self.gated = gated;
         Ok(())
     }
 

@@ -186,7 +186,10 @@ mod tests {
         for precision in [ActivationPrecision::F32, ActivationPrecision::Bf16] {
             let bytes = encode(&[1.0, 2.0, 3.0, 4.0], 2, 8, precision);
             let mut expected = [0f32; 16];
-            (expected[0], expected[1], expected[8], expected[9]) = (1.0, 2.0, 3.0, 4.0);
+            expected[0] = 1.0;
+            expected[1] = 2.0;
+            expected[8] = 3.0;
+            expected[9] = 4.0;
             assert_eq!(decode(&bytes, precision), expected);
         }
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, check};
 use crate::features::Features;
 use crate::model::{Classifier, Scores};
 
-/// How logistic regression is learned: the minimiser of
+/// The training of a logistic regression, which minimises
 ///
 /// ```text
 /// L = - 1/K Σ_c 1/r(X^c) Σ_{x ∈ X^c} r(x) ln softmax(W g(x) + b)_c  +  decay/2 ‖W‖²

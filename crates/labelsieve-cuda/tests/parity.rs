@@ -170,9 +170,9 @@ impl Case {
 }
 
 fn score(engine: &dyn Engine, method: &Method, jobs: &[Job]) -> Vec<Relevance> {
-    let told = Mutex::new(vec![0; jobs.len()]);
-    let results = engine.relevance(method, jobs, &|job, _| told.lock().unwrap()[job] += 1).unwrap();
-    assert!(told.into_inner().unwrap().iter().all(|&times| times == 1), "every job is reported once");
+    let reported = Mutex::new(vec![0; jobs.len()]);
+    let results = engine.relevance(method, jobs, &|job, _| reported.lock().unwrap()[job] += 1).unwrap();
+    assert!(reported.into_inner().unwrap().iter().all(|&times| times == 1), "every job is reported once");
     results
 }
 

@@ -88,10 +88,10 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
     for after in 0..=jobs.len() {
         let heard = Heard::default();
         let engine = Fallback::new(Breaks::after(after), heard.notices());
-        let told = Mutex::new(vec![Vec::new(); jobs.len()]);
+        let reported = Mutex::new(vec![Vec::new(); jobs.len()]);
         let scored = engine
             .relevance(&Method::gcn(), &jobs, &|job, relevance| {
-                told.lock().unwrap()[job].push(relevance.clone())
+                reported.lock().unwrap()[job].push(relevance.clone())
             })
             .unwrap();
         for (job, relevance) in scored.iter().enumerate() {
@@ -102,7 +102,7 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
             }
         }
         let each_once: Vec<Vec<Relevance>> = scored.into_iter().map(|relevance| vec![relevance]).collect();
-        assert_eq!(*told.lock().unwrap(), each_once, "after {after}");
+        assert_eq!(*reported.lock().unwrap(), each_once, "after {after}");
         let notice = match jobs.len() - after {
             0 => Vec::new(),
             1 => vec!["the GPU is out of memory; scoring 1 class on the CPU instead".to_owned()],

@@ -142,7 +142,7 @@ __device__ __forceinline__ Rows own_rows(const Cell& cell) {
     return {cell.x, cell.rows, nullptr, cell.row_keys, cell.active, cell.gradients, cell.n_own, 1};
 }
 
-// What each row is: `row_key` of labelsieve::random. Four threads a row, a chain each.
+// The key of each row: `row_key` of labelsieve::random. Four threads a row, a chain each.
 extern "C" __global__ void __launch_bounds__(256) find_row_keys(const float* rows, uint n, uint dim, uint stride, ulong64* keys) {
     const float STEPS = 64.0f, ROUND = 12582912.0f;
     uint row = (blockIdx.x * 256 + threadIdx.x) / 4, chain = threadIdx.x % 4;
@@ -251,7 +251,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
     uint b_row = lane / 16 * 8 + lane % 8, b_word = lane / 8 % 2;
     for (uint slice = 0; slice < n_slices; slice++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncthreads(); // this slice is there, and nobody reads the one before it any more
+        __syncthreads(); // this slice is loaded, and the previous one is no longer read
         fetch_forward<WIDE>(rows, first_row, n_slices, slice + STAGES - 1, thetas,
                             base + (slice + STAGES - 1) % STAGES * STAGE);
         uint x = base + slice % STAGES * STAGE, theta = x + ROWS * 128;
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) forward_narrow(const Tile* 
 
 // ---- Sparse products ----
 
-// What an edge sum reads: the numbers of one slot.
+// The input of an edge sum: the numbers of one slot.
 struct Edges {
     const uint* offsets;
     const uint* columns;
@@ -578,7 +578,7 @@ __device__ __forceinline__ void backward_block(const Rows& rows, const Group& gr
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + s * SLICE, end, base + s * STAGE);
     for (uint s = 0; s < n_steps; s++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncthreads(); // these rows are there, and nobody reads the ones before them any more
+        __syncthreads(); // these rows are loaded, and the previous ones are no longer read
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + (s + STAGES - 1) * SLICE, end,
                              base + (s + STAGES - 1) % STAGES * STAGE);
         unsigned char* stage = buffers + s % STAGES * STAGE;

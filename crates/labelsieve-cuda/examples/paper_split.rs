@@ -112,7 +112,7 @@ impl Class {
     }
 }
 
-/// How much of the rows lies along each direction: the eigenvalues of their second moments, λ₀ ≥ λ₁ ≥ ….
+/// The spectrum of the rows: the eigenvalues of their second moments, λ₀ ≥ λ₁ ≥ ….
 #[derive(Clone, Copy)]
 struct Spectrum {
     name: &'static str,
@@ -316,7 +316,7 @@ fn classifiers(cuda: &Cuda, classes: &[Class]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One class by itself with one clean example, everything included, as an impatient person would see it.
+/// One class by itself with one clean example, everything included, as a single interactive request.
 fn classes_alone(cuda: &Cuda) -> Result<(), Box<dyn Error>> {
     println!("\none class, k = 1: upload, search, graph, 100 iterations, results");
     for n in [1_000, 10_000, 30_000, 100_000, 300_000, LARGEST] {
@@ -336,7 +336,7 @@ fn classes_alone(cuda: &Cuda) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The share of true neighbours found, by all similarities of a few rows in `f64`.
+/// The recall of a few rows, by all their similarities in `f64`.
 fn recall(features: &Features, found: &Neighbours) -> f64 {
     let n = features.len();
     let hits: usize = (0..64usize)

@@ -1,4 +1,4 @@
-//! From jobs to results: pools are brought in one after the other, their jobs prepared, and batches of jobs solved.
+//! The pipeline from jobs to results: pools are uploaded in turn, their jobs prepared, and batches of jobs solved.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use labelsieve::engine::Job;
 use labelsieve::{Features, NoisyPool, Relevance};
 
-use crate::cuda::Choice;
+use crate::cuda::Selection;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::NoisyEdges;
@@ -15,7 +15,7 @@ use crate::rows::{Rows, Staging, Uploads, stride_of};
 
 /// A model whose jobs are solved many at a time.
 pub(crate) trait BatchModel {
-    /// What the prepared jobs of a pool keep on the device.
+    /// The data that the prepared jobs of a pool keep on the device.
     type Prepared;
 
     /// Neighbours per row, if the model reads the graph.
@@ -29,10 +29,10 @@ pub(crate) trait BatchModel {
         0
     }
 
-    /// Makes what does not change while `jobs`, all over this pool, are solved. The pool may leave the device afterwards.
+    /// Prepares the constant data of `jobs`, all over this pool. The pool may leave the device afterwards.
     fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, jobs: &[&Job]) -> Result<Self::Prepared>;
 
-    /// What the model says of each job's noisy rows, decided or not, handed to `done` in order, pool after pool.
+    /// Calls `done` with the relevance of each job's noisy rows, before decisions, in order, pool after pool.
     fn solve(
         &self,
         gpu: &Gpu,
@@ -47,7 +47,7 @@ pub(crate) struct LoadedPool {
     pub edges: Option<NoisyEdges>,
 }
 
-/// Where the time went, for benchmarks.
+/// Time by phase, for benchmarks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phases {
     /// Rows from host to device.
@@ -56,31 +56,31 @@ pub struct Phases {
     pub search: Duration,
     /// Insertion of clean rows, and X = Ã V.
     pub insertion: Duration,
-    /// Training, or conjugate gradients, and the results' way back.
+    /// Training, or conjugate gradients, and the download of results.
     pub training: Duration,
 }
 
-/// The share of free memory that a plan may fill: the rest absorbs what allocators lose.
+/// The share of free memory that a plan may fill: the rest absorbs fragmentation.
 const SHARE: f64 = 0.85;
-/// How often a plan is halved before the device's refusal is believed.
+/// How often a plan is halved before out-of-memory is reported.
 const MAX_TRIES: usize = 5;
 
-/// Everything a run over many jobs needs.
+/// The inputs of a run over many jobs.
 pub(crate) struct Run<'a, 'j, M: BatchModel> {
     pub gpu: &'a Gpu,
     pub phases: &'a mut Phases,
     pub model: &'a M,
-    /// The most memory a plan may use, whatever is free.
+    /// An upper limit of the memory of a plan.
     pub memory_limit: usize,
-    /// What to do about a job that does not fit even alone: if the GPU was asked for, fail before the work starts; else leave
-    /// it to the end, for the CPU.
-    pub choice: Choice,
+    /// The treatment of a job that does not fit even alone: if the GPU was requested, fail before the work starts; else leave it to
+    /// the end, for the CPU.
+    pub choice: Selection,
     pub jobs: &'a [Job<'j>],
     pub finished: &'a (dyn Fn(usize, &Relevance) + Sync),
 }
 
 impl<M: BatchModel> Run<'_, '_, M> {
-    /// The relevance of every job. When memory runs out in spite of the plan, what is left is planned again with half of it.
+    /// The relevance of every job. If memory runs out in spite of the plan, the remaining jobs are planned again with half of it.
     pub fn all(mut self, staging: &mut Staging) -> Result<Vec<Relevance>> {
         let mut results: Vec<Option<Relevance>> = vec![None; self.jobs.len()];
         for (job, result) in results.iter_mut().enumerate() {
@@ -112,7 +112,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
         let mut loaded: Option<(*const NoisyPool, LoadedPool)> = None;
         let plan = self.plan(&pending, budget);
         let too_large = plan.too_large.first().map(|too_large| self.too_large(&pending, too_large, budget));
-        if let (Some(error), Choice::AskedFor) = (&too_large, self.choice) {
+        if let (Some(error), Selection::AskedFor) = (&too_large, self.choice) {
             return Err(error.clone());
         }
         for (batch, spare) in plan.batches.into_iter().zip(plan.spare) {
@@ -136,8 +136,8 @@ impl<M: BatchModel> Run<'_, '_, M> {
         too_large.map_or(Ok(()), Err)
     }
 
-    /// Brings in the pools of a batch, one after the other, and prepares their jobs. The rows of pools to come are sent meanwhile, as
-    /// many as fit `spare` bytes. `loaded` is the pool that is there.
+    /// Uploads the pools of a batch in turn and prepares their jobs. Rows of later pools are sent meanwhile, as many as fit in `spare`
+    /// bytes. `loaded`: the pool that is on the device already.
     fn prepare(
         &mut self,
         staging: &mut Staging,
@@ -187,7 +187,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
         Ok(LoadedPool { rows, edges })
     }
 
-    /// Jobs that name the same pool, by address, share it.
+    /// Jobs with the same pool, by address, share it.
     fn plan(&self, pending: &[usize], budget: usize) -> Plan {
         let mut numbers: HashMap<*const NoisyPool, usize> = HashMap::new();
         let mut pools = Vec::new();
@@ -215,12 +215,12 @@ impl<M: BatchModel> Run<'_, '_, M> {
         Error::TooLarge { rows, needed: too_large.needed >> 20, available: budget >> 20 }
     }
 
-    /// Insertion is queued without waiting, job by job; this books the time of what is still under way.
+    /// Insertion is queued without waiting, job by job; this records the time of the queued work.
     fn wait_for_insertion(&mut self) -> Result<()> {
         self.time(|phases| &mut phases.insertion, || Ok(()))
     }
 
-    /// Does `work`, waits for the device and books the time.
+    /// Runs `work`, waits for the device and records the time.
     fn time<R>(
         &mut self,
         phase: impl FnOnce(&mut Phases) -> &mut Duration,
@@ -244,12 +244,12 @@ fn pool_bytes(z: usize, dim: usize, neighbours: Option<usize>) -> usize {
     }
 }
 
-/// A handful of rows, without the staging buffers.
+/// Uploads a few rows without the staging buffers.
 pub(crate) fn upload_few(gpu: &Gpu, features: &Features) -> Result<Rows> {
     upload_rows(gpu, std::iter::once(features))
 }
 
-/// Handfuls of rows of equal length, one after the other.
+/// Uploads a few rows from several sets of equal width, one after the other.
 pub(crate) fn upload_rows<'a>(gpu: &Gpu, all: impl Iterator<Item = &'a Features>) -> Result<Rows> {
     let mut padded = Vec::new();
     let mut n = 0;
@@ -319,7 +319,7 @@ mod tests {
             phases: &mut Phases::default(),
             model: &OneAtATime,
             memory_limit: 20 << 20,
-            choice: Choice::AskedFor,
+            choice: Selection::AskedFor,
             jobs: &[job; 16],
             finished: &|_, _| (),
         };

@@ -1,4 +1,4 @@
-//! The cells of a pool: jobs that share its noisy rows and train together. Where their numbers lie, as `network.cu` reads them.
+//! The cells of a pool: jobs that share its noisy rows and train together, and their memory layout, as in `network.cu`.
 
 use cudarc::driver::DeviceRepr;
 use labelsieve::relevance::Training;
@@ -6,9 +6,9 @@ use labelsieve::relevance::Training;
 use crate::memory::Carver;
 
 pub(crate) const HIDDEN: usize = 16;
-/// Columns of X that lie together; its width is a multiple of them.
+/// Columns of X per group; its width is a multiple of this.
 const SLICE: usize = 32;
-/// Cells that a block of a wide product takes, and the most that share a group.
+/// Cells per block of a wide product, and the limit of cells per group.
 const CHUNK: usize = 8;
 pub(crate) const MAX_CELLS: usize = 32;
 /// Rows of a tile of the sparse products, and of a block of `forward`.
@@ -18,9 +18,9 @@ pub(crate) const ROWS: usize = 128;
 pub(crate) const OWN_SLAB: usize = 512;
 /// In the job of a tile: the cell's own rows.
 pub(crate) const OWN: usize = 1 << 31;
-/// What X is multiplied with before it is cut into halves.
+/// The factor of X before it is rounded to 16-bit floats.
 pub(crate) const X_SCALE: f32 = 16384.0;
-const NOBODY: u32 = u32::MAX;
+const EMPTY_SLOT: u32 = u32::MAX;
 
 /// Laid out as in `network.cu`.
 #[repr(C)]
@@ -103,7 +103,7 @@ fn slab_of(n: usize) -> usize {
     n.div_ceil(64).next_multiple_of(SLICE).clamp(256, 2048)
 }
 
-/// How the cells of a group share its slots: chunks as even as can be, a single cell by itself.
+/// The slots of the cells of a group: chunks as even as possible, a single cell alone.
 struct Slots {
     n: usize,
     n_chunks: usize,
@@ -145,7 +145,7 @@ impl Group {
         let mut carver = Carver::new(base);
         let [support, gradient_over_degree, gradients, active] =
             slot_bytes(&mut carver, n, max_clean, slots.n);
-        let mut cells = [NOBODY; MAX_CELLS];
+        let mut cells = [EMPTY_SLOT; MAX_CELLS];
         slots.of_cells.iter().enumerate().for_each(|(cell, &slot)| cells[slot] = cell as u32);
         let group = Group {
             touched: carver.take(n * 4),
@@ -167,7 +167,7 @@ impl Group {
 
     /// Makes the numbers of its cells those of the whole batch, where its first is `first`.
     pub fn numbered(mut self, first: usize) -> Group {
-        self.cells.iter_mut().filter(|cell| **cell != NOBODY).for_each(|cell| *cell += first as u32);
+        self.cells.iter_mut().filter(|cell| **cell != EMPTY_SLOT).for_each(|cell| *cell += first as u32);
         self
     }
 
@@ -232,14 +232,14 @@ pub(crate) fn n_parameters(dim: usize) -> usize {
     width_of(dim) * HIDDEN + 2 * HIDDEN + 1
 }
 
-/// Bytes that a cell takes of its group's numbers, whatever its company: two cells may take eight slots.
+/// An upper bound of a cell's share of the bytes of its group: two cells may occupy eight slots.
 pub(crate) fn max_slot_bytes(n: usize, k: usize) -> usize {
     let mut carver = Carver::new(0);
     slot_bytes(&mut carver, n, k, CHUNK / 2);
     carver.taken()
 }
 
-/// The power of two that takes numbers of up to `most` to at most 2¹⁵, where halves are safe.
+/// The power of two that scales numbers of up to `largest` to at most 2¹⁵, where 16-bit floats are safe.
 pub(crate) fn scale_of_halves(largest: f32) -> f32 {
     let exponent = if largest > 0.0 { 15 - largest.log2().ceil() as i32 } else { 0 };
     2f32.powi(exponent.clamp(-100, 100))

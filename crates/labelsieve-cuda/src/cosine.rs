@@ -14,12 +14,12 @@ use labelsieve_numerics::random::Stream;
 use crate::batch::upload_few;
 use crate::cuda::Cuda;
 use crate::error::Result;
-use crate::gpu::{Gpu, at, blocks, launch};
+use crate::gpu::{Gpu, ProductShape, at, blocks, launch};
 use crate::rows::{Staging, stride_of};
 
 impl Cuda {
-    /// **Eq. (6)**: [`Cosine::train`] on the GPU, with the same batches in the same order. Batches are put together on the
-    /// host when the examples do not fit the GPU's memory.
+    /// **Eq. (6)**: [`Cosine::train`] on the GPU, with the same batches in the same order. Batches are gathered on the host
+    /// if the examples do not fit in the memory of the GPU.
     pub fn train_cosine(
         &self,
         settings: &Cosine,
@@ -51,7 +51,7 @@ impl Cuda {
     }
 }
 
-/// All examples that count, class by class, each with its class and its share of the loss.
+/// All examples with nonzero weight, class by class, each with its class and its weight in the loss.
 struct Examples<'a> {
     rows: Vec<&'a [f32]>,
     classes: Vec<u32>,
@@ -59,7 +59,7 @@ struct Examples<'a> {
 }
 
 impl<'a> Examples<'a> {
-    /// An example of class c weighs r(x)/r(X^c) · n/K, which is 1 on average.
+    /// An example of class c has weight r(x)/r(X^c) · n/K, which is 1 on average.
     fn new(classes: &[WeightedClass<'a>]) -> Examples<'a> {
         let mut examples = Examples { rows: Vec::new(), classes: Vec::new(), weights: Vec::new() };
         for (number, class) in classes.iter().enumerate() {
@@ -93,6 +93,14 @@ impl<'a> Examples<'a> {
             out[dim..].fill(0.0);
         }
     }
+}
+
+/// A column-major factor of a product on the device.
+#[derive(Clone, Copy)]
+struct Factor {
+    operation: blas::cublasOperation_t,
+    address: u64,
+    stride: usize,
 }
 
 /// The state of SGD on the device.
@@ -223,27 +231,22 @@ impl<'a> Step<'a> {
 
     /// Row-major B×K cosines = rows · Ŵᵀ, that is column-major K×B = Ŵ (K×d) · rowsᵀ (d×B).
     fn cosines(&self, n: usize) -> Result<()> {
-        let unit = (at(&self.unit), self.stride);
-        let rows = (at(&self.rows), self.stride);
-        self.sgemm((T, unit), (N, rows), at(&self.cosines), (self.n_classes, n, self.stride), self.n_classes)
+        let unit = Factor { operation: T, address: at(&self.unit), stride: self.stride };
+        let rows = Factor { operation: N, address: at(&self.rows), stride: self.stride };
+        let shape = ProductShape { m: self.n_classes, n, k: self.stride };
+        self.sgemm(unit, rows, shape, at(&self.cosines), self.n_classes)
     }
 
     /// ∂L/∂Ŵ, K×d row-major, that is column-major d×K = rowsᵀ (d×B) · cosines (B×K).
     fn gradients(&self, n: usize) -> Result<()> {
-        let rows = (at(&self.rows), self.stride);
-        let errors = (at(&self.cosines), self.n_classes);
-        self.sgemm((N, rows), (T, errors), at(&self.gradients), (self.stride, self.n_classes, n), self.stride)
+        let rows = Factor { operation: N, address: at(&self.rows), stride: self.stride };
+        let errors = Factor { operation: T, address: at(&self.cosines), stride: self.n_classes };
+        let shape = ProductShape { m: self.stride, n: self.n_classes, k: n };
+        self.sgemm(rows, errors, shape, at(&self.gradients), self.stride)
     }
 
-    /// Column-major `out (m×n) = op(a) · op(b)` over k inner numbers; matrices are addresses with their strides.
-    fn sgemm(
-        &self,
-        (a_operation, (a, a_stride)): (blas::cublasOperation_t, (u64, usize)),
-        (b_operation, (b, b_stride)): (blas::cublasOperation_t, (u64, usize)),
-        out: u64,
-        (m, n, k): (usize, usize, usize),
-        out_stride: usize,
-    ) -> Result<()> {
+    /// Column-major `out = op(a) · op(b)`.
+    fn sgemm(&self, a: Factor, b: Factor, shape: ProductShape, out: u64, out_stride: usize) -> Result<()> {
         let one = 1f32;
         let zero = 0f32;
         // SAFETY: the addresses are this step's buffers, whose sizes are those of the callers' shapes; the scalars are
@@ -251,16 +254,16 @@ impl<'a> Step<'a> {
         unsafe {
             sgemm(
                 *self.gpu.blas.handle(),
-                a_operation,
-                b_operation,
-                m as i32,
-                n as i32,
-                k as i32,
+                a.operation,
+                b.operation,
+                shape.m as i32,
+                shape.n as i32,
+                shape.k as i32,
                 &one,
-                a as *const f32,
-                a_stride as i32,
-                b as *const f32,
-                b_stride as i32,
+                a.address as *const f32,
+                a.stride as i32,
+                b.address as *const f32,
+                b.stride as i32,
                 &zero,
                 out as *mut f32,
                 out_stride as i32,

@@ -18,21 +18,21 @@ use crate::similarity;
 use crate::training::NetworkModel;
 use crate::transformers::CudaOperations;
 
-/// One GPU. It does one call at a time; calls from other threads wait.
+/// One GPU. It runs one call at a time; calls from other threads wait.
 pub struct Cuda {
     index: usize,
-    choice: Choice,
+    choice: Selection,
     gpu: Gpu,
     memory_limit: usize,
     state: Mutex<State>,
 }
 
-/// How a GPU came to be used.
+/// The reason a GPU is used, which decides on its failures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Choice {
-    /// The user named it: what it cannot do is an error.
+pub(crate) enum Selection {
+    /// Requested by the user: unsupported work is an error.
     AskedFor,
-    /// It was there: what it cannot do is left to the CPU.
+    /// Found automatically: unsupported work is left to the CPU.
     Found,
 }
 
@@ -42,11 +42,11 @@ pub(crate) struct State {
 }
 
 impl Cuda {
-    /// The GPU of this number, from 0.
+    /// Opens the GPU with this index.
     pub fn open(index: usize) -> Result<Cuda> {
         let gpu = Gpu::open(index)?;
         let state = State { staging: Staging::new(&gpu)?, phases: Phases::default() };
-        let choice = Choice::AskedFor;
+        let choice = Selection::AskedFor;
         Ok(Cuda { index, choice, gpu, memory_limit: usize::MAX, state: Mutex::new(state) })
     }
 
@@ -57,10 +57,10 @@ impl Cuda {
 
     /// As [`Device::Auto`](crate::Device::Auto) finds it.
     pub(crate) fn found(self) -> Cuda {
-        Cuda { choice: Choice::Found, ..self }
+        Cuda { choice: Selection::Found, ..self }
     }
 
-    /// Its number.
+    /// The index of the GPU.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -70,7 +70,7 @@ impl Cuda {
         &self.gpu.name
     }
 
-    /// Where the time of all calls to [`Engine::relevance`] since the last look went.
+    /// Time by phase of all calls to [`Engine::relevance`] since the last call of this.
     pub fn take_phases(&self) -> Phases {
         std::mem::take(&mut self.lock().phases)
     }
@@ -99,7 +99,7 @@ impl Cuda {
         CudaLearners::new(&self.gpu.context, precision)
     }
 
-    /// Walks through transformers on this GPU. Needs cuDNN and cuBLASLt.
+    /// The operations of transformers on this GPU. Needs cuDNN and cuBLASLt.
     pub fn transformer_operations(&self, precision: ActivationPrecision) -> Result<CudaOperations> {
         CudaOperations::new(&self.gpu.context, precision)
     }
@@ -109,7 +109,7 @@ impl Cuda {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic leaves nothing half done in here: buffers are filled anew by every call.
+        // A panic leaves no inconsistent state: every call fills its buffers anew.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -169,7 +169,7 @@ impl Engine for Cuda {
             }
             Method::Similarity(_) => similarity::score(self, jobs, finished),
             Method::Auto(auto) => return relevance_in_parts(self, auto, jobs, finished),
-            // Nothing here that a GPU would do faster, or longer lists than its kernels hold.
+            // No faster on a GPU, or lists longer than its kernels hold.
             Method::Linear(_)
             | Method::Beta(_)
             | Method::Mixture(_)

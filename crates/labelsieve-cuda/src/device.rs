@@ -1,4 +1,4 @@
-//! Which device does the work, and why not the GPU.
+//! Selection of the device, and the reason if it is not the GPU.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::error::{Error, Result};
 use crate::fallback::{Fallback, FallbackLearners, Notices};
 use crate::networks::ActivationPrecision;
 
-/// The kind of results of a GPU that the CPU steps in for.
+/// The kind of results of a GPU with the CPU as fallback.
 const FOUND: &str = "cuda or cpu";
 
-/// A [`Device`] made ready: what [`open`] returns.
+/// A [`Device`] that is ready for work, from [`open`].
 pub enum OpenDevice {
-    /// The CPU, and why: what `-v` should say.
+    /// The CPU, and the reason, for verbose output.
     Cpu {
-        /// `asked for`, or what is wrong with the GPU.
+        /// `asked for`, or the problem of the GPU.
         reason: String,
     },
-    /// The GPU that was asked for: what it cannot do is an error.
+    /// The requested GPU: unsupported work is an error.
     Cuda(Box<Cuda>),
-    /// A GPU that was found: what it cannot do is done on the CPU.
+    /// A GPU found automatically: unsupported work runs on the CPU.
     Found(Box<Fallback<Cuda>>),
 }
 
 impl OpenDevice {
-    /// `cpu`, `cuda`, or `cuda or cpu` for a GPU that leaves to the CPU what it cannot do. Results of `cpu` and of
+    /// `cpu`, `cuda`, or `cuda or cpu` for a GPU with the CPU as fallback. Results of `cpu` and of
     /// `cuda` are the same bytes everywhere, those of two kinds only nearly the same.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl OpenDevice {
         }
     }
 
-    /// What scores classes on it.
+    /// The engine that scores classes on it.
     pub fn engine(&self) -> &dyn Engine {
         match self {
             OpenDevice::Cpu { .. } => &Cpu,
@@ -48,7 +48,7 @@ impl OpenDevice {
         }
     }
 
-    /// What trains and runs networks on it. A GPU needs cuDNN for that: without it, networks run on the CPU if this was opened
+    /// The learners that train and run networks on it. A GPU needs cuDNN for that: without it, networks run on the CPU if this was opened
     /// as [`Device::Auto`], and else it is an error. The engine stays where it is.
     pub fn learners(&self, precision: ActivationPrecision) -> Result<OpenLearners> {
         let (learners, kind): (Box<dyn Learners>, _) = match self {
@@ -76,9 +76,8 @@ impl fmt::Display for OpenDevice {
     }
 }
 
-/// Makes `device` ready. [`Device::Auto`] never fails: without a usable GPU it is the CPU, with the reason, and
-/// what a usable one fails at later is done on the CPU too. `tell` gets a message for the user about both; the mere
-/// absence of a GPU is not reported.
+/// Opens `device`. [`Device::Auto`] never fails: without a usable GPU it is the CPU, and work that a GPU fails at later moves to
+/// the CPU. `tell` is called with a message for the user in both cases; the mere absence of a GPU is not reported.
 pub fn open(device: Device, tell: impl Fn(&str) + Send + Sync + 'static) -> Result<OpenDevice> {
     let notices = Notices::new(tell);
     match device {
@@ -91,7 +90,7 @@ pub fn open(device: Device, tell: impl Fn(&str) + Send + Sync + 'static) -> Resu
     }
 }
 
-/// The CPU for want of a GPU.
+/// The CPU in the absence of a GPU.
 fn on_cpu(error: &Error, notices: &Notices) -> OpenDevice {
     if !matches!(error, Error::NoDriver | Error::NoDevice { .. }) {
         notices.moved(&format!("the GPU cannot be used: {error}"), "working");

@@ -1,26 +1,26 @@
-//! What can go wrong between the program and the GPU.
+//! Failures between the program and the GPU.
 
 use cudarc::cublas::result::CublasError;
 use cudarc::driver::{DriverError, sys};
 
-/// Why a GPU cannot be used, or stopped being usable.
+/// The reason why a GPU cannot be used, or stopped working.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// No NVIDIA driver on this machine.
     #[error("no NVIDIA driver found (libcuda cannot be loaded)")]
     NoDriver,
-    /// A driver that is older than the libraries this program speaks to.
+    /// A driver that is too old for the libraries this program uses.
     #[error("the NVIDIA driver supports CUDA {found}, expected {} or newer", needed())]
     OldDriver {
         /// The CUDA version the driver supports.
         found: String,
     },
-    /// The driver works but there is no such GPU.
+    /// The driver works but has no GPU with this index.
     #[error("no GPU number {index}: this machine has {count}")]
     NoDevice {
         /// The GPU asked for.
         index: usize,
-        /// How many there are.
+        /// The number of GPUs.
         count: usize,
     },
     /// A GPU without the instructions that the kernels use.
@@ -40,14 +40,14 @@ pub enum Error {
     /// cuDNN is missing, which only networks need.
     #[error("cuDNN 9 cannot be loaded (looked in the library path); networks need it on a GPU")]
     MissingCudnn,
-    /// A kernel that the installed compiler refuses.
+    /// A kernel that the installed compiler rejects.
     #[error("cannot compile {file} for {architecture}: {log}")]
     Compile {
         /// The kernel file.
         file: &'static str,
         /// The GPU's architecture.
         architecture: String,
-        /// What the compiler says.
+        /// The output of the compiler.
         log: String,
     },
     /// A class too large for the GPU, even alone.
@@ -55,9 +55,9 @@ pub enum Error {
     TooLarge {
         /// Its rows.
         rows: usize,
-        /// What it needs.
+        /// Bytes needed.
         needed: usize,
-        /// What there is.
+        /// Bytes available.
         available: usize,
     },
     /// A batch too large for the GPU.
@@ -78,7 +78,7 @@ pub enum Error {
     /// Any other failure of the driver, of cuBLAS or of cuDNN.
     #[error("the GPU failed: {0}")]
     Failed(String),
-    /// What the method itself refuses.
+    /// An error of the method itself.
     #[error(transparent)]
     Method(#[from] labelsieve::Error),
 }
@@ -89,10 +89,10 @@ impl From<labelsieve_numerics::Error> for Error {
     }
 }
 
-/// The result of everything in this crate.
+/// A result with the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The CUDA version this program is written for, as drivers report it.
+/// The CUDA version this program requires, as drivers report it.
 pub(crate) const CUDA_VERSION: i32 = 13000;
 
 /// `13.0` for 13000.

@@ -1,4 +1,4 @@
-//! A device that was found and not asked for: what it cannot do is done on the CPU, with a notice.
+//! The CPU as fallback of a device that was found automatically: work it fails at moves to the CPU, with a notice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,28 +14,28 @@ use labelsieve_networks::{
 
 use crate::cuda::Cuda;
 
-/// Passes on why work moves to the CPU, each reason once.
+/// Reports why work moves to the CPU, each reason once.
 #[derive(Clone)]
 pub(crate) struct Notices {
     tell: Arc<dyn Fn(&str) + Send + Sync>,
-    told: Arc<Mutex<HashSet<String>>>,
+    reported: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Notices {
     pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Notices {
-        Notices { tell: Arc::new(tell), told: Arc::default() }
+        Notices { tell: Arc::new(tell), reported: Arc::default() }
     }
 
-    /// `reason`: what is wrong; `what`: what the CPU does instead.
+    /// `reason`: the problem; `what`: the work that moves to the CPU.
     pub fn moved(&self, reason: &str, what: &str) {
         let notice = format!("{reason}; {what} on the CPU instead");
-        if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()) {
+        if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()) {
             (self.tell)(&notice);
         }
     }
 }
 
-/// An engine, and the CPU for what the engine fails at.
+/// An engine, with the CPU for the work it fails at.
 pub struct Fallback<E> {
     first: E,
     notices: Notices,
@@ -46,7 +46,7 @@ impl<E: Engine> Fallback<E> {
         Fallback { first, notices }
     }
 
-    /// What is asked first.
+    /// The preferred engine.
     pub fn first(&self) -> &E {
         &self.first
     }
@@ -55,12 +55,12 @@ impl<E: Engine> Fallback<E> {
         &self.notices
     }
 
-    /// Tells why work moves to the CPU, each reason once. `what`: what the CPU does instead.
+    /// Reports why `what` moves to the CPU, each reason once.
     pub fn moved(&self, reason: &str, what: &str) {
         self.notices.moved(reason, what);
     }
 
-    /// Does it on the CPU if the engine itself has failed; what the method refuses stays refused.
+    /// Runs the work on the CPU if the engine itself has failed; errors of the method remain errors.
     fn or_on_cpu<T>(&self, result: Result<T>, what: &str, on_cpu: impl FnOnce() -> Result<T>) -> Result<T> {
         match result {
             Err(Error::Engine(reason)) => {
@@ -90,7 +90,7 @@ impl<E: Engine> Engine for Fallback<E> {
         self.or_on_cpu(graph, "making graphs", || Cpu.noisy_graph(noisy, count))
     }
 
-    /// What the engine had finished when it failed is kept, and no result is reported twice.
+    /// Results from before a failure are kept, and no result is reported twice.
     fn relevance(
         &self,
         method: &Method,
@@ -133,7 +133,7 @@ impl<E: Engine> Engine for Fallback<E> {
     }
 }
 
-/// The same for networks.
+/// As [`Fallback`], for networks.
 pub(crate) struct FallbackLearners<N> {
     pub first: N,
     pub notices: Notices,
@@ -149,7 +149,7 @@ impl<N: Learners> Learners for FallbackLearners<N> {
             Ok(current) => Ok(Box::new(FallbackLearner {
                 network: network.clone(),
                 current,
-                place: Place::Device { start: Some(snapshot.clone()) },
+                location: Location::Device { start: Some(snapshot.clone()) },
                 before: Tally::default(),
                 notices: self.notices.clone(),
             })),
@@ -166,15 +166,15 @@ impl<N: Learners> Learners for FallbackLearners<N> {
 struct FallbackLearner {
     network: Network,
     current: Box<dyn Learner>,
-    place: Place,
-    /// What the steps on the device added up to, from the move to the next [`Learner::tally`].
+    location: Location,
+    /// The totals of the steps on the device, from the move to the next [`Learner::tally`].
     before: Tally,
     notices: Notices,
 }
 
-/// Where a network is.
-enum Place {
-    /// Where it started from is kept until the first step changes it: a device that has failed may not answer any more.
+/// The location of a network.
+enum Location {
+    /// The initial snapshot is kept until the first step, since a failed device may no longer return it.
     Device {
         start: Option<Snapshot>,
     },
@@ -187,8 +187,8 @@ impl FallbackLearner {
         &mut self,
         work: impl Fn(&mut dyn Learner) -> labelsieve_networks::Result<T>,
     ) -> labelsieve_networks::Result<T> {
-        match (work(self.current.as_mut()), &self.place) {
-            (Err(VisionError::Device(reason)), Place::Device { .. }) => {
+        match (work(self.current.as_mut()), &self.location) {
+            (Err(VisionError::Device(reason)), Location::Device { .. }) => {
                 self.move_to_cpu(&reason)?;
                 work(self.current.as_mut())
             }
@@ -197,9 +197,9 @@ impl FallbackLearner {
     }
 
     fn move_to_cpu(&mut self, reason: &str) -> labelsieve_networks::Result<()> {
-        // A device that cannot even say what it has learned ends the training with the error that came first.
+        // If the device cannot return its parameters, the training ends with the first error.
         let lost = |_| VisionError::Device(reason.to_owned());
-        let Place::Device { start } = std::mem::replace(&mut self.place, Place::Processor) else {
+        let Location::Device { start } = std::mem::replace(&mut self.location, Location::Processor) else {
             return Ok(());
         };
         let snapshot = match start {
@@ -228,7 +228,7 @@ impl Embedder for FallbackLearner {
 impl Learner for FallbackLearner {
     fn step(&mut self, images: &Batch, targets: Targets, sgd: &Sgd) -> labelsieve_networks::Result<()> {
         self.either(|learner| learner.step(images, targets, sgd))?;
-        if let Place::Device { start } = &mut self.place {
+        if let Location::Device { start } = &mut self.location {
             *start = None;
         }
         Ok(())
@@ -241,7 +241,7 @@ impl Learner for FallbackLearner {
         sgd: &Sgd,
     ) -> labelsieve_networks::Result<()> {
         self.either(|learner| learner.step_on_features(images, objective, sgd))?;
-        if let Place::Device { start } = &mut self.place {
+        if let Location::Device { start } = &mut self.location {
             *start = None;
         }
         Ok(())
@@ -263,10 +263,10 @@ impl Learner for FallbackLearner {
     }
 }
 
-/// A network that only makes features: on a device, and read once more for the CPU when the device fails.
+/// A network for features alone: on a device, and opened again on the CPU if the device fails.
 pub struct FallbackEmbedder<R> {
     current: Box<dyn Embedder>,
-    /// Reads it for the CPU; none once that has happened.
+    /// Opens it on the CPU; none once that has happened.
     on_cpu: Option<R>,
     notices: Notices,
 }
@@ -275,7 +275,7 @@ impl<R> FallbackEmbedder<R>
 where
     R: FnOnce() -> labelsieve_networks::Result<Box<dyn Embedder>> + Send,
 {
-    /// A network on the device that `found` is, and how to read it for the CPU.
+    /// A network on the device of `found`, and a function that opens it on the CPU.
     pub fn new<E>(current: Box<dyn Embedder>, on_cpu: R, found: &Fallback<E>) -> FallbackEmbedder<R> {
         FallbackEmbedder { current, on_cpu: Some(on_cpu), notices: found.notices.clone() }
     }

@@ -2,7 +2,7 @@
 //!
 //! Work goes to one stream, in order, so a buffer may be dropped as soon as its last use is queued: its memory returns to
 //! the pool in the order of the stream. The neighbour search uses two more streams and joins them before it ends; rows of pools
-//! come on one of their own ([`Uploads`](crate::rows::Uploads)).
+//! are uploaded on one of their own ([`Uploads`](crate::rows::Uploads)).
 #![expect(unsafe_code, reason = "the CUDA driver is a C library; each block says what makes it sound")]
 
 use std::sync::Arc;
@@ -24,11 +24,11 @@ macro_rules! launch {
 }
 pub(crate) use launch;
 
-/// A GPU and everything made once for it.
+/// A GPU with its streams, kernels and libraries.
 pub(crate) struct Gpu {
     pub context: Arc<CudaContext>,
     pub stream: Arc<CudaStream>,
-    /// For rows that are brought in while the other streams work.
+    /// For rows that are uploaded while the other streams work.
     pub uploads: Arc<CudaStream>,
     pub blas: CudaBlas,
     /// Two streams with their own cuBLAS handles: products on one overlap with selection on the other.
@@ -44,7 +44,7 @@ unsafe impl Send for Gpu {}
 unsafe impl Sync for Gpu {}
 
 impl Gpu {
-    /// Checks what is there, one thing after the other, so that the first thing missing is the one reported.
+    /// Checks the requirements in order, so that the first missing one is reported.
     pub fn open(index: usize) -> Result<Gpu> {
         check_libraries()?;
         result::init().map_err(no_devices(index))?;
@@ -83,7 +83,7 @@ impl Gpu {
 
     /// Memory for `len` numbers of any value.
     pub fn buffer<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>> {
-        // SAFETY: whoever asks fills the buffer before anything reads it.
+        // SAFETY: callers fill the buffer before anything reads it.
         Ok(unsafe { self.stream.alloc(len.max(1)) }?)
     }
 
@@ -119,11 +119,19 @@ impl Gpu {
         Ok(self.stream.synchronize()?)
     }
 
-    /// Bytes that can still be had: what the device has free, and what this program freed and kept.
+    /// Available bytes: those free on the device, and those that this program freed but kept in its pool.
     pub fn available(&self) -> Result<usize> {
         let (free, _) = self.context.mem_get_info()?;
         Ok(free + self.pool.map_or(Ok(0), kept_memory)?)
     }
+}
+
+/// The sizes of a product of an m×k and a k×n matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct ProductShape {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
 }
 
 /// The address of a buffer.
@@ -131,7 +139,7 @@ pub(crate) fn at<T>(buffer: &CudaSlice<T>) -> u64 {
     buffer.device_ptr(buffer.stream()).0
 }
 
-/// 256 threads a block, one warp a row.
+/// 256 threads per block, one warp per row.
 pub(crate) fn warp_per_row(n_rows: usize) -> LaunchConfig {
     blocks(n_rows.div_ceil(8), 256)
 }
@@ -165,7 +173,7 @@ fn check_libraries() -> Result<()> {
     Ok(())
 }
 
-/// A driver without a GPU says so when it starts.
+/// A driver without a GPU reports that when it is initialised.
 fn no_devices(index: usize) -> impl Fn(cudarc::driver::DriverError) -> Error {
     move |error| match error.0 {
         sys::CUresult::CUDA_ERROR_NO_DEVICE => Error::NoDevice { index, count: 0 },
@@ -180,7 +188,7 @@ fn driver_version() -> Result<i32> {
     Ok(version)
 }
 
-/// Freed memory stays with the program: giving it back and asking again costs more than most kernels.
+/// Keeps freed memory in the program: returning and allocating it again costs more than most kernels.
 fn keep_freed_memory(context: &CudaContext) -> Result<Option<sys::CUmemoryPool>> {
     if !context.has_async_alloc() {
         return Ok(None);

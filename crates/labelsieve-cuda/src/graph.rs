@@ -26,7 +26,7 @@ pub(crate) struct Edges {
     n: usize,
 }
 
-/// Where the edges of one class go: addresses inside its job's memory.
+/// The destination of the edges of one class: addresses inside its job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct EdgeBuffers {
     pub offsets: u64,
@@ -43,7 +43,7 @@ pub(crate) struct CleanRows {
     pub slot: usize,
 }
 
-/// Where the changed rows of a class go, and their edges.
+/// The destination of the changed rows of a class, and of their edges.
 #[derive(Clone, Copy)]
 pub(crate) struct ChangedRows {
     pub rows: u64,
@@ -94,7 +94,7 @@ struct Insertion {
 unsafe impl DeviceRepr for Insertion {}
 
 impl Insertion {
-    /// Takes what it needs while it is under way.
+    /// The temporary memory of an insertion.
     fn lay_out(carver: &mut Carver, k: usize, n: usize, width: usize) -> Insertion {
         let mut words = |count: usize| carver.take(count * 4);
         Insertion {
@@ -115,7 +115,7 @@ impl Insertion {
     }
 }
 
-/// Bytes that inserting `k` clean rows takes while it is under way.
+/// Temporary bytes for inserting `k` clean rows.
 pub(crate) fn insertion_bytes(k: usize, z: usize, count: usize) -> usize {
     let mut carver = Carver::new(0);
     Insertion::lay_out(&mut carver, k, k + z, count.min((k + z).saturating_sub(1)));
@@ -176,8 +176,11 @@ impl NoisyEdges {
         let clean = CleanRows { values: clean.address(), keys: 0, k: clean.n, slot: 0 };
         let mut insertions = Insertions::new(gpu, self, noisy, &[clean])?;
         let of = &mut insertions.of[0];
-        (of.offsets, of.columns, of.weights) = (buffers.offsets, buffers.columns, buffers.weights);
-        (of.changed, of.places) = (0, 0);
+        of.offsets = buffers.offsets;
+        of.columns = buffers.columns;
+        of.weights = buffers.weights;
+        of.changed = 0;
+        of.places = 0;
         insertions.find_neighbours()?;
         insertions.find_edges(false)?;
         sum_up(gpu, insertions.of[0].counts, insertions.of[0].n as usize, buffers.offsets)?;
@@ -196,7 +199,8 @@ impl NoisyEdges {
     ) -> Result<Insertions<'a>> {
         let mut insertions = Insertions::new(gpu, self, noisy, clean)?;
         for of in &mut insertions.of {
-            (of.noisy_keys, of.touched) = (noisy_keys, touched);
+            of.noisy_keys = noisy_keys;
+            of.touched = touched;
         }
         insertions.find_neighbours()?;
         insertions.find_edges(false)?;
@@ -204,7 +208,7 @@ impl NoisyEdges {
     }
 }
 
-/// Choices of clean rows on their way into a pool.
+/// Choices of clean rows to be inserted into a pool.
 pub(crate) struct Insertions<'a> {
     gpu: &'a Gpu,
     of: Vec<Insertion>,
@@ -252,7 +256,7 @@ impl<'a> Insertions<'a> {
         LaunchConfig { grid_dim: (shape.grid_dim.0, self.of.len() as u32, 1), ..shape }
     }
 
-    /// The lists of the clean rows, and the last entry of everybody's.
+    /// The lists of the clean rows, and the last entry of every list.
     fn find_neighbours(&self) -> Result<()> {
         let gpu = self.gpu;
         let all = gpu.copy(&self.of)?;
@@ -273,7 +277,7 @@ impl<'a> Insertions<'a> {
         Ok(())
     }
 
-    /// How many rows each choice changes, clean ones included, and the edges these have.
+    /// The number of rows that each choice changes, clean ones included, and of their edges.
     pub fn totals(&self) -> Result<Vec<(usize, usize)>> {
         let gpu = self.gpu;
         let all = gpu.copy(&self.of)?;
@@ -289,19 +293,22 @@ impl<'a> Insertions<'a> {
     /// Writes the changed rows, noisy rows counted before clean ones, and their edges. [`Insertions::totals`] come first.
     pub fn fill(mut self, into: &[ChangedRows]) -> Result<()> {
         for (of, into) in self.of.iter_mut().zip(into) {
-            (of.rows, of.row_keys, of.row_offsets) = (into.rows, into.keys, into.edges.offsets);
-            (of.columns, of.weights) = (into.edges.columns, into.edges.weights);
+            of.rows = into.rows;
+            of.row_keys = into.keys;
+            of.row_offsets = into.edges.offsets;
+            of.columns = into.edges.columns;
+            of.weights = into.edges.weights;
         }
         self.find_edges(true)
     }
 }
 
-/// How many edges each noisy row of a class with `k` clean and `z` noisy rows has.
+/// The number of edges of each noisy row of a class with `k` clean and `z` noisy rows.
 pub(crate) fn reciprocal_neighbours(gpu: &Gpu, offsets: u64, k: usize, z: usize) -> Result<Vec<u32>> {
     Ok(edges_per_row(&read_at::<u32>(gpu, offsets + 4 * k as u64, z + 1)?))
 }
 
-/// From where the edges of each row begin, and the last ones end, to how many there are.
+/// Turns the offsets of edges into counts.
 pub(crate) fn edges_per_row(offsets: &[u32]) -> Vec<u32> {
     offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }

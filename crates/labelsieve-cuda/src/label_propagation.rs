@@ -13,7 +13,7 @@ use crate::memory::{Carver, read_at, row_tiles};
 
 /// Rows per tile, as in `label_propagation.cu`.
 const TILE: usize = 256;
-/// The CPU's limit, and how often the host looks whether all classes have converged.
+/// The same limit as on the CPU, and the number of iterations between convergence checks by the host.
 const MAX_ITERATIONS: usize = 1000;
 const LOOK_EVERY: usize = 16;
 

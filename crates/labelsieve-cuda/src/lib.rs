@@ -13,14 +13,14 @@
 //! CUDA is needed neither to build this crate nor to start a program that uses it: the driver, NVRTC and cuBLAS are loaded
 //! when a GPU is opened, and the kernels in `src/kernels` are compiled then for that GPU.
 //!
-//! The folder reads in the order of the work: `rows.rs` brings features in, `search/` finds neighbours, `graph.rs` makes
-//! edges, `training.rs` (with `cells.rs`: jobs that share a pool) and `label_propagation.rs` solve batches of jobs that `plan.rs`
-//! put together and `batch.rs` drives. Neighbours and edges equal the CPU's bit for bit, X = Ã V to 22 bits; trained
-//! relevances agree to what rounding comes to in a hundred steps (mostly 10⁻⁶), and repeat themselves exactly.
+//! In the order of the pipeline: `rows.rs` uploads features, `search/` finds neighbours, `graph.rs` makes edges, `training.rs`
+//! (with `cells.rs`: jobs that share a pool) and `label_propagation.rs` solve batches of jobs, which `plan.rs` plans and `batch.rs`
+//! runs. Neighbours and edges equal those of the CPU bit for bit, X = Ã V to 22 bits; trained relevance agrees up to the rounding of
+//! a hundred steps (mostly 10⁻⁶) and is reproducible.
 //!
-//! `networks/` learns and embeds images ([`OpenDevice::learners`]), `transformers/` walks through vision transformers
-//! ([`Cuda::transformer_operations`]); only these need cuDNN. With [`ActivationPrecision::F32`] features differ from the CPU's by
-//! 10⁻⁶ of their length, and both repeat themselves exactly in either precision.
+//! `networks/` trains and runs convolutional networks ([`OpenDevice::learners`]), `transformers/` runs vision transformers
+//! ([`Cuda::transformer_operations`]); only these need cuDNN. With [`ActivationPrecision::F32`] features differ from those of the CPU
+//! by 10⁻⁶ of their length; both are reproducible in either precision.
 
 mod batch;
 mod cells;

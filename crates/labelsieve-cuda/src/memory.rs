@@ -29,7 +29,7 @@ impl Carver {
     }
 }
 
-/// Piece `index` of job `job`: what one block of a launch works on. Laid out as in the kernel files.
+/// Piece `index` of job `job`, processed by one block of a launch. Laid out as in the kernel files.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tile {
@@ -46,7 +46,7 @@ impl Tile {
     }
 }
 
-/// Cuts the rows of every job into tiles of `size`; no tile holds rows of two jobs.
+/// Splits the rows of every job into tiles of `size`; no tile holds rows of two jobs.
 pub(crate) fn row_tiles(sizes: impl Iterator<Item = usize>, size: usize) -> Vec<Tile> {
     sizes.enumerate().flat_map(|(job, n)| (0..n.div_ceil(size)).map(move |i| Tile::new(job, i))).collect()
 }

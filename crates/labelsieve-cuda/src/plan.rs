@@ -1,6 +1,6 @@
-//! Which jobs share the device's memory: pure arithmetic, so that it can be tested without a device.
+//! Assignment of jobs to batches that fit in memory: pure arithmetic, testable without a device.
 
-/// What a job costs.
+/// The memory of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct JobCost {
     /// The pool it reads.
@@ -9,7 +9,7 @@ pub(crate) struct JobCost {
     pub bytes: usize,
 }
 
-/// What a pool costs.
+/// The memory of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PoolCost {
     /// Bytes while its jobs are prepared.
@@ -25,7 +25,7 @@ pub(crate) struct TooLarge {
     pub needed: usize,
 }
 
-/// Batches of jobs, and the jobs that are in none.
+/// Batches of jobs, and the jobs that fit in none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub batches: Vec<Vec<usize>>,
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Splits jobs into batches that are trained together.
     ///
-    /// Jobs are ordered by pool, the largest pool first, so that a pool is brought in once and only one is there at a time.
+    /// Jobs are ordered by pool, the largest pool first, so that a pool is uploaded once and only one is on the device at a time.
     /// A batch takes jobs as long as they, what they share and the largest of its pools fit `budget`.
     pub fn new(pools: &[PoolCost], jobs: &[JobCost], budget: usize) -> Plan {
         let mut order: Vec<usize> = (0..jobs.len()).collect();
@@ -64,7 +64,8 @@ impl Plan {
                 }
                 _ => {
                     batches.push(vec![job]);
-                    (filled, largest_pool) = (shared + bytes, while_loaded);
+                    filled = shared + bytes;
+                    largest_pool = while_loaded;
                 }
             }
             last_pool = Some(pool);

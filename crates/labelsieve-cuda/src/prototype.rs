@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
 
 impl Cuda {
-    /// **Eq. (5)** for every class: `labelsieve::classifier::prototypes` on the GPU, one class in its memory at a time.
+    /// **Eq. (5)** for every class: `labelsieve::classifier::prototypes` on the GPU, one class in device memory at a time.
     pub fn prototypes(&self, classes: &[WeightedClass], dim: usize, scale: f32) -> Result<WeightMatrix> {
         let mut rows = Vec::with_capacity(classes.len() * dim);
         for class in classes {

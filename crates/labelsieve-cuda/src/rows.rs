@@ -22,7 +22,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Memory for `n` rows of `dim` numbers, which are any.
+    /// Uninitialised memory for `n` rows of `dim` numbers.
     fn new(gpu: &Gpu, n: usize, dim: usize) -> Result<Rows> {
         let stride = stride_of(dim);
         Ok(Rows { values: gpu.buffer(n * stride)?, n, dim, stride })
@@ -72,7 +72,7 @@ impl Staging {
         Ok(rows)
     }
 
-    /// The same into rows that are there. They may be read once what is on the stream is done.
+    /// As [`Staging::upload_with`], into existing rows. They may be read once the work queued on the stream is done.
     fn send(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -98,14 +98,14 @@ impl Staging {
     }
 }
 
-/// Rows that come to the device while it does other things: a thread of their own sends them, in order.
+/// Rows that are uploaded while the device works: a separate thread sends them, in order.
 pub(crate) struct Uploads<'s> {
     gpu: &'s Gpu,
-    /// Nobody asked for these so far.
+    /// Rows that were not requested yet.
     to_come: VecDeque<&'s Features>,
-    /// Bytes of those that were asked for before they are needed.
+    /// Bytes of the rows requested ahead.
     ahead: VecDeque<usize>,
-    /// How many these may be.
+    /// The limit of those bytes.
     max_ahead: usize,
     asked: Sender<(&'s Features, Rows)>,
     arrived: Receiver<Result<Rows>>,
@@ -125,7 +125,7 @@ impl<'s> Uploads<'s> {
         scope.spawn(move || {
             for (features, mut rows) in requests {
                 let sent = staging.send(&gpu.uploads, &mut rows, copied(features));
-                // Whatever happened, nothing must be on its way into memory that is given back.
+                // Even after a failure, no copy may be under way into memory that is freed.
                 let all = gpu.uploads.synchronize().map_err(Into::into).and(sent);
                 if done.send(all.map(|()| rows)).is_err() {
                     break;
@@ -135,8 +135,8 @@ impl<'s> Uploads<'s> {
         Uploads { gpu, to_come, ahead: VecDeque::new(), max_ahead, asked, arrived }
     }
 
-    /// The next rows. Those behind them are sent from now on, as many as there is space for. To be called when the device has
-    /// nothing to do, because rows wait for what it does.
+    /// The next rows. Later ones are requested from now on, as many as there is space for. To be called when the device is idle, since
+    /// rows wait for its work.
     pub fn next(&mut self) -> Result<Rows> {
         if self.ahead.pop_front().is_none()
             && let Some(features) = self.to_come.pop_front()
@@ -158,7 +158,7 @@ impl<'s> Uploads<'s> {
         self.arrived.recv().expect("the thread answers every request")
     }
 
-    /// Takes the memory on the stream that gives it back, too.
+    /// Allocates the memory on the stream that frees it, too.
     fn ask(&self, features: &'s Features) -> Result<()> {
         let rows = Rows::new(self.gpu, features.len(), features.dim())?;
         self.gpu.uploads.join(&self.gpu.stream)?;
@@ -181,7 +181,7 @@ fn copied(features: &Features) -> impl Fn(Range<usize>, &mut [f32]) + Sync {
     }
 }
 
-/// What each row is ([`row_key`](labelsieve_numerics::random::row_key)), in order.
+/// The key of each row ([`row_key`](labelsieve_numerics::random::row_key)), in order.
 pub(crate) fn row_keys(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<u64>> {
     let keys = gpu.buffer(rows.n)?;
     launch!(
@@ -197,11 +197,11 @@ pub(crate) fn row_keys(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<u64>> {
     Ok(keys)
 }
 
-/// Fills rows of `stride` values by several threads, each its share of them. `cost`: numbers that a row makes a thread read or
-/// write.
+/// Fills rows of `stride` values by several threads, each its share of them. `cost`: numbers read or written
+/// per row.
 ///
-/// These are not rayon's threads, because the GPU is locked meanwhile: a thread that waits for others in rayon may begin
-/// another task in the meantime, and when that task wants the GPU, it waits for itself.
+/// These are not rayon's threads, since the GPU is locked meanwhile: a rayon thread that waits may start another task, and if that
+/// task needs the GPU, it deadlocks.
 pub(crate) fn fill_side_by_side<T: Send>(
     out: &mut [T],
     stride: usize,

@@ -1,4 +1,4 @@
-//! Closeness to the mean of the clean and accepted rows.
+//! Similarity to the mean of the clean and accepted rows.
 
 use labelsieve::engine::Job;
 use labelsieve::relevance::clean_direction;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::gpu::{at, launch, warp_per_row};
 use crate::rows::Rows;
 
-/// `(1 + v·x) / 2`, where x is the unit-length mean of the clean and accepted rows. Jobs that follow each other on one pool share it.
+/// `(1 + v·x) / 2`, where x is the unit-length mean of the clean and accepted rows. Consecutive jobs on one pool share it.
 pub(crate) fn score(
     cuda: &Cuda,
     jobs: &[Job],

@@ -44,7 +44,8 @@ fn start(network: &Network, n_classes: usize, seed: u64) -> Snapshot {
 }
 
 /// Images of noise on waves: neighbouring pixels are alike, as in photos.
-fn images(n_images: usize, (height, width): (usize, usize), seed: u64) -> Batch {
+fn images(n_images: usize, size: (usize, usize), seed: u64) -> Batch {
+    let (height, width) = size;
     let stream = Stream::new(seed);
     let pixel = |i: usize| {
         let image = i / (height * width * 3);

@@ -170,9 +170,9 @@ impl Case {
 }
 
 fn score(engine: &dyn Engine, method: &Method, jobs: &[Job]) -> Vec<Relevance> {
-    let told = Mutex::new(vec![0; jobs.len()]);
-    let results = engine.relevance(method, jobs, &|job, _| told.lock().unwrap()[job] += 1).unwrap();
-    assert!(told.into_inner().unwrap().iter().all(|&times| times == 1), "every job is reported once");
+    let reported = Mutex::new(vec![0; jobs.len()]);
+    let results = engine.relevance(method, jobs, &|job, _| reported.lock().unwrap()[job] += 1).unwrap();
+    assert!(reported.into_inner().unwrap().iter().all(|&times| times == 1), "every job is reported once");
     results
 }
 
@@ -184,7 +184,7 @@ fn largest_gap(a: &[Relevance], b: &[Relevance]) -> f32 {
     a.iter().zip(b).map(gap).fold(0.0, f32::max)
 }
 
-/// What rounding may come to in a hundred steps, where a hidden unit near zero falls on the other side. On these cases the CPU
+/// The difference that rounding may cause in a hundred steps, if a hidden unit near zero falls on the other side. On these cases the CPU
 /// differs by 0.004 (MLP) from itself when every number of its rows moves by 10⁻⁷ of itself.
 const OF_ROUNDING: f32 = 1e-2;
 

@@ -97,13 +97,17 @@ fn the_same_images_give_the_same_bits() {
     assert!(cosine > 0.9999, "{cosine}");
 }
 
+#[derive(Clone, Copy, Debug)]
+struct AttentionShape {
+    tokens: usize,
+    queries: usize,
+    heads: usize,
+    head: usize,
+}
+
 /// Rows of attention of random queries, keys and values, two sequences.
-fn attended<O: Operations>(
-    operations: &mut O,
-    (tokens, queries): (usize, usize),
-    (heads, head): (usize, usize),
-    mask: Mask,
-) -> Vec<f32> {
+fn attended<O: Operations>(operations: &mut O, shape: AttentionShape, mask: Mask) -> Vec<f32> {
+    let AttentionShape { tokens, queries, heads, head } = shape;
     let width = heads * head;
     let stream = Stream::new(tokens as u64);
     let scale = (head as f32).powf(-0.25); // scores of about 1
@@ -129,14 +133,14 @@ fn attention_agrees_with_the_cpu() {
             (65, 33, 1, 72),
         ] {
             for mask in [Mask::None, Mask::Causal] {
-                let shapes = ((tokens, queries), (heads, head));
-                let found = attended(&mut operations, shapes.0, shapes.1, mask);
-                let expected = attended(&mut Cpu::default(), shapes.0, shapes.1, mask);
+                let shape = AttentionShape { tokens, queries, heads, head };
+                let found = attended(&mut operations, shape, mask);
+                let expected = attended(&mut Cpu::default(), shape, mask);
                 let pairs = found.iter().zip(&expected);
                 let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
-                println!("{precision:?}, {shapes:?}, {mask:?}: at most {worst:.1e} off");
+                println!("{precision:?}, {shape:?}, {mask:?}: at most {worst:.1e} off");
                 assert_eq!(found.len(), expected.len());
-                assert!(worst <= bound, "{precision:?}, {shapes:?}, {mask:?}: {worst}");
+                assert!(worst <= bound, "{precision:?}, {shape:?}, {mask:?}: {worst}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a machine without a GPU sees. On a machine with one, these tests say so and check the opposite.
+//! The behaviour on a machine without a GPU. On a machine with one, these tests print a note and check the opposite.
 
 use labelsieve::engine::Job;
 use labelsieve::{ClassProblem, Features, Method, NoisyPool};
@@ -30,7 +30,7 @@ fn a_gpu_number_beyond_the_last_is_refused() {
 fn auto_falls_back_to_the_cpu_and_gives_the_reason() {
     let opened = open(Device::Auto, |_| ()).unwrap();
     match &opened {
-        OpenDevice::Cuda(_) => panic!("nobody asked for it"),
+        OpenDevice::Cuda(_) => panic!("a GPU without a request"),
         OpenDevice::Found(found) => eprintln!("skipped: this machine has a {}", found.first().name()),
         OpenDevice::Cpu { reason } => {
             assert_eq!(opened.to_string(), format!("cpu ({reason})"));
@@ -58,7 +58,7 @@ fn networks_are_made_where_the_engine_is_unless_cudnn_is_missing() {
     let learners = opened.learners(ActivationPrecision::Bf16).unwrap();
     match &opened {
         OpenDevice::Cpu { reason } => assert_eq!(learners.to_string(), format!("cpu ({reason})")),
-        OpenDevice::Cuda(_) => panic!("nobody asked for it"),
+        OpenDevice::Cuda(_) => panic!("a GPU without a request"),
         OpenDevice::Found(found) => match found.first().learners(ActivationPrecision::Bf16) {
             Ok(_) => assert_eq!(learners.to_string(), opened.to_string()),
             Err(error) => {

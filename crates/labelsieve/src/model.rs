@@ -57,7 +57,7 @@ pub struct ClassProblem<'a> {
     pub others: Option<&'a Features>,
     /// One direction per other class, for the models that ask which class a candidate comes from; may be empty.
     pub other_classes: Option<&'a Features>,
-    /// How many of the other classes are base classes.
+    /// Number of base classes among the other classes.
     pub(crate) n_base: usize,
     /// Whether the mean direction of all classes was subtracted from the features.
     pub(crate) is_centred: bool,
@@ -105,7 +105,7 @@ impl<'a> ClassProblem<'a> {
         ClassProblem { n_base: n_base.min(self.other_classes.map_or(0, Features::len)), ..self }
     }
 
-    /// How many of the other classes are base classes.
+    /// Number of base classes among the other classes.
     pub fn n_base(&self) -> usize {
         self.n_base
     }

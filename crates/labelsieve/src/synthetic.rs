@@ -8,7 +8,7 @@ use labelsieve_numerics::random::Stream;
 
 use crate::features::Features;
 
-/// Where the irrelevant examples of a pool come from.
+/// The source of the irrelevant examples of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// So many senses outside the classes, each a cluster.
@@ -34,7 +34,7 @@ pub struct Recipe {
     pub largest_pool: usize,
     /// Share of irrelevant examples in each pool.
     pub noise_ratio: f32,
-    /// Where they come from.
+    /// The source of irrelevant examples.
     pub noise: Noise,
     /// Test examples per class.
     pub n_test: usize,

@@ -6,7 +6,7 @@ use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_tra
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How logistic regression is learned: the minimiser of
+/// The training of a logistic regression, which minimises
 ///
 /// ```text
 /// L = - 1/K Σ_c 1/r(X^c) Σ_{x ∈ X^c} r(x) ln softmax(W g(x) + b)_c  +  decay/2 ‖W‖²

@@ -1,4 +1,4 @@
-//! Attention in one kernel: softmax(Q Kᵀ) V, whose square of scores is never written down.
+//! Attention in one kernel: softmax(Q Kᵀ) V, without storing the matrix of scores.
 
 use cudarc::cudnn::sys;
 
@@ -13,7 +13,7 @@ pub(crate) struct Problem {
     pub heads: usize,
     /// Numbers of a head.
     pub head: usize,
-    /// Tokens that ask, and those that are asked.
+    /// Queries, and keys.
     pub queries: usize,
     pub tokens: usize,
     /// Numbers from one sequence of queries to the next; 0 if all have the same ones.
@@ -27,14 +27,14 @@ pub(crate) const QUERIES: i64 = 1;
 pub(crate) const KEYS: i64 = 2;
 pub(crate) const VALUES: i64 = 3;
 pub(crate) const OUTPUT: i64 = 4;
-/// The logarithm of each query's sum, an `f32`: nobody reads it, but only who asks for it gets the fast kernels.
+/// The logarithm of each query's sum, an `f32`. It is not read, but the fast kernels require it.
 pub(crate) const SUMS: i64 = 5;
 
-/// The first name that is free for what is never written down.
+/// The first name for tensors that are never stored.
 const FIRST_VIRTUAL: i64 = 10;
 
 impl Problem {
-    /// The way that cuDNN ranks first; none if it has none for numbers of this kind.
+    /// The plan that cuDNN ranks first; none if it does not support this number type.
     pub fn plan(&self, cudnn: &Cudnn, precision: ActivationPrecision) -> Result<Option<Plan>> {
         if precision == ActivationPrecision::F32 || !self.head.is_multiple_of(8) {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Problem {
         4 * self.sequences * self.heads * self.queries
     }
 
-    /// The pattern that cuDNN knows as attention: scores, their softmax step by step, and the mean of values by it.
+    /// The pattern that cuDNN recognises as attention: scores, the steps of their softmax, and the weighted mean of values.
     fn operations(&self, precision: ActivationPrecision) -> Result<Operations> {
         let element = data_type(precision);
         let [n, h, d, q, t] =

@@ -1,4 +1,4 @@
-//! Convolutions, forwards and backwards.
+//! Convolutions, forward and backward.
 
 use cudarc::cudnn::sys;
 use labelsieve_networks::Shape;
@@ -7,7 +7,7 @@ use super::{Cudnn, Descriptor, Kind, Name, Operations, Plan, Type, data_type};
 use crate::error::{Error, Result};
 use crate::networks::ActivationPrecision;
 
-/// Which of the three products of a convolution.
+/// One of the three products of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Direction {
     Forward,
@@ -34,14 +34,14 @@ pub(crate) const WEIGHTS: i64 = 2;
 pub(crate) const OUTPUT: i64 = 3;
 
 impl Problem {
-    /// The way that cuDNN ranks first.
+    /// The plan that cuDNN ranks first.
     pub fn plan(&self, cudnn: &Cudnn, direction: Direction, precision: ActivationPrecision) -> Result<Plan> {
         self.candidates(cudnn, direction, precision, 1)?.pop().ok_or_else(|| {
             Error::Failed(format!("cuDNN has no repeatable {direction:?} convolution for {self:?}"))
         })
     }
 
-    /// Up to `most` ways, best guess first.
+    /// Up to `max_plans` plans, best guess first.
     pub fn candidates(
         &self,
         cudnn: &Cudnn,

@@ -1,6 +1,6 @@
-//! cuDNN through its graph interface: an operation is described, the library proposes ways to do it, best guess first, and
-//! the first that repeats itself exactly is taken. Nothing is timed, so every run takes the same way and a resumed training
-//! equals an unbroken one.
+//! cuDNN through its graph interface: an operation is described, the library proposes engines for it, best guess first, and
+//! the first deterministic one is taken. Nothing is timed, so every run takes the same engine and a resumed training equals an
+//! uninterrupted one.
 #![expect(unsafe_code, reason = "cuDNN is a C library; each block says what makes it sound")]
 
 pub(crate) mod attention;
@@ -27,13 +27,11 @@ pub(crate) struct Cudnn {
 unsafe impl Send for Cudnn {}
 
 impl Cudnn {
-    /// Fails when the library is missing, which cudarc would answer with a panic.
+    /// Fails if the library is missing, in which case cudarc would panic.
     pub fn check() -> Result<()> {
         // SAFETY: loading the library runs only its own initialisers.
-        match unsafe { sys::is_culib_present() } {
-            true => Ok(()),
-            false => Err(Error::MissingCudnn),
-        }
+        let is_present = unsafe { sys::is_culib_present() };
+        if is_present { Ok(()) } else { Err(Error::MissingCudnn) }
     }
 
     /// The context of the stream must be the thread's.
@@ -57,12 +55,12 @@ impl Drop for Cudnn {
     }
 }
 
-/// A way to do an operation, ready to run.
+/// An executable plan of an operation.
 pub(crate) struct Plan {
     plan: Descriptor,
-    /// Bytes it needs beside its operands.
+    /// Bytes of workspace.
     pub workspace: usize,
-    /// What the plan was made from: the library may still refer to it.
+    /// The descriptors behind the plan, which the library may still refer to.
     _config: Descriptor,
     _parts: Arc<Vec<Descriptor>>,
 }
@@ -70,7 +68,7 @@ pub(crate) struct Plan {
 const MAX_WORKSPACE: usize = 1 << 30;
 
 impl Plan {
-    /// Up to `most` ways to do what the operations describe, best guess first.
+    /// Up to `max_plans` plans for the operations, best guess first.
     fn candidates(
         cudnn: &Cudnn,
         operations: Operations,
@@ -93,7 +91,7 @@ impl Plan {
         Ok(plans)
     }
 
-    /// None if this machine cannot do it that way after all.
+    /// None if this machine does not support the engine after all.
     fn from_proposal(
         cudnn: &Cudnn,
         config: Descriptor,
@@ -131,7 +129,7 @@ impl Plan {
     }
 }
 
-/// Operations that are done together, with all that describes them.
+/// Fused operations, with all their descriptors.
 #[derive(Default)]
 struct Operations {
     operations: Vec<Descriptor>,
@@ -158,7 +156,7 @@ fn data_type(precision: ActivationPrecision) -> sys::cudnnDataType_t {
     }
 }
 
-/// What the library proposes, best guess first.
+/// The configurations that the library proposes, best guess first.
 fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>> {
     const MAX_CONFIGS: usize = 32;
     let search = Descriptor::new(Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?;
@@ -176,7 +174,7 @@ fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>
     Ok(configs)
 }
 
-/// Whether a way repeats itself exactly and computes as precisely as asked for.
+/// Whether an engine is deterministic and as precise as requested.
 fn is_welcome(config: &Descriptor, precision: ActivationPrecision) -> Result<bool> {
     use sys::cudnnBackendNumericalNote_t as Note;
     let engine = Descriptor::new(Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR)?;
@@ -202,7 +200,7 @@ fn is_welcome(config: &Descriptor, precision: ActivationPrecision) -> Result<boo
     Ok(!notes[..count].iter().any(|note| unwelcome.iter().any(|u| *u as u32 == *note)))
 }
 
-/// Something described to cuDNN.
+/// A descriptor of cuDNN.
 struct Descriptor(sys::cudnnBackendDescriptor_t);
 
 // SAFETY: may move between threads; its owner, a learner, uses all of its descriptors from one thread at a time.
@@ -218,7 +216,7 @@ impl Descriptor {
         Ok(Descriptor(descriptor))
     }
 
-    /// `T` must be what `of` stands for in C.
+    /// `T` must be the C type of `of`.
     fn set<T>(&self, name: Name, of: Type, values: &[T]) -> Result<()> {
         let count = values.len() as i64;
         let values = values.as_ptr().cast::<c_void>();
@@ -235,7 +233,7 @@ impl Descriptor {
         checked(unsafe { sys::cudnnBackendFinalize(self.0) })
     }
 
-    /// Fills `values` as far as there are any; how many came.
+    /// Fills `values` and returns how many the library has.
     fn get<T>(&self, name: Name, of: Type, values: &mut [T]) -> Result<usize> {
         let capacity = values.len() as i64;
         let mut count = 0;

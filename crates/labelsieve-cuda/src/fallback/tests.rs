@@ -1,4 +1,4 @@
-//! Devices that fail in every way a real one does.
+//! Devices that fail in all ways of real ones.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use labelsieve_networks::{Architecture, Distance, Prototypical, ScaleRule, Stem}
 
 use super::*;
 
-/// Everything that was told.
+/// All notices.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -34,7 +34,7 @@ impl Breaks {
     }
 }
 
-/// What no CPU would answer, so that it shows who did.
+/// An answer that no CPU would give, which identifies its origin.
 const BY_DEVICE: f32 = 0.125;
 
 impl Engine for Breaks {
@@ -88,10 +88,10 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
     for after in 0..=jobs.len() {
         let heard = Heard::default();
         let engine = Fallback::new(Breaks::after(after), heard.notices());
-        let told = Mutex::new(vec![Vec::new(); jobs.len()]);
+        let reported = Mutex::new(vec![Vec::new(); jobs.len()]);
         let scored = engine
             .relevance(&Method::gcn(), &jobs, &|job, relevance| {
-                told.lock().unwrap()[job].push(relevance.clone())
+                reported.lock().unwrap()[job].push(relevance.clone())
             })
             .unwrap();
         for (job, relevance) in scored.iter().enumerate() {
@@ -102,7 +102,7 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
             }
         }
         let each_once: Vec<Vec<Relevance>> = scored.into_iter().map(|relevance| vec![relevance]).collect();
-        assert_eq!(*told.lock().unwrap(), each_once, "after {after}");
+        assert_eq!(*reported.lock().unwrap(), each_once, "after {after}");
         let notice = match jobs.len() - after {
             0 => Vec::new(),
             1 => vec!["the GPU is out of memory; scoring 1 class on the CPU instead".to_owned()],
@@ -327,7 +327,7 @@ fn a_network_that_only_embeds_is_read_for_the_cpu_once_its_device_fails() {
     }
     assert_eq!(heard.all().len(), 1, "{:?}", heard.all());
     assert!(heard.all()[0].ends_with("running the network on the CPU instead"), "{:?}", heard.all());
-    // The CPU's own failure is no reason to read it again.
+    // A failure of the CPU itself does not open the network again.
     assert!(embedder.features(&images).unwrap_err().to_string().contains("the CPU does not fail"));
 }
 

@@ -1,4 +1,4 @@
-// What every kernel file starts with. No header is included: NVRTC then needs no CUDA installation beside it.
+// The common start of every kernel file. No header is included: NVRTC then needs no CUDA installation beside it.
 
 typedef unsigned int uint;
 typedef unsigned short ushort;

@@ -68,7 +68,7 @@ __device__ __forceinline__ uint step_of(float floor) {
     return (uint)fminf(fmaxf((floor + 1.0f) * (STEPS / 2), 0.0f), STEPS - 1.0f);
 }
 
-// Whatever is below -1 is reached by all, so that the lowest step begins nowhere.
+// Values below -1 are reached by all rows.
 __device__ __forceinline__ float start_of(uint step) {
     return step == 0 ? -INFINITY : (float)step / (STEPS / 2) - 1.0f;
 }

@@ -1,4 +1,4 @@
-//! The kernels: CUDA C, one file per idea, compiled at start for the GPU in use.
+//! The kernels: CUDA C, one file per idea, compiled at startup for the GPU in use.
 #![expect(unsafe_code, reason = "NVRTC is a C library; each block says what makes it sound")]
 
 use std::ffi::{CStr, CString};
@@ -94,7 +94,7 @@ impl Kernels {
 pub(crate) struct Modules(Vec<(&'static str, Arc<CudaModule>)>);
 
 impl Modules {
-    /// Compiles all files side by side, each behind what every file starts with and `prelude`, and loads them.
+    /// Compiles all files side by side, each after the common start and `prelude`, and loads them.
     pub fn compile(
         context: &Arc<CudaContext>,
         architecture: &str,
@@ -127,8 +127,8 @@ fn whole_source(file: &str, prelude: &str, source: &str) -> String {
     format!("{COMMON}\n{prelude}\n#line 1 \"{file}\"\n{source}")
 }
 
-/// Machine code for `architecture`. Sums and products are rounded one by one (`--fmad=false`): the kernels say `fmaf`
-/// where they mean it, and `dot` must give the CPU's bits.
+/// Machine code for `architecture`. Sums and products are rounded separately (`--fmad=false`): the kernels call `fmaf`
+/// explicitly, and `dot` must give the bits of the CPU.
 fn compile_file(
     file: &'static str,
     source: &str,

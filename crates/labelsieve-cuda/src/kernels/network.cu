@@ -24,7 +24,7 @@
 #define CHUNK 8   // cells that a block takes
 #define MAX_CELLS 32
 #define OWN 0x80000000u // in the job of a tile: the cell's own rows
-#define NOBODY 0xffffffffu
+#define EMPTY_SLOT 0xffffffffu
 #define X_SCALE 16384.0f
 #define FORWARD_STAGES(wide) ((wide) ? 3 : 4)
 #define BACKWARD_STAGES 4
@@ -142,7 +142,7 @@ __device__ __forceinline__ Rows own_rows(const Cell& cell) {
     return {cell.x, cell.rows, nullptr, cell.row_keys, cell.active, cell.gradients, cell.n_own, 1};
 }
 
-// What each row is: `row_key` of labelsieve::random. Four threads a row, a chain each.
+// The key of each row: `row_key` of labelsieve::random. Four threads a row, a chain each.
 extern "C" __global__ void __launch_bounds__(256) find_row_keys(const float* rows, uint n, uint dim, uint stride, ulong64* keys) {
     const float STEPS = 64.0f, ROUND = 12582912.0f;
     uint row = (blockIdx.x * 256 + threadIdx.x) / 4, chain = threadIdx.x % 4;
@@ -238,7 +238,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
     extern __shared__ __align__(128) unsigned char buffers[];
     __shared__ const ushort* thetas[CHUNK];
     if (threadIdx.x < (WIDE ? CHUNK : 1))
-        thetas[threadIdx.x] = numbers[threadIdx.x] == NOBODY ? nullptr : cells[numbers[threadIdx.x]].theta;
+        thetas[threadIdx.x] = numbers[threadIdx.x] == EMPTY_SLOT ? nullptr : cells[numbers[threadIdx.x]].theta;
     __syncthreads();
     uint warp = threadIdx.x / 32, lane = lane_id();
     uint warp_m = WIDE ? warp % 4 : warp, warp_n = WIDE ? warp / 4 : 0;
@@ -251,7 +251,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
     uint b_row = lane / 16 * 8 + lane % 8, b_word = lane / 8 % 2;
     for (uint slice = 0; slice < n_slices; slice++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncthreads(); // this slice is there, and nobody reads the one before it any more
+        __syncthreads(); // this slice is loaded, and the previous one is no longer read
         fetch_forward<WIDE>(rows, first_row, n_slices, slice + STAGES - 1, thetas,
                             base + (slice + STAGES - 1) % STAGES * STAGE);
         uint x = base + slice % STAGES * STAGE, theta = x + ROWS * 128;
@@ -291,7 +291,7 @@ __device__ __forceinline__ void forward_block(const Rows& rows, const Group& gro
     #pragma unroll
     for (uint i = 0; i < CELLS; i++) {
         uint place = WIDE ? i % 2 * 4 + warp_n * 2 + i / 2 : 0;
-        if (numbers[place] == NOBODY) continue;
+        if (numbers[place] == EMPTY_SLOT) continue;
         const Cell& cell = cells[numbers[place]];
         const float* small = cell.parameters + group.width * HIDDEN + lane % 4 * 4;
         float bias[4], theta_2[4];
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) forward_narrow(const Tile* 
 
 // ---- Sparse products ----
 
-// What an edge sum reads: the numbers of one slot.
+// The input of an edge sum: the numbers of one slot.
 struct Edges {
     const uint* offsets;
     const uint* columns;
@@ -408,7 +408,7 @@ __device__ __forceinline__ void sparse_block(Tile tile, const Group* groups, con
     const float* x = forwards ? group.support : group.gradient_over_degree;
     bool by_slot = !own && slots > 1;
     uint number = own ? tile.job & ~OWN : group.cells[by_slot ? threadIdx.x % slots : 0];
-    const Cell& cell = cells[number == NOBODY ? 0 : number];
+    const Cell& cell = cells[number == EMPTY_SLOT ? 0 : number];
     Edges edges = own ? Edges{cell.offsets, cell.columns, cell.weights} : Edges{group.offsets, group.columns, group.weights};
     const float* inverses = own ? cell.inverse_degree : group.inverse_degree;
     uint n = own ? cell.n_own : group.n, lanes = by_slot ? slots : 8, lane = threadIdx.x % lanes;
@@ -418,7 +418,7 @@ __device__ __forceinline__ void sparse_block(Tile tile, const Group* groups, con
             uint row = tile.index * TILE + r;
             bool real = row < n;
             float flow = by_slot ? edge_sums(edges, real, row, x, slots, lane) : edge_sum(edges, real, row, x, slots, cell.slot);
-            if (!real || number == NOBODY || (!by_slot && lane != 0)) continue;
+            if (!real || number == EMPTY_SLOT || (!by_slot && lane != 0)) continue;
             bool elsewhere = !own && group.touched[row] >> (by_slot ? lane : 0) & 1;
             float inverse = edges.offsets == nullptr ? 1.0f : inverses[row];
             sum += each(group, cell, own ? cell.rows[row] : row, row, inverse, flow, own, elsewhere);
@@ -426,7 +426,7 @@ __device__ __forceinline__ void sparse_block(Tile tile, const Group* groups, con
         if (by_slot || lane == 0) sums[strand][by_slot ? lane : 0] = sum;
     }
     __syncthreads();
-    if (threadIdx.x >= (by_slot ? slots : 1) || number == NOBODY) return;
+    if (threadIdx.x >= (by_slot ? slots : 1) || number == EMPTY_SLOT) return;
     double sum = sums[0][threadIdx.x];
     for (uint g = 1; g < 32; g++) sum += sums[g][threadIdx.x];
     total(cell, (own ? cell.n_shared_tiles : 0) + tile.index, sum);
@@ -571,14 +571,14 @@ __device__ __forceinline__ void backward_block(const Rows& rows, const Group& gr
     uint n_slices = group.width / SLICE, base = shared_address(buffers), n_steps = (end - first_row + SLICE - 1) / SLICE;
     uint n_there = 0; // a chunk fills the first place of every pair before the second
     #pragma unroll
-    for (uint i = 0; i < CELLS; i++) n_there += numbers[warp_n * CELLS + i] != NOBODY;
+    for (uint i = 0; i < CELLS; i++) n_there += numbers[warp_n * CELLS + i] != EMPTY_SLOT;
     float sums[M_TILES][CELLS][2][4] = {}, ones[CELLS][2][2] = {};
     const bool counts = block == 0 && warp_m == 0;
     for (uint s = 0; s < STAGES - 1; s++)
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + s * SLICE, end, base + s * STAGE);
     for (uint s = 0; s < n_steps; s++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncthreads(); // these rows are there, and nobody reads the ones before them any more
+        __syncthreads(); // these rows are loaded, and the previous ones are no longer read
         fetch_backward<WIDE>(rows, chunk, n_slices, block * 4, first_row + (s + STAGES - 1) * SLICE, end,
                              base + (s + STAGES - 1) % STAGES * STAGE);
         unsigned char* stage = buffers + s % STAGES * STAGE;

@@ -1,7 +1,7 @@
 // Exact neighbours from approximate products: who may be among the nearest, and then who is.
 //
 // Tiles of similarities come in 16-bit floats, off by at most E. A warp owns a row. It keeps every candidate whose score
-// is within `margin` = 2E of its `width`-th best so far; whoever falls below that has `width` certainly better rows.
+// is within `margin` = 2E of its `width`-th best so far; below that, `width` rows are certainly better.
 
 #define CAPACITY 512
 #define PER_LANE (CAPACITY / 32)

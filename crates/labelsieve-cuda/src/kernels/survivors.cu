@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(256) rank_survivors(
     uint width, const float* rows, uint dim, uint stride, const float* spares, Again again, Again rest, uint* indices,
     float* similarities) {
     __shared__ ulong64 all_keys[8][CAPACITY];
-    __shared__ uint all_bounds[8][CAPACITY]; // 0: measured, or nobody
+    __shared__ uint all_bounds[8][CAPACITY]; // 0: measured, or empty
     uint place = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (place >= n) return;
     volatile ulong64* keys = all_keys[threadIdx.x / 32];
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256) rank_survivors(
         bounds[slot] = bound;
     }
 
-    // First as many as are wanted, then as many again, then whoever is left: each step raises what the next must reach.
+    // First as many as are wanted, then as many again, then the rest: each step raises the floor of the next.
     uint measured = 0, least = 0;
     for (uint round = 0; round < 3; round++) {
         __syncwarp();

@@ -1,9 +1,9 @@
-//! Which images share memory: decided once per network, in bytes per image, then asked for once per batch size.
+//! Assignment of images to shared buffers: decided once per network, in bytes per image, and allocated once per batch size.
 
-use super::schedule::{Normalise, Schedule, Work};
+use super::schedule::{Normalise, Operation, Schedule};
 use crate::error::{Error, Result};
 
-/// Buffers, each of which holds one thing at a time. Their sizes are bytes per image of a batch.
+/// Buffers, each of which holds one image or gradient at a time. Their sizes are bytes per image of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Buffers {
     pub sizes: Vec<usize>,
@@ -11,7 +11,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// A buffer that nobody else gets.
+    /// An exclusive buffer.
     fn own(&mut self, size: usize) -> usize {
         self.sizes.push(size);
         self.sizes.len() - 1
@@ -62,7 +62,7 @@ impl Embedding {
     }
 }
 
-/// What the backward pass of one [`Work`] reads and writes: buffers of gradients.
+/// The buffers of gradients that the backward pass of one [`Operation`] reads and writes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Backward {
     Convolution {
@@ -83,7 +83,7 @@ pub(super) enum Backward {
     },
 }
 
-/// What a joined max-pool remembers.
+/// The winners of a joined max-pool, for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Winners {
     /// One byte per number.
@@ -91,16 +91,16 @@ pub(super) struct Winners {
     pub values: usize,
 }
 
-/// Memory for learning: every image is kept for the way back; gradients share buffers.
+/// Memory for learning: every image is kept for the backward pass; gradients share buffers.
 #[derive(Debug)]
 pub(super) struct Learning {
     pub buffers: Buffers,
     pub images: Vec<usize>,
-    /// For each work.
+    /// For each operation.
     pub winners: Vec<Option<Winners>>,
-    /// Where the gradients of the last image go first.
+    /// The first buffer of the gradients of the last image.
     pub last: usize,
-    /// For each work.
+    /// For each operation.
     pub backward: Vec<Backward>,
 }
 
@@ -109,8 +109,8 @@ impl Learning {
         let mut buffers = Buffers::default();
         let bytes = |image: usize| schedule.images[image].len() * element;
         let images = (0..schedule.images.len()).map(|image| buffers.own(bytes(image))).collect();
-        let mut remember = |work: &Work| match work {
-            Work::Normalise(Normalise { pool: Some(_), to, .. }) => {
+        let mut remember = |work: &Operation| match work {
+            Operation::Normalise(Normalise { pool: Some(_), to, .. }) => {
                 Some(Winners { places: buffers.own(to.len()), values: buffers.own(to.len() * element) })
             }
             _ => None,
@@ -131,7 +131,7 @@ impl Learning {
                 }
             };
             match work {
-                Work::Convolution(convolution) => {
+                Operation::Convolution(convolution) => {
                     if second.is_some() {
                         return Err(Error::Failed(
                             "a convolution with two readers is not supported".to_owned(),
@@ -142,7 +142,7 @@ impl Learning {
                     backward.push(Backward::Convolution { gradients: first, input });
                     buffers.give_back(first);
                 }
-                Work::Normalise(normalise) => {
+                Operation::Normalise(normalise) => {
                     let input = buffers.take(bytes(normalise.input));
                     gradients[normalise.input].push(input);
                     let keep = second.is_some() || normalise.add.is_some();
@@ -160,17 +160,17 @@ impl Learning {
     }
 }
 
-fn output(work: &Work) -> usize {
+fn output(work: &Operation) -> usize {
     match work {
-        Work::Convolution(convolution) => convolution.output,
-        Work::Normalise(normalise) => normalise.output,
+        Operation::Convolution(convolution) => convolution.output,
+        Operation::Normalise(normalise) => normalise.output,
     }
 }
 
-fn inputs(work: &Work) -> Vec<usize> {
+fn inputs(work: &Operation) -> Vec<usize> {
     match work {
-        Work::Convolution(convolution) => vec![convolution.input],
-        Work::Normalise(normalise) => std::iter::once(normalise.input).chain(normalise.add).collect(),
+        Operation::Convolution(convolution) => vec![convolution.input],
+        Operation::Normalise(normalise) => std::iter::once(normalise.input).chain(normalise.add).collect(),
     }
 }
 
@@ -224,14 +224,17 @@ mod tests {
             for (work, backward) in schedule.work.iter().zip(&learning.backward).rev() {
                 let image = output(work);
                 match (work, backward) {
-                    (Work::Convolution(convolution), Backward::Convolution { gradients, input }) => {
+                    (Operation::Convolution(convolution), Backward::Convolution { gradients, input }) => {
                         assert_eq!(get(&holds, *gradients, image), readers[image]);
                         if let Some(input) = input {
                             assert_ne!(input, gradients);
                             holds[*input] = vec![(convolution.input, 1)];
                         }
                     }
-                    (Work::Normalise(normalise), Backward::Normalise { gradients, second, keep, input }) => {
+                    (
+                        Operation::Normalise(normalise),
+                        Backward::Normalise { gradients, second, keep, input },
+                    ) => {
                         let more = second.map_or(0, |second| get(&holds, second, image));
                         assert_eq!(get(&holds, *gradients, image) + more, readers[image]);
                         assert!(input != gradients && Some(*input) != *second);

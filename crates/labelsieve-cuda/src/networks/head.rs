@@ -6,15 +6,15 @@ use labelsieve_networks::{Network, Role, ScaleRule, Sgd, Tally, Targets};
 
 use super::layout::Layout;
 use super::passes::Parameters;
-use super::queue::{Queue, Side};
+use super::queue::{Factor, Queue, Side};
 use crate::error::Result;
-use crate::gpu::{at, blocks, launch};
+use crate::gpu::{ProductShape, at, blocks, launch};
 
 /// The classifier's own memory.
 pub(super) struct Head {
     dim: usize,
     n_classes: usize,
-    /// Where W and s are among the parameters.
+    /// The positions of W and s among the parameters.
     weights: usize,
     scale: usize,
     /// Ŵ and the lengths of W's rows.
@@ -90,7 +90,7 @@ impl Head {
         })
     }
 
-    /// Makes sure that `n_images` fit.
+    /// Grows the buffers to hold `n_images`.
     pub fn fit(&mut self, queue: &Queue, n_images: usize) -> Result<()> {
         if n_images > self.batch.capacity {
             self.batch = Batch::new(queue, n_images, self.dim, self.n_classes)?;
@@ -108,7 +108,7 @@ impl Head {
         queue.read(&self.batch.features, n_images * self.dim)
     }
 
-    /// Puts gradients of the features that were computed on the host where those of the classifier would be, and returns the
+    /// Uploads gradients of the features that were computed on the host, in place of those of the classifier, and returns their
     /// address.
     pub fn write_gradients(&mut self, queue: &Queue, gradients: &[f32]) -> Result<u64> {
         let mut place = self.batch.gradients.slice_mut(..gradients.len());
@@ -150,7 +150,12 @@ impl Head {
         let columns = dim as u32;
         launch!(stream, kernels.unit_rows, blocks(n, 128), at(&batch.features), columns, unit, lengths);
         launch!(stream, kernels.unit_rows, blocks(k, 128), weights, columns, unit_weights, weight_lengths);
-        queue.product((unit, Side::Along), (unit_weights, Side::Across), cosines, (n, k, dim))?;
+        queue.product(
+            Factor { address: unit, side: Side::Along },
+            Factor { address: unit_weights, side: Side::Across },
+            ProductShape { m: n, n: k, k: dim },
+            cosines,
+        )?;
         launch!(
             stream,
             kernels.class_gradients,
@@ -172,8 +177,18 @@ impl Head {
             at(&self.sums),
             scale_gradient
         );
-        queue.product((cosines, Side::Along), (unit_weights, Side::Along), gradients, (n, dim, k))?;
-        queue.product((cosines, Side::Across), (unit, Side::Along), weight_gradients, (k, dim, n))?;
+        queue.product(
+            Factor { address: cosines, side: Side::Along },
+            Factor { address: unit_weights, side: Side::Along },
+            ProductShape { m: n, n: dim, k },
+            gradients,
+        )?;
+        queue.product(
+            Factor { address: cosines, side: Side::Across },
+            Factor { address: unit, side: Side::Along },
+            ProductShape { m: k, n: dim, k: n },
+            weight_gradients,
+        )?;
         launch!(stream, kernels.row_gradients, blocks(n, 128), gradients, unit, lengths, columns);
         launch!(
             stream,
@@ -187,7 +202,7 @@ impl Head {
         Ok(gradients)
     }
 
-    /// What steps added up to since the last call.
+    /// The totals of the steps since the last call.
     pub fn tally(&mut self, queue: &Queue) -> Result<Tally> {
         let sums = queue.read(&self.sums, 4)?;
         queue.stream.memset_zeros(&mut self.sums)?;

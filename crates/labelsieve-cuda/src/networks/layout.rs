@@ -1,4 +1,4 @@
-//! Where the parameters of a network are on the device.
+//! The positions of the parameters of a network on the device.
 //!
 //! One long array, as in a [`Snapshot`](labelsieve_networks::Snapshot), but every tensor starts at a multiple of 64 numbers,
 //! and the weights of a convolution are in the order that images are stored in: out, row, column, in; those of a depthwise one
@@ -10,13 +10,13 @@ use std::ops::Range;
 use cudarc::driver::DeviceRepr;
 use labelsieve_networks::{Network, Role};
 
-/// Channels that an image has on the device: red, green, blue and five zeros. Tensor cores want multiples of eight.
+/// Channels that an image has on the device: red, green, blue and five zeros. Tensor cores need multiples of eight.
 pub(super) const IMAGE_CHANNELS: usize = 8;
 
 const ALIGNMENT: usize = 64;
 const PIECE: usize = 2048;
 
-/// How a tensor is stored and updated.
+/// The storage and update rule of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// out × in × places on the host, out × places × `padded` on the device.
@@ -56,7 +56,7 @@ pub(super) struct Piece {
 // SAFETY: `repr(C)`, and the kernel declares the same fields.
 unsafe impl DeviceRepr for Piece {}
 
-/// The places of all tensors of a network.
+/// The positions of all tensors of a network.
 #[derive(Debug)]
 pub(super) struct Layout {
     tensors: Vec<Tensor>,
@@ -90,13 +90,14 @@ impl Layout {
             };
             let host = host_len..host_len + parameter.len();
             let device = len..len + size;
-            (host_len, len) = (host.end, device.end.next_multiple_of(ALIGNMENT));
+            host_len = host.end;
+            len = device.end.next_multiple_of(ALIGNMENT);
             tensors.push(Tensor { node: parameter.node, role: parameter.role, kind, host, device });
         }
         Layout { tensors, host_len, len }
     }
 
-    /// Where the tensor with this role of `node` (`None` for the classifier) starts on the device.
+    /// The start of the tensor with this role of `node` (`None` for the classifier) on the device.
     pub fn start(&self, node: Option<usize>, role: Role) -> usize {
         let found = self.tensors.iter().find(|t| t.node == node && t.role == role);
         found.expect("the network has such a tensor").device.start
@@ -140,7 +141,7 @@ impl Layout {
         host
     }
 
-    /// Everything that learns, cut into pieces of which each is of one kind.
+    /// All learned parameters, in pieces of one kind each.
     pub fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for tensor in &self.tensors {

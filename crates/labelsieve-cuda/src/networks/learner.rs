@@ -17,7 +17,7 @@ use super::staging::Staging;
 use crate::error::{Error, Result};
 use crate::gpu::{at, blocks, launch};
 
-/// What bytes of an image are multiplied by, and what is added then. Laid out as in `image.cu`.
+/// The factors and offsets that normalise the bytes of an image. Laid out as in `image.cu`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Colours {
@@ -55,10 +55,10 @@ pub(super) struct CudaLearner {
     parameters: Parameters,
     pieces: CudaSlice<Piece>,
     tables: Tables,
-    /// Whether the tables of the running statistics are those of the present parameters.
+    /// Whether the tables of the running statistics match the current parameters.
     tables_are_current: bool,
     head: Head,
-    /// What steps on a loss of the features added up to; the others are counted on the device.
+    /// The totals of steps on a loss of the features; those of other steps are counted on the device.
     on_features: Tally,
     staging: Staging,
     convolutions: Convolutions,
@@ -128,7 +128,7 @@ impl CudaLearner {
         Ok(())
     }
 
-    /// Queues the change of bytes into the numbers of images.
+    /// Queues the conversion of bytes to the numbers of images.
     fn normalise_pixels(&self, pixels: u64, n_images: usize, to: u64) -> Result<()> {
         let from = self.network.input();
         let framed = self.schedule.images[0];
@@ -261,7 +261,7 @@ impl CudaLearner {
         Ok(Ok(()))
     }
 
-    /// Says which batch did not fit.
+    /// Turns a lack of memory into an error that names the batch.
     fn explained<T>(result: Result<T>, images: &Batch) -> VisionResult<T> {
         let (height, width) = images.size();
         Ok(result.map_err(|error| match error {

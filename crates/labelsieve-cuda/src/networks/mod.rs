@@ -1,7 +1,7 @@
-//! Networks on a GPU: `labelsieve_networks` described them, cuDNN multiplies, the kernels here do the rest.
+//! Networks on a GPU: `labelsieve_networks` describes them, cuDNN computes products, the kernels here do the rest.
 //!
-//! `schedule.rs` turns a network into work, `layout.rs` and `buffers.rs` decide where its numbers go, `staging.rs` brings
-//! batches in, `passes.rs` and `head.rs` go forwards and backwards, `learner.rs` puts them together.
+//! `schedule.rs` turns a network into operations, `layout.rs` and `buffers.rs` assign its memory, `staging.rs` uploads
+//! batches, `passes.rs` and `head.rs` run the forward and backward passes, `learner.rs` combines them.
 
 mod buffers;
 mod head;
@@ -27,7 +27,7 @@ use crate::error::Result;
 /// The type of activations inside a network. Weights, statistics and the classifier are `f32` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ActivationPrecision {
-    /// 16 bits with the range of `f32`: what tensor cores multiply fastest.
+    /// 16 bits with the range of `f32`, the fastest on tensor cores.
     #[default]
     Bf16,
     /// `f32` throughout, without tensor cores: several times slower, and within rounding of the CPU.

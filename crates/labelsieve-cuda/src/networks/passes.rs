@@ -1,4 +1,4 @@
-//! Through the network, forwards and backwards.
+//! The forward and backward passes through a network.
 #![expect(unsafe_code, reason = "queues kernels; the macro says what makes it sound")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
@@ -6,12 +6,12 @@ use labelsieve_networks::{Activation, Shape};
 
 use super::buffers::{Backward, Winners};
 use super::queue::{Arena, Convolutions, Queue, threads};
-use super::schedule::{Channels, Convolution, Feature, Normalise, Pool, Schedule, Work};
+use super::schedule::{Channels, Convolution, Feature, Normalise, Operation, Pool, Schedule};
 use crate::cudnn::convolution::Direction;
 use crate::error::Result;
 use crate::gpu::{at, blocks, launch};
 
-/// How pixels × channels are spread over threads. Laid out as in `element.cu`.
+/// The distribution of pixels × channels over threads. Laid out as in `element.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
@@ -26,7 +26,7 @@ unsafe impl DeviceRepr for Spread {}
 
 const THREADS: usize = 256;
 
-/// Blocks of a launch: eight for each of 132 multiprocessors. More would only make more partial sums.
+/// Blocks of a launch: eight for each of 132 multiprocessors. More would only add partial sums.
 const MAX_BLOCKS: usize = 1056;
 
 impl Spread {
@@ -85,7 +85,7 @@ impl Windows {
     }
 }
 
-/// A convolution of each channel by itself. Laid out as in `depthwise.cu`.
+/// A depthwise convolution. Laid out as in `depthwise.cu`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Depthwise {
@@ -122,7 +122,7 @@ impl Depthwise {
     }
 }
 
-/// Numbers on the device that belong to a network.
+/// The parameters of a network on the device.
 pub(super) struct Parameters {
     /// In the order of [`Layout`](super::layout::Layout).
     pub values: CudaSlice<f32>,
@@ -188,10 +188,10 @@ impl Pass<'_> {
         let schedule = self.schedule;
         for (number, work) in schedule.work.iter().enumerate() {
             match work {
-                Work::Convolution(convolution) if convolution.channels == Channels::Own => {
+                Operation::Convolution(convolution) if convolution.channels == Channels::Own => {
                     self.depthwise(convolution)?;
                 }
-                Work::Convolution(convolution) => {
+                Operation::Convolution(convolution) => {
                     let operands = [
                         self.image(convolution.input),
                         self.weights(&self.parameters.weights, convolution.weights),
@@ -202,7 +202,7 @@ impl Pass<'_> {
                     let direction = Direction::Forward;
                     self.convolutions.run(queue, number, convolution, n, direction, operands)?;
                 }
-                Work::Normalise(normalise) => match winners {
+                Operation::Normalise(normalise) => match winners {
                     None => self.normalise(normalise, at(&self.tables.running), None)?,
                     Some(winners) => {
                         self.measure(normalise)?;
@@ -311,10 +311,10 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The tables of the running statistics, as long as these stay as they are.
+    /// Makes the tables of the running statistics, valid until those change.
     pub fn running_tables(&self) -> Result<()> {
         for work in &self.schedule.work {
-            let Work::Normalise(normalise) = work else { continue };
+            let Operation::Normalise(normalise) = work else { continue };
             launch!(
                 self.queue.stream,
                 self.queue.kernels.running_table,
@@ -376,13 +376,13 @@ impl Pass<'_> {
         let schedule = self.schedule;
         for (number, (work, back)) in schedule.work.iter().zip(plan).enumerate().rev() {
             match (work, back) {
-                (Work::Convolution(convolution), &Backward::Convolution { gradients, input })
+                (Operation::Convolution(convolution), &Backward::Convolution { gradients, input })
                     if convolution.channels == Channels::Own =>
                 {
                     let input = input.map(|input| self.arena.buffer(input));
                     self.depthwise_back(convolution, self.arena.buffer(gradients), input)?;
                 }
-                (Work::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
+                (Operation::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
                     let queue = self.queue;
                     let n = self.n_images;
                     let gradients = self.arena.buffer(gradients);
@@ -396,7 +396,7 @@ impl Pass<'_> {
                         self.convolutions.run(queue, number, convolution, n, Direction::Input, operands)?;
                     }
                 }
-                (Work::Normalise(normalise), back @ Backward::Normalise { .. }) => {
+                (Operation::Normalise(normalise), back @ Backward::Normalise { .. }) => {
                     self.normalise_back(normalise, back, winners[number])?;
                 }
                 _ => unreachable!("the plan was made for this schedule"),
@@ -416,7 +416,7 @@ impl Pass<'_> {
         let x = self.image(normalise.input);
         let gradients = arena.buffer(gradients);
         let second = second.map_or(0, |second| arena.buffer(second));
-        // Behind a max-pool only winners have gradients, and what they were is remembered.
+        // After a max-pool only winners have gradients; their values were recorded.
         let summed = Spread::new(self.n_images, normalise.to);
         let summed_x = winners.map_or(x, |winners| arena.buffer(winners.values));
         let mask = if normalise.add.is_some() { self.image(normalise.output) } else { 0 };
@@ -469,7 +469,7 @@ impl Pass<'_> {
                 );
             }
             _ => {
-                // What was kept is masked already.
+                // The recorded values are masked already.
                 let (low, high) = if keep { Activation::Linear.range() } else { (low, high) };
                 launch!(
                     stream,

@@ -18,7 +18,7 @@ use super::schedule::Convolution;
 use crate::cudnn::convolution::{Direction, INPUT, OUTPUT, Problem, WEIGHTS};
 use crate::cudnn::{Cudnn, Plan};
 use crate::error::Result;
-use crate::gpu::{at, blocks};
+use crate::gpu::{ProductShape, at, blocks};
 
 /// A stream with its handles. Buffers may be dropped once their last use is queued: memory returns in the stream's order.
 pub(super) struct Queue {
@@ -64,15 +64,9 @@ impl Queue {
         Ok(copy)
     }
 
-    /// Row-major `out (m×n) = a · b` over k inner numbers, all `f32`: columns of `a` or rows of `b` are rows of what is given
-    /// when [`Side::Across`] says so.
-    pub fn product(
-        &self,
-        (a, a_side): (u64, Side),
-        (b, b_side): (u64, Side),
-        out: u64,
-        (m, n, k): (usize, usize, usize),
-    ) -> Result<()> {
+    /// Row-major `out = a · b`, all `f32`.
+    pub fn product(&self, a: Factor, b: Factor, shape: ProductShape, out: u64) -> Result<()> {
+        let ProductShape { m, n, k } = shape;
         let one = 1f32;
         let zero = 0f32;
         let stride = |side, rows, columns| if side == Side::Along { columns } else { rows } as i32;
@@ -81,16 +75,16 @@ impl Queue {
         unsafe {
             sgemm(
                 *self.blas.handle(),
-                b_side.operation(),
-                a_side.operation(),
+                b.side.operation(),
+                a.side.operation(),
                 n as i32,
                 m as i32,
                 k as i32,
                 &one,
-                b as *const f32,
-                stride(b_side, k, n),
-                a as *const f32,
-                stride(a_side, m, k),
+                b.address as *const f32,
+                stride(b.side, k, n),
+                a.address as *const f32,
+                stride(a.side, m, k),
                 &zero,
                 out as *mut f32,
                 n as i32,
@@ -100,7 +94,14 @@ impl Queue {
     }
 }
 
-/// Whether a matrix is given as it is or transposed.
+/// A row-major factor of a product on the device.
+#[derive(Clone, Copy)]
+pub(super) struct Factor {
+    pub address: u64,
+    pub side: Side,
+}
+
+/// Whether the matrix in memory is a factor itself or its transpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Side {
     Along,
@@ -128,12 +129,12 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// An arena that holds nothing.
+    /// An empty arena.
     pub fn empty() -> Arena {
         Arena { capacity: 0, buffers: Vec::new() }
     }
 
-    /// Makes sure that `n_images` fit.
+    /// Grows the buffers to hold `n_images`.
     pub fn fit(&mut self, queue: &Queue, buffers: &Buffers, n_images: usize) -> Result<()> {
         if n_images > self.capacity {
             *self = Arena::empty(); // first give back, then ask
@@ -193,9 +194,9 @@ mod tests {
     use super::*;
     use crate::Cuda;
     use crate::networks::layout::Layout;
-    use crate::networks::schedule::{Channels, Schedule, Work};
+    use crate::networks::schedule::{Channels, Operation, Schedule};
 
-    /// Microseconds of each way to do a product, in cuDNN's order.
+    /// Microseconds of each plan of a product, in cuDNN's order.
     fn times(cudnn: &Cudnn, stream: &Arc<CudaStream>, problem: &Problem, direction: Direction) -> Vec<f32> {
         let plans = problem.candidates(cudnn, direction, ActivationPrecision::Bf16, 8).unwrap();
         let weights = problem.from.channels * problem.to.channels * problem.kernel.pow(2);
@@ -215,7 +216,7 @@ mod tests {
         plans.iter().map(time).collect()
     }
 
-    /// How good the first guess is, for a person to read: `cargo test … -- --ignored --nocapture ways_to_convolve`.
+    /// Compares cuDNN's proposals, for manual inspection: `cargo test … -- --ignored --nocapture ways_to_convolve`.
     #[test]
     #[ignore = "prints timings"]
     fn ways_to_convolve() {
@@ -232,7 +233,7 @@ mod tests {
             let mut first = 0.0;
             let mut best = 0.0;
             for work in &schedule.work {
-                let Work::Convolution(Convolution {
+                let Operation::Convolution(Convolution {
                     from,
                     to,
                     kernel,

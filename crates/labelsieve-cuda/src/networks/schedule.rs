@@ -1,4 +1,4 @@
-//! What a network asks of the device, in order, and which images share memory.
+//! The operations of a network on the device, in order.
 
 use labelsieve_networks::{Activation, Layer, Network, Node, Padding, Role, Shape, Value};
 
@@ -16,11 +16,11 @@ pub(super) struct Convolution {
     pub stride: usize,
     pub padding: Padding,
     pub channels: Channels,
-    /// Where the weights start.
+    /// The start of the weights.
     pub weights: usize,
 }
 
-/// Which channels of the input a channel of the output reads.
+/// The channels of the input that a channel of the output reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Channels {
     All,
@@ -37,12 +37,12 @@ pub(super) struct Normalise {
     pub pool: Option<Pool>,
     pub from: Shape,
     pub to: Shape,
-    /// Where its parameters start.
+    /// The start of its parameters.
     pub scale: usize,
     pub shift: usize,
     pub running_mean: usize,
     pub running_variance: usize,
-    /// Where its table starts: four rows of as many numbers as channels, see `normalise.cu`.
+    /// The start of its table: four rows of as many numbers as channels, see `normalise.cu`.
     pub table: usize,
 }
 
@@ -54,28 +54,28 @@ pub(super) struct Pool {
     pub padding: usize,
 }
 
-/// How the last image becomes a feature.
+/// The pooling of the last image to a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Feature {
     Mean,
     Flatten,
 }
 
-/// One kind of work on images.
+/// One operation on images.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Work {
+pub(super) enum Operation {
     Convolution(Convolution),
     Normalise(Normalise),
 }
 
-/// All work of a network, each after what it needs.
+/// All operations of a network, each after those it depends on.
 #[derive(Debug)]
 pub(super) struct Schedule {
     /// The shape of each image that is written down; the first is the input with the zeros around it.
     pub images: Vec<Shape>,
     /// The zeros before the first row and column of the input.
     pub frame: Padding,
-    pub work: Vec<Work>,
+    pub work: Vec<Operation>,
     /// The image that features are read from, and how.
     pub last: usize,
     pub feature: Feature,
@@ -113,7 +113,7 @@ impl Schedule {
 struct Builder<'a> {
     layout: &'a Layout,
     images: Vec<Shape>,
-    work: Vec<Work>,
+    work: Vec<Operation>,
     /// The image of each node so far; none where it is never written.
     of: Vec<Option<usize>>,
     table_len: usize,
@@ -146,7 +146,7 @@ impl Builder<'_> {
                     (_, false) => return Err(unsupported(node, "more zeros on one side")),
                 };
                 let output = self.new_image(to);
-                self.work.push(Work::Convolution(Convolution {
+                self.work.push(Operation::Convolution(Convolution {
                     input,
                     output,
                     from,
@@ -165,11 +165,11 @@ impl Builder<'_> {
                 let from = self.images[input];
                 let to = node.shape;
                 if !from.channels.is_multiple_of(8) || input == 0 {
-                    return Err(unsupported(node, "a number of channels that is no multiple of eight"));
+                    return Err(unsupported(node, "a number of channels that is not a multiple of eight"));
                 }
                 let output = self.new_image(to);
                 let channels = Channels::Own;
-                self.work.push(Work::Convolution(Convolution {
+                self.work.push(Operation::Convolution(Convolution {
                     input,
                     output,
                     from,
@@ -192,12 +192,12 @@ impl Builder<'_> {
                 let from = self.images[input];
                 let table = self.table_len;
                 if !from.channels.is_multiple_of(8) || input == 0 {
-                    return Err(unsupported(node, "a number of channels that is no multiple of eight"));
+                    return Err(unsupported(node, "a number of channels that is not a multiple of eight"));
                 }
                 self.table_len += 4 * from.channels;
                 let pooled = pool_alone_reads(network, position);
                 let output = if pooled { usize::MAX } else { self.new_image(from) };
-                self.work.push(Work::Normalise(Normalise {
+                self.work.push(Operation::Normalise(Normalise {
                     input,
                     output,
                     add,
@@ -216,8 +216,9 @@ impl Builder<'_> {
             Layer::MaxPool { kernel, stride, padding } => {
                 let output = self.new_image(node.shape);
                 match self.work.last_mut() {
-                    Some(Work::Normalise(last)) if last.output == usize::MAX && last.add.is_none() => {
-                        (last.output, last.to) = (output, node.shape);
+                    Some(Operation::Normalise(last)) if last.output == usize::MAX && last.add.is_none() => {
+                        last.output = output;
+                        last.to = node.shape;
                         last.pool = Some(Pool { kernel, stride, padding });
                     }
                     _ => return Err(unsupported(node, "a max-pool that follows no normalisation")),
@@ -243,8 +244,8 @@ fn is_symmetric(node: &Node) -> bool {
         && count(from.width, padding.left) == Some(to.width)
 }
 
-/// The shape of the input on the device, and the zeros before it: all that its reader needs where cuDNN cannot be told of
-/// them, since they are not the same on all sides; else none.
+/// The shape of the input on the device, and the zeros before it. They include the padding of its reader if that differs between
+/// sides, which cuDNN does not support.
 fn framed_input(network: &Network) -> (Shape, Padding) {
     let input = Shape { channels: IMAGE_CHANNELS, ..network.input() };
     let reader = network.nodes().iter().find(|node| node.input == Value::Image && !is_symmetric(node));
@@ -287,7 +288,8 @@ mod tests {
     fn every_network_has_a_schedule() {
         for architecture in Architecture::ALL {
             let schedule = schedule(architecture, 96, 128);
-            let pools = |work: &&Work| matches!(work, Work::Normalise(Normalise { pool: Some(_), .. }));
+            let pools =
+                |work: &&Operation| matches!(work, Operation::Normalise(Normalise { pool: Some(_), .. }));
             let expected = match architecture {
                 Architecture::ConvNet128 => 4,
                 Architecture::EfficientNetLite0 => 0,

@@ -1,5 +1,5 @@
-//! The way of a batch to the device: two page-locked buffers and a stream of its own, so that one batch is sent while the
-//! device works on the one before.
+//! Upload of batches: two page-locked buffers and a separate stream, so that one batch is sent while the device works on the
+//! previous one.
 #![expect(unsafe_code, reason = "page-locked memory comes uninitialised")]
 
 use std::sync::Arc;
@@ -18,16 +18,16 @@ const CHUNK: usize = 256 << 10;
 
 pub(crate) struct Staging {
     copies: Arc<CudaStream>,
-    turns: [Option<Turn>; 2],
+    turns: [Option<UploadSlot>; 2],
     next: usize,
 }
 
-struct Turn {
+struct UploadSlot {
     host: PinnedHostSlice<u8>,
     device: CudaSlice<u8>,
-    /// The device has what the host buffer held.
+    /// The contents of the host buffer have arrived on the device.
     sent: Option<CudaEvent>,
-    /// The device is done with what its buffer held.
+    /// The device no longer uses its buffer.
     used: Option<CudaEvent>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Parcel {
     turn: usize,
     /// The address of the pixels.
     pub pixels: u64,
-    /// The address of what follows them.
+    /// The address of the bytes after them.
     pub rest: u64,
 }
 
@@ -88,13 +88,13 @@ impl Drop for Staging {
     }
 }
 
-/// The buffers of a turn, large enough and free again.
+/// Waits until the buffers of a slot are free, and grows them if needed.
 fn ready<'a>(
-    turn: &'a mut Option<Turn>,
+    turn: &'a mut Option<UploadSlot>,
     copies: &Arc<CudaStream>,
     stream: &Arc<CudaStream>,
     bytes: usize,
-) -> Result<&'a mut Turn> {
+) -> Result<&'a mut UploadSlot> {
     if turn.as_ref().is_none_or(|turn| turn.host.len() < bytes) {
         copies.synchronize()?;
         stream.synchronize()?;
@@ -102,7 +102,7 @@ fn ready<'a>(
         // SAFETY: what is sent is written before.
         let (host, device) = unsafe { (copies.context().alloc_pinned(bytes)?, stream.alloc(bytes)?) };
         stream.synchronize()?; // the other stream may write to it at once
-        *turn = Some(Turn { host, device, sent: None, used: None });
+        *turn = Some(UploadSlot { host, device, sent: None, used: None });
     }
     let turn = turn.as_mut().expect("made above");
     if let Some(sent) = turn.sent.take() {

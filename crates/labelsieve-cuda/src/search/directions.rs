@@ -7,7 +7,7 @@
 //! x·y ≤ Px·Py + r s
 //! ```
 //!
-//! whatever the directions are: bad ones only leave a long rest.
+//! for any directions: bad ones only leave a long rest.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
 
 use cudarc::cublas::result::gemm_ex;
@@ -15,23 +15,31 @@ use cudarc::cublas::sys as blas;
 use cudarc::driver::{CudaSlice, LaunchConfig};
 
 use crate::error::Result;
-use crate::gpu::{Gpu, at, blocks, launch, warp_per_row};
+use crate::gpu::{Gpu, ProductShape, at, blocks, launch, warp_per_row};
 use crate::kernels::CHOLESKY_SHARED;
 use crate::rows::Rows;
 
-/// Rows that the directions are made from.
+/// Rows that the directions are computed from.
 const SAMPLE: usize = 8192;
 /// Steps of subspace iteration. Four leave 1.03 times as much outside as the best directions would, on features of two networks.
 const ROUNDS: usize = 4;
-/// (Σλ)² / Σλ² of the second moments: so many directions of equal weight would hold all. Features of two networks have 15
-/// and 48. From here on, what the leading ones leave is too long to say anything.
+/// (Σλ)² / Σλ² of the second moments: the number of directions of equal weight that would hold all. Features of two networks have
+/// 15 and 48. Beyond this, the rest outside the leading directions is too long for useful bounds.
 const MAX_SPREAD: f32 = 100.0;
-/// Coordinates are summed over so many numbers at a time, because the error of a sum grows with its length.
+/// Numbers per partial sum of a coordinate, since the error of a sum grows with its length.
 const SUMMED: usize = 64;
-/// Rows whose coordinates are made at a time.
+/// Rows whose coordinates are computed at a time.
 const AT_ONCE: usize = 65_536;
 
-/// Orthonormal directions, one a row. The first p of them are good directions too.
+/// `n` rows, every `step`-th one from `first` on.
+#[derive(Clone, Copy)]
+pub(super) struct RowSample {
+    pub first: usize,
+    pub n: usize,
+    pub step: usize,
+}
+
+/// Orthonormal directions, one per row. The first p of them are good directions too.
 pub(super) struct Directions {
     values: CudaSlice<f32>,
     pub count: usize,
@@ -44,23 +52,23 @@ pub(super) struct Directions {
 pub(super) struct Leads {
     pub values: CudaSlice<u16>,
     pub width: usize,
-    /// How much more than the product of two leads their rows' similarity can be.
+    /// The most by which the similarity of two rows can exceed the product of their leads.
     pub margin: f32,
 }
 
-/// A matrix as cuBLAS sees it: column by column, `stride` apart.
+/// A matrix in the layout of cuBLAS: column by column, `stride` apart.
 #[derive(Clone, Copy)]
 struct Matrix {
     address: u64,
     stride: usize,
 }
 
-/// How a product is made.
+/// The arithmetic of a product.
 #[derive(Clone, Copy)]
 enum Arithmetic {
-    /// In `f32` throughout, whatever the environment allows.
+    /// In `f32` throughout, regardless of the environment.
     True,
-    /// With factors cut to 11 bits.
+    /// With factors truncated to 11 bits.
     Fast,
 }
 
@@ -72,24 +80,24 @@ enum Factor {
 }
 use Factor::{Plain, Transposed};
 
-/// How far from orthonormal directions may be for the bounds to hold; it comes to 10⁻⁵ or so.
-const LARGEST_DEVIATION: f32 = 0.02;
+/// The largest deviation from orthonormality for which the bounds hold; it is about 10⁻⁵ in practice.
+const MAX_DEVIATION: f32 = 0.02;
 
 impl Directions {
-    /// Memory that finding and using them takes, rows along them not counted.
+    /// Memory for finding and using them, without the leads.
     pub fn bytes(dim: usize) -> usize {
         const MAX_WIDTH: usize = 128;
         4 * (dim * dim + MAX_WIDTH * (3 * dim + 2 * MAX_WIDTH + AT_ONCE))
     }
 
-    /// The leading directions of `rows`, 127 at most; none where the rows fill too many.
+    /// The leading directions of `rows`, 127 at most; none if the rows spread over too many.
     pub fn new(gpu: &Gpu, rows: &Rows) -> Result<Option<Directions>> {
         let moments = second_moments(gpu, rows)?;
         if spread(gpu, &moments, rows.dim)? > MAX_SPREAD {
             return Ok(None);
         }
         let directions = Directions::from_moments(gpu, &moments, rows.dim)?;
-        Ok((directions.deviation < LARGEST_DEVIATION).then_some(directions))
+        Ok((directions.deviation < MAX_DEVIATION).then_some(directions))
     }
 
     /// The leading directions of rows with these second moments.
@@ -108,7 +116,8 @@ impl Directions {
         for _ in 0..ROUNDS {
             let all = Plain(Matrix::new(moments, dim));
             let some = Plain(directions.matrix());
-            product(gpu, Arithmetic::True, all, some, (dim, count, dim), 0.0, Matrix::new(&products, dim))?;
+            let shape = ProductShape { m: dim, n: count, k: dim };
+            product(gpu, Arithmetic::True, all, some, shape, 0.0, Matrix::new(&products, dim))?;
             directions.orthonormalise(gpu, &products)?;
         }
         let once_more = std::mem::replace(&mut directions.values, gpu.buffer(n)?);
@@ -121,7 +130,7 @@ impl Directions {
         Matrix::new(&self.values, self.dim)
     }
 
-    /// Orthonormal directions that span what the rows of `from` do, by Cholesky's factors of their products.
+    /// Orthonormalises the rows of `from` by the Cholesky factors of their products.
     fn orthonormalise(&mut self, gpu: &Gpu, from: &CudaSlice<f32>) -> Result<()> {
         let p = self.count;
         let dim = self.dim;
@@ -133,7 +142,7 @@ impl Directions {
             Arithmetic::True,
             Transposed(rows),
             Plain(rows),
-            (p, p, dim),
+            ProductShape { m: p, n: p, k: dim },
             0.0,
             Matrix::new(&products, p),
         )?;
@@ -167,20 +176,21 @@ impl Directions {
         Ok((gpu.read(&square, 1)?[0].sqrt() * 1.000_001) as f32)
     }
 
-    /// Coordinates of every `step`-th row from `first` on, `n` of them, row by row, `width` apart.
+    /// The first `p` coordinates of sampled rows, row by row, `width` apart.
     pub fn coordinates(
         &self,
         gpu: &Gpu,
         rows: &Rows,
-        (first, n, step): (usize, usize, usize),
-        (p, width): (usize, usize),
+        sample: RowSample,
+        p: usize,
+        width: usize,
         out: &CudaSlice<f32>,
     ) -> Result<()> {
         for start in (0..self.dim).step_by(SUMMED) {
             let directions = self.matrix().without_rows(start);
-            let rows = Matrix { address: rows.address(), stride: rows.stride * step };
-            let rows = Matrix { address: rows.address + (first * rows.stride * 4) as u64, ..rows };
-            let shape = (p, n, SUMMED.min(self.dim - start));
+            let rows = Matrix { address: rows.address(), stride: rows.stride * sample.step };
+            let rows = Matrix { address: rows.address + (sample.first * rows.stride * 4) as u64, ..rows };
+            let shape = ProductShape { m: p, n: sample.n, k: SUMMED.min(self.dim - start) };
             let before = if start == 0 { 0.0 } else { 1.0 };
             product(
                 gpu,
@@ -195,16 +205,16 @@ impl Directions {
         Ok(())
     }
 
-    /// Coordinates as in [`Directions::coordinates`], but direction by direction; not for bounds.
+    /// All coordinates of rows sampled from the first on, direction by direction; too inexact for bounds.
     pub fn turned_coordinates(
         &self,
         gpu: &Gpu,
         rows: &Rows,
-        (n, step): (usize, usize),
+        sample: RowSample,
         out: &CudaSlice<f32>,
     ) -> Result<()> {
-        let rows = Matrix { address: rows.address(), stride: rows.stride * step };
-        let shape = (n, self.count, self.dim);
+        let rows = Matrix { address: rows.address(), stride: rows.stride * sample.step };
+        let shape = ProductShape { m: sample.n, n: self.count, k: self.dim };
         product(
             gpu,
             Arithmetic::Fast,
@@ -212,7 +222,7 @@ impl Directions {
             Plain(self.matrix()),
             shape,
             0.0,
-            Matrix::new(out, n),
+            Matrix::new(out, sample.n),
         )
     }
 }
@@ -227,7 +237,7 @@ impl Leads {
         let coordinates = gpu.buffer(rows.n.min(AT_ONCE) * width)?;
         for first in (0..rows.n).step_by(AT_ONCE) {
             let n = AT_ONCE.min(rows.n - first);
-            directions.coordinates(gpu, rows, (first, n, 1), (p, width), &coordinates)?;
+            directions.coordinates(gpu, rows, RowSample { first, n, step: 1 }, p, width, &coordinates)?;
             launch!(
                 gpu.stream,
                 gpu.kernels.lead_rows,
@@ -249,14 +259,14 @@ impl Leads {
     }
 }
 
-/// What rounding does to bounds by p directions.
+/// The rounding errors of bounds by p directions.
 ///
 /// With G = PPᵀ, x = Pᵀx₁ + u and x₁ = Px, Pu is (I − G)x₁ and x·y is x₁·y₁ + (Pu)·y₁ + u·v, so directions that deviate
 /// by δ add at most δ, and |u|² ≤ |x|² − |x₁|² + δ.
 struct Errors {
-    /// Of the square of the rest's length.
+    /// The error of the squared length of the rest.
     rest: f32,
-    /// Of a product, before coordinates are rounded to 16 bits.
+    /// The error of a product, before coordinates are rounded to 16 bits.
     product: f32,
 }
 
@@ -273,13 +283,13 @@ impl Errors {
         }
     }
 
-    /// Of a product of leads of which none moved by more than `largest_move` when its coordinates were rounded.
+    /// The error of a product of leads, if rounding moved none by more than `largest_move`.
     fn margin(&self, largest_move: f32) -> f32 {
         2.0 * 1.01 * largest_move + self.product
     }
 }
 
-/// XᵀX of a sample of the rows, every so many.
+/// XᵀX of an evenly spaced sample of the rows.
 pub(super) fn second_moments(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<f32>> {
     let dim = rows.dim;
     let n = rows.n.min(SAMPLE);
@@ -290,7 +300,7 @@ pub(super) fn second_moments(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<f32>> {
         Arithmetic::Fast,
         Plain(sample),
         Transposed(sample),
-        (dim, dim, n),
+        ProductShape { m: dim, n: dim, k: n },
         0.0,
         Matrix::new(&moments, dim),
     )?;
@@ -310,7 +320,7 @@ impl Matrix {
         Matrix { address: at(values), stride }
     }
 
-    /// Without its first `n` rows.
+    /// The matrix without its first `n` rows.
     fn without_rows(self, n: usize) -> Matrix {
         Matrix { address: self.address + (n * 4) as u64, ..self }
     }
@@ -322,7 +332,7 @@ fn product(
     arithmetic: Arithmetic,
     a: Factor,
     b: Factor,
-    (m, n, k): (usize, usize, usize),
+    shape: ProductShape,
     before: f32,
     c: Matrix,
 ) -> Result<()> {
@@ -345,9 +355,9 @@ fn product(
             *gpu.blas.handle(),
             turn_a,
             turn_b,
-            m as i32,
-            n as i32,
-            k as i32,
+            shape.m as i32,
+            shape.n as i32,
+            shape.k as i32,
             (&raw const one).cast(),
             a.address as *const _,
             float,

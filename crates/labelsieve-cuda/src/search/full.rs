@@ -2,9 +2,11 @@
 //!
 //! Rows rounded to 16-bit floats are multiplied tile by tile on the tensor cores. How far a score may be off is known in
 //! advance: rounding moves row i by eᵢ = ‖vᵢ − v̂ᵢ‖, and |a·b − â·b̂| ≤ ‖a‖·‖b − b̂‖ + ‖a − â‖·‖b̂‖; the sums round, and so
-//! do the scores themselves. What a row cannot exclude is measured with the CPU's own `dot`. Two streams take turns with
-//! blocks of rows, so that selection on one hides behind the products on the other.
+//! do the scores themselves. Pairs that a row cannot exclude are measured with the same `dot` as on the CPU. Two streams
+//! alternate between blocks of rows, so that selection on one overlaps with products on the other.
 #![expect(unsafe_code, reason = "cuBLAS is a C library; the block says what makes it sound")]
+
+use std::ops::Range;
 
 use cudarc::cublas::result::gemm_ex;
 use cudarc::cublas::sys as blas;
@@ -19,7 +21,7 @@ use crate::rows::Rows;
 const TILE_ROWS: usize = 8192;
 const TILE_COLUMNS: usize = 4096;
 
-/// Rows in 16-bit floats and what that costs in exactness.
+/// Rows in 16-bit floats, and the error of their scores.
 pub(super) struct Screen {
     halves: CudaSlice<u16>,
     stride: usize,
@@ -27,19 +29,19 @@ pub(super) struct Screen {
     margin: f32,
 }
 
-/// Rows by their numbers.
+/// Rows by index.
 #[derive(Clone, Copy)]
-pub(super) struct Chosen<'a> {
+pub(super) struct RowSubset<'a> {
     pub ids: &'a CudaSlice<u32>,
     pub n: usize,
 }
 
-/// The neighbours of all rows, or of those chosen.
+/// Searches the neighbours of all rows, or of the chosen ones.
 pub(super) fn search(
     gpu: &Gpu,
     rows: &Rows,
     screen: &Screen,
-    chosen: Option<Chosen>,
+    chosen: Option<RowSubset>,
     lists: &Lists,
 ) -> Result<()> {
     let width = lists.width;
@@ -72,16 +74,16 @@ pub(super) struct Pass<'a> {
     pub gpu: &'a Gpu,
     pub rows: &'a Rows,
     pub screen: &'a Screen,
-    /// All rows if none.
-    pub chosen: Option<Chosen<'a>>,
+    /// None: all rows.
+    pub chosen: Option<RowSubset<'a>>,
     pub n_columns: usize,
     pub column_step: usize,
-    /// How many of the best are kept, and whatever scores at most `margin` less.
+    /// The number of best candidates to keep, besides those that score at most `margin` less.
     pub width: usize,
     pub margin: f32,
 }
 
-/// One block of rows at work.
+/// The buffers of one block of rows.
 pub(super) struct Block<'a> {
     pub stream: &'a CudaStream,
     pub candidates: CudaSlice<u64>,
@@ -93,7 +95,7 @@ pub(super) struct Block<'a> {
 }
 
 impl Pass<'_> {
-    /// Collects candidates block by block and hands each block to `finish`, with its first row and how many it has.
+    /// Collects candidates block by block and passes each block to `finish`, with its first row and number of rows.
     pub fn run(&self, finish: impl Fn(&Block, usize, usize) -> Result<()>) -> Result<()> {
         let gpu = self.gpu;
         let n = self.chosen.map_or(self.rows.n, |chosen| chosen.n);
@@ -108,9 +110,9 @@ impl Pass<'_> {
             let n_rows = tile_rows.min(n - first_row);
             let halves = self.halves(block, first_row, n_rows)?;
             for first_column in (0..self.n_columns).step_by(tile_columns) {
-                let columns = (first_column, tile_columns.min(self.n_columns - first_column));
-                self.multiply(b % 2, halves, n_rows, columns, block, tile_columns)?;
-                self.select(block, (first_row, n_rows), columns, tile_columns)?;
+                let columns = first_column..self.n_columns.min(first_column + tile_columns);
+                self.multiply(b % 2, halves, n_rows, columns.clone(), block, tile_columns)?;
+                self.select(block, first_row..first_row + n_rows, columns, tile_columns)?;
             }
             finish(block, first_row, n_rows)?;
         }
@@ -160,21 +162,21 @@ impl Pass<'_> {
     fn select(
         &self,
         block: &Block,
-        (first_row, n_rows): (usize, usize),
-        (first_column, n_columns): (usize, usize),
+        rows: Range<usize>,
+        columns: Range<usize>,
         tile_columns: usize,
     ) -> Result<()> {
         launch!(
             block.stream,
             self.gpu.kernels.select_candidates,
-            warp_per_row(n_rows),
+            warp_per_row(rows.len()),
             at(&block.scores),
             tile_columns as u32,
-            n_rows as u32,
-            n_columns as u32,
+            rows.len() as u32,
+            columns.len() as u32,
             self.ids(),
-            first_row as u32,
-            first_column as u32,
+            rows.start as u32,
+            columns.start as u32,
             self.column_step as u32,
             self.width as u32,
             self.margin,
@@ -194,7 +196,7 @@ impl Pass<'_> {
         which: usize,
         halves: u64,
         n_rows: usize,
-        (first_column, n_columns): (usize, usize),
+        columns: Range<usize>,
         block: &Block,
         tile_columns: usize,
     ) -> Result<()> {
@@ -202,7 +204,7 @@ impl Pass<'_> {
         let zero = 0f32;
         let stride = self.screen.stride;
         let half = blas::cudaDataType::CUDA_R_16F;
-        let columns = at(&self.screen.halves) + (first_column * self.column_step * stride * 2) as u64;
+        let column_halves = at(&self.screen.halves) + (columns.start * self.column_step * stride * 2) as u64;
         // SAFETY: cuBLAS counts columns first, so our row-major blocks are its transposed ones; both lie inside their
         // buffers, and n_rows × tile_columns scores fit the block's. The scalars are read before the call returns.
         unsafe {
@@ -210,11 +212,11 @@ impl Pass<'_> {
                 *self.gpu.search[which].1.handle(),
                 blas::cublasOperation_t::CUBLAS_OP_T,
                 blas::cublasOperation_t::CUBLAS_OP_N,
-                n_columns as i32,
+                columns.len() as i32,
                 n_rows as i32,
                 stride as i32,
                 (&raw const one).cast(),
-                columns as *const _,
+                column_halves as *const _,
                 half,
                 (stride * self.column_step) as i32,
                 halves as *const _,
@@ -256,8 +258,8 @@ impl Screen {
 
 /// The largest error of a score when rounding moves no row by more than `largest_move`.
 ///
-/// Lengths are at most 1 + 2⁻⁸ after rounding. Tensor cores cut off where `f32` sums round, so their sums are allowed twice
-/// the error of ordinary ones, beside those of the exact `dot`. A score of at most 1 + 2⁻⁸ rounds to 16 bits within 2⁻¹¹.
+/// Lengths are at most 1 + 2⁻⁸ after rounding. Tensor cores truncate where `f32` sums round, so their sums are allowed twice the
+/// error of ordinary ones, plus that of the exact `dot`. A score of at most 1 + 2⁻⁸ rounds to 16 bits within 2⁻¹¹.
 fn error_bound(largest_move: f32, dim: usize) -> f32 {
     let sums = (dim + 8) as f32 * f32::EPSILON * 4.0;
     2.0 * 1.005 * largest_move + sums + 1.005 * 2f32.powi(-11)

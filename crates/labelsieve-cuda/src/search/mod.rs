@@ -1,7 +1,7 @@
-//! Exact neighbours, without an N×N matrix: fast products say who may be near, exact similarities decide.
+//! Exact neighbours without an N×N matrix: fast products select candidates, exact similarities decide.
 //!
-//! Rows are screened [in full](full), in 16-bit floats, or, where there are many and [few directions](directions) hold
-//! most of them, [in stages](staged): by these directions alone and a bound on the rest.
+//! Rows are screened [in full](full), in 16-bit floats, or, if there are many and [few directions](directions) hold
+//! most of their length, [in stages](staged): by these directions alone and a bound on the rest.
 
 mod directions;
 mod full;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::rows::Rows;
 
-/// The most neighbours a row can ask for; candidates beyond twice that many are measured early.
+/// The limit of neighbours per row; candidates beyond twice that many are measured early.
 pub(crate) const MAX_NEIGHBOURS: usize = 256;
 
 /// Candidate slots per row, as in the kernel files.
@@ -48,13 +48,13 @@ pub(crate) fn nearest(gpu: &Gpu, rows: &Rows, count: usize) -> Result<Lists> {
     Ok(lists)
 }
 
-/// Fills the lists in stages, if that pays and there is memory for it; tells whether it did.
+/// Fills the lists in stages and returns true, if that pays and there is memory for it.
 fn in_stages(gpu: &Gpu, rows: &Rows, screen: &Screen, lists: &Lists) -> Result<bool> {
     if !staged::may_pay(rows.n, rows.dim, lists.width) || gpu.available()? < staged::bytes(rows.n, rows.dim) {
         return Ok(false);
     }
     let Some(directions) = Directions::new(gpu, rows)? else { return Ok(false) };
     let Some(p) = staged::choose(gpu, rows, screen, &directions, lists.width)? else { return Ok(false) };
-    staged::search(gpu, rows, screen, (&directions, p), lists)?;
+    staged::search(gpu, rows, screen, &directions, p, lists)?;
     Ok(true)
 }

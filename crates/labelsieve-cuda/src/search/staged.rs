@@ -1,37 +1,37 @@
 //! Search in stages, for many rows that [few directions](super::directions) hold.
 //!
-//! 1. A sample says which floor some hundred rows will reach, row by row: a guess.
+//! 1. A sample yields a guess, row by row, of the floor that some hundred rows will reach.
 //! 2. All pairs are bounded by their leads, and those that reach the floor of a row are noted for it. Similarity is
 //!    symmetric, so half of the pairs are enough.
-//! 3. Survivors are measured exactly. When `width` of them reach the floor, nobody else can be nearer. Else the guess was
-//!    wrong, or more survived than a list holds; but what was measured is a floor that cannot be wrong, for a second try.
-//! 4. Rows that even that leaves with too many, duplicates for instance, are searched in full.
+//! 3. Survivors are measured exactly. If `width` of them reach the floor, no other row can be nearer. Else the guess was
+//!    wrong, or more survived than a list holds; but the measured similarities give a certain floor for a second try.
+//! 4. Rows that still have too many survivors, such as duplicates, are searched in full.
 #![expect(unsafe_code, reason = "structs of plain numbers, handed to kernels")]
 
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
 
-use super::directions::{Directions, Leads};
-use super::full::{self, Chosen, Pass, Screen};
+use super::directions::{Directions, Leads, RowSample};
+use super::full::{self, Pass, RowSubset, Screen};
 use super::{CAPACITY, Lists};
 use crate::error::Result;
 use crate::gpu::{Gpu, at, blocks, launch, warp_per_row};
 use crate::kernels::pairs_shared;
 use crate::rows::Rows;
 
-/// With fewer rows the directions cost more than they save.
+/// With fewer rows, finding directions costs more than it saves.
 const MIN_ROWS: usize = 40_000;
-/// Longer lists of neighbours would need longer lists of survivors.
+/// Longer neighbour lists would need longer lists of survivors.
 const MAX_NEIGHBOURS: usize = 64;
 
 /// Rows and columns of the pairs by which the number of directions is chosen.
 const PROBES: usize = 256;
 const PROBED: usize = 2048;
-/// The most survivors per row, on average, that may pay: most lists are too short then.
+/// The highest mean number of survivors per row that can pay; beyond it most lists overflow.
 const MAX_SURVIVORS: f64 = 800.0;
 
 /// Scores of a sample that a floor is guessed from.
 const SAMPLED_SCORES: usize = 32;
-/// How many times as many rows as are wanted should reach the floor, and how many the spare one, should these be too few.
+/// The numbers of rows that should reach the floor, and the spare floor, as multiples of the neighbours wanted.
 const REACHING: f32 = 3.0;
 const REACHING_SPARE: f32 = 9.0;
 
@@ -61,7 +61,7 @@ struct SurvivorLists {
 /// As `Again` in `survivors.cu`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct AgainAddresses {
+struct PendingAddresses {
     ids: u64,
     floors: u64,
     count: u64,
@@ -72,17 +72,17 @@ unsafe impl DeviceRepr for Side {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for SurvivorLists {}
 // SAFETY: as above.
-unsafe impl DeviceRepr for AgainAddresses {}
+unsafe impl DeviceRepr for PendingAddresses {}
 
-/// Whether to look for directions at all.
+/// Whether the search by directions can pay at all.
 pub(super) fn may_pay(n: usize, dim: usize, width: usize) -> bool {
     n >= MIN_ROWS && (128..=8192).contains(&dim) && width <= MAX_NEIGHBOURS
 }
 
-/// Memory for `n` rows of `dim` numbers, at most.
+/// An upper bound of the memory for `n` rows of `dim` numbers.
 pub(super) fn bytes(n: usize, dim: usize) -> usize {
     const MAX_WIDTH: usize = 128;
-    let leads = 3 * MAX_WIDTH * 2; // as they come, in order, and once more for a second try
+    let leads = 3 * MAX_WIDTH * 2; // unsorted, sorted, and once more for a second try
     let floors_and_ids = 11 * 4;
     n * (CAPACITY * 4 + leads + floors_and_ids) + Directions::bytes(dim)
 }
@@ -100,12 +100,17 @@ pub(super) fn choose(
     let sample_step = rows.n / PROBED;
     let ids: Vec<u32> = (0..PROBES).map(|probe| (probe * probe_step) as u32).collect();
     let ids = gpu.copy(&ids)?;
-    let floors = guess(gpu, rows, screen, Some(Chosen { ids: &ids, n: PROBES }), width)?;
+    let floors = guess(gpu, rows, screen, Some(RowSubset { ids: &ids, n: PROBES }), width)?;
     let p = directions.count;
     let probes = gpu.buffer(PROBES * p)?;
     let sample = gpu.buffer(p * PROBED)?;
-    directions.coordinates(gpu, rows, (0, PROBES, probe_step), (p, p), &probes)?;
-    directions.turned_coordinates(gpu, rows, (PROBED, sample_step), &sample)?;
+    directions.coordinates(gpu, rows, RowSample { first: 0, n: PROBES, step: probe_step }, p, p, &probes)?;
+    directions.turned_coordinates(
+        gpu,
+        rows,
+        RowSample { first: 0, n: PROBED, step: sample_step },
+        &sample,
+    )?;
     let counts = gpu.zeros::<u32>(3)?;
     launch!(
         gpu.stream,
@@ -138,8 +143,8 @@ fn full_cost(n: usize) -> f64 {
     3.6e-3 * n as f64
 }
 
-/// As above: half the pairs, survivors to measure, rows to be screened again because theirs do not fit a list, and what it
-/// costs to find directions and floors.
+/// Nanoseconds per row on an H200: half the pairs, survivors to measure, rows to be screened again because their lists overflow, and
+/// the search for directions and floors.
 fn staged_cost(n: usize, p: usize, survivors: f64) -> f64 {
     let pairs = n as f64 / 2.0 * (3e-4 + 2.9e-6 * (p + 1) as f64);
     let measured = 0.35 * survivors.min(CAPACITY as f64);
@@ -148,12 +153,13 @@ fn staged_cost(n: usize, p: usize, survivors: f64) -> f64 {
     pairs + measured + again + 3e6 / n as f64
 }
 
-/// The neighbours of all rows, by the first `p` directions.
+/// Searches the neighbours of all rows, by the first `p` directions.
 pub(super) fn search(
     gpu: &Gpu,
     rows: &Rows,
     screen: &Screen,
-    (directions, p): (&Directions, usize),
+    directions: &Directions,
+    p: usize,
     lists: &Lists,
 ) -> Result<()> {
     let n = rows.n;
@@ -161,33 +167,33 @@ pub(super) fn search(
     let leads = Leads::new(gpu, rows, directions, p)?;
     let stage =
         Stage { gpu, rows, lists, survivors: gpu.buffer(n * CAPACITY)?, spare: &floors.spare, leads: &leads };
-    let ordered = Ordered::new(gpu, &leads, &floors.guess, n)?;
-    let again = Again::new(gpu, n)?;
-    let rest = Again::new(gpu, n)?;
-    stage.run(ordered.side(n), ordered.side(n), Mirrored::Yes, Some(&again), &rest)?;
+    let ordered = RowsByFloor::new(gpu, &leads, &floors.guess, n)?;
+    let again = PendingRows::new(gpu, n)?;
+    let rest = PendingRows::new(gpu, n)?;
+    stage.run(ordered.side(n), ordered.side(n), Symmetry::Mirrored, Some(&again), &rest)?;
     let n_again = again.len(gpu)?;
     if n_again > 0 {
         let gathered = gather(gpu, &leads, &again.ids, n_again)?;
         let side =
             Side { leads: at(&gathered), ids: at(&again.ids), floors: at(&again.floors), n: n_again as u64 };
-        stage.run(side, ordered.side(n), Mirrored::No, None, &rest)?;
+        stage.run(side, ordered.side(n), Symmetry::Distinct, None, &rest)?;
     }
     let n_rest = rest.len(gpu)?;
     if n_rest > 0 {
-        full::search(gpu, rows, screen, Some(Chosen { ids: &rest.ids, n: n_rest }), lists)?;
+        full::search(gpu, rows, screen, Some(RowSubset { ids: &rest.ids, n: n_rest }), lists)?;
     }
     Ok(())
 }
 
-/// Scores that rows' neighbours will probably reach.
+/// Scores that the neighbours of rows will probably reach.
 struct Floors {
     guess: CudaSlice<f32>,
-    /// Lower, for rows whose guess was too high to learn from.
+    /// Lower floors, for rows whose guess was too high to be useful.
     spare: CudaSlice<f32>,
 }
 
-/// Guesses floors of all rows, or of those chosen.
-fn guess(gpu: &Gpu, rows: &Rows, screen: &Screen, chosen: Option<Chosen>, width: usize) -> Result<Floors> {
+/// Guesses the floors of all rows, or of the chosen ones.
+fn guess(gpu: &Gpu, rows: &Rows, screen: &Screen, chosen: Option<RowSubset>, width: usize) -> Result<Floors> {
     let n = chosen.map_or(rows.n, |chosen| chosen.n);
     let n_columns = (rows.n / 64).clamp(2048, 8192).min(rows.n);
     let column_step = rows.n / n_columns;
@@ -213,15 +219,15 @@ fn guess(gpu: &Gpu, rows: &Rows, screen: &Screen, chosen: Option<Chosen>, width:
     Ok(floors)
 }
 
-/// Rows by their floors, lowest first.
-struct Ordered {
+/// Rows in the order of their floors, lowest first.
+struct RowsByFloor {
     leads: CudaSlice<u16>,
     ids: CudaSlice<u32>,
     floors: CudaSlice<f32>,
 }
 
-impl Ordered {
-    fn new(gpu: &Gpu, leads: &Leads, guess: &CudaSlice<f32>, n: usize) -> Result<Ordered> {
+impl RowsByFloor {
+    fn new(gpu: &Gpu, leads: &Leads, guess: &CudaSlice<f32>, n: usize) -> Result<RowsByFloor> {
         let steps = gpu.zeros::<u32>(FLOOR_STEPS)?;
         let ids = gpu.buffer::<u32>(n)?;
         let floors = gpu.buffer::<f32>(n)?;
@@ -239,7 +245,7 @@ impl Ordered {
             at(&ids),
             at(&floors),
         );
-        Ok(Ordered { leads: gather(gpu, leads, &ids, n)?, ids, floors })
+        Ok(RowsByFloor { leads: gather(gpu, leads, &ids, n)?, ids, floors })
     }
 
     fn side(&self, n: usize) -> Side {
@@ -263,11 +269,13 @@ fn gather(gpu: &Gpu, leads: &Leads, ids: &CudaSlice<u32>, n: usize) -> Result<Cu
     Ok(gathered)
 }
 
-/// Whether both sides of the pairs are the same rows in the order of their floors.
+/// The relation of the two sides of the pairs.
 #[derive(Clone, Copy, PartialEq)]
-enum Mirrored {
-    Yes,
-    No,
+enum Symmetry {
+    /// Both sides are the same rows in the order of their floors.
+    Mirrored,
+    /// The sides differ.
+    Distinct,
 }
 
 struct Stage<'a> {
@@ -281,14 +289,14 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Screens rows against columns, measures who survives and notes the rows that are still without neighbours.
+    /// Screens rows against columns, measures the survivors and records the rows that are still without neighbours.
     fn run(
         &self,
         rows: Side,
         columns: Side,
-        mirrored: Mirrored,
-        again: Option<&Again>,
-        rest: &Again,
+        symmetry: Symmetry,
+        again: Option<&PendingRows>,
+        rest: &PendingRows,
     ) -> Result<()> {
         let gpu = self.gpu;
         let n = rows.n as usize;
@@ -308,7 +316,7 @@ impl Stage<'_> {
             rows,
             columns,
             survivors,
-            u32::from(mirrored == Mirrored::Yes),
+            u32::from(symmetry == Symmetry::Mirrored),
         );
         launch!(
             gpu.stream,
@@ -326,7 +334,7 @@ impl Stage<'_> {
             self.rows.dim as u32,
             self.rows.stride as u32,
             at(self.spare),
-            again.map_or(AgainAddresses { ids: 0, floors: 0, count: 0 }, Again::addresses),
+            again.map_or(PendingAddresses { ids: 0, floors: 0, count: 0 }, PendingRows::addresses),
             rest.addresses(),
             at(&self.lists.indices),
             at(&self.lists.similarities),
@@ -335,20 +343,20 @@ impl Stage<'_> {
     }
 }
 
-/// Rows without neighbours yet, in any order.
-struct Again {
+/// Rows that are still without neighbours, in any order.
+struct PendingRows {
     ids: CudaSlice<u32>,
     floors: CudaSlice<f32>,
     count: CudaSlice<u32>,
 }
 
-impl Again {
-    fn new(gpu: &Gpu, n: usize) -> Result<Again> {
-        Ok(Again { ids: gpu.buffer(n)?, floors: gpu.buffer(n)?, count: gpu.zeros(1)? })
+impl PendingRows {
+    fn new(gpu: &Gpu, n: usize) -> Result<PendingRows> {
+        Ok(PendingRows { ids: gpu.buffer(n)?, floors: gpu.buffer(n)?, count: gpu.zeros(1)? })
     }
 
-    fn addresses(&self) -> AgainAddresses {
-        AgainAddresses { ids: at(&self.ids), floors: at(&self.floors), count: at(&self.count) }
+    fn addresses(&self) -> PendingAddresses {
+        PendingAddresses { ids: at(&self.ids), floors: at(&self.floors), count: at(&self.count) }
     }
 
     fn len(&self, gpu: &Gpu) -> Result<usize> {

@@ -25,7 +25,7 @@ fn gpu_or_skip() -> Option<Gpu> {
     Gpu::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
 }
 
-/// What the stages find with `p` directions, whether or not they pay.
+/// The neighbours by stages with `p` directions, whether or not they pay.
 fn staged(gpu: &Gpu, features: &Features, p: usize, count: usize) -> (Rows, Lists) {
     let rows = Staging::new(gpu).unwrap().upload(gpu, features).unwrap();
     let width = count.min(rows.n - 1);
@@ -37,7 +37,7 @@ fn staged(gpu: &Gpu, features: &Features, p: usize, count: usize) -> (Rows, List
         let moments = directions::second_moments(gpu, &rows).unwrap();
         Directions::from_moments(gpu, &moments, rows.dim).unwrap()
     };
-    staged::search(gpu, &rows, &screen, (&directions, p), &lists).unwrap();
+    staged::search(gpu, &rows, &screen, &directions, p, &lists).unwrap();
     (rows, lists)
 }
 

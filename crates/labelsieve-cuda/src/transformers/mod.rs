@@ -19,7 +19,7 @@ use labelsieve_networks::transformer::{
 pub use self::rows::{DeviceLinear, DeviceNorm, DeviceRows};
 
 use self::kernels::Kernels;
-use self::products::{Operands, Products, Shape, Then};
+use self::products::{Epilogue, Operands, Products, Shape};
 use crate::cudnn::attention::{KEYS, OUTPUT, Problem, QUERIES, SUMS, VALUES};
 use crate::cudnn::{Cudnn, Plan};
 use crate::error::{Error, Result};
@@ -27,15 +27,15 @@ use crate::gpu::{at, blocks, launch};
 use crate::networks::ActivationPrecision;
 use crate::networks::staging::Staging;
 
-/// The widest head that our own attention holds.
+/// The widest head of our own attention kernel.
 const MAX_HEAD: usize = 128;
 
-/// Queries that a block of our own attention answers.
+/// Queries per block of our own attention kernel.
 const QUERIES_PER_BLOCK: usize = 16;
 
 const THREADS: usize = 256;
 
-/// What a transformer does, on one GPU. Fields are dropped in this order: memory, then the stream it returns to.
+/// The operations of a transformer on one GPU. Fields are dropped in this order: memory, then the stream it returns to.
 pub struct CudaOperations {
     normal: DeviceRows,
     hidden: DeviceRows,
@@ -103,16 +103,16 @@ impl CudaOperations {
         })
     }
 
-    /// `out = then(linear(rows))`; `out` has its size already where something is added to it.
+    /// `out = epilogue(linear(rows))`; `out` must have its size already if the result is added to it.
     fn product(
         &mut self,
-        then: Then,
+        then: Epilogue,
         linear: &DeviceLinear,
         rows: &DeviceRows,
         out: &mut DeviceRows,
     ) -> Result<()> {
-        if then != Then::Add {
-            out.resize(&self.stream, (rows.rows, linear.columns), self.precision)?;
+        if then != Epilogue::Add {
+            out.resize(&self.stream, rows.rows, linear.columns, self.precision)?;
         }
         let (weight, bias) = linear.addresses();
         let operands = Operands { rows: rows.address(), weight, bias, out: out.address() };
@@ -134,7 +134,7 @@ impl CudaOperations {
     /// Normalised copies of rows, in a buffer that the next call uses again.
     fn normalised(&mut self, norm: &DeviceNorm, rows: &DeviceRows) -> Result<DeviceRows> {
         let mut normal = std::mem::take(&mut self.normal);
-        normal.resize(&self.stream, (rows.rows, norm.width), self.precision)?;
+        normal.resize(&self.stream, rows.rows, norm.width, self.precision)?;
         self.normalise_rows(norm, rows.rows, rows.address(), normal.address())?;
         Ok(normal)
     }
@@ -146,9 +146,9 @@ impl CudaOperations {
         rows: &DeviceRows,
         out: &mut DeviceRows,
     ) -> Result<()> {
-        let Some(norm) = norm else { return self.product(Then::Store, linear, rows, out) };
+        let Some(norm) = norm else { return self.product(Epilogue::Store, linear, rows, out) };
         let normal = self.normalised(norm, rows)?;
-        self.product(Then::Store, linear, &normal, out)?;
+        self.product(Epilogue::Store, linear, &normal, out)?;
         self.normal = normal;
         Ok(())
     }
@@ -163,9 +163,11 @@ impl CudaOperations {
         let mut hidden = std::mem::take(&mut self.hidden);
         let mut gated = std::mem::take(&mut self.gated);
         match mlp.kind {
-            Mlp::Plain(Activation::GeluTanh) => self.product(Then::Gelu, &mlp.first, &normal, &mut hidden)?,
+            Mlp::Plain(Activation::GeluTanh) => {
+                self.product(Epilogue::Gelu, &mlp.first, &normal, &mut hidden)?
+            }
             Mlp::Plain(activation) => {
-                self.product(Then::Store, &mlp.first, &normal, &mut hidden)?;
+                self.product(Epilogue::Store, &mlp.first, &normal, &mut hidden)?;
                 let n = hidden.rows * hidden.stride();
                 let shape = eights(n);
                 let kind = number_of(activation);
@@ -174,10 +176,10 @@ impl CudaOperations {
             Mlp::Gated(activation) => {
                 let width = mlp.first.columns / 2;
                 if !width.is_multiple_of(8) {
-                    return Err(Error::Failed(format!("{width} gates are no multiple of eight")));
+                    return Err(Error::Failed(format!("{width} gates, expected a multiple of eight")));
                 }
-                self.product(Then::Store, &mlp.first, &normal, &mut hidden)?;
-                gated.resize(&self.stream, (hidden.rows, width), self.precision)?;
+                self.product(Epilogue::Store, &mlp.first, &normal, &mut hidden)?;
+                gated.resize(&self.stream, hidden.rows, width, self.precision)?;
                 let shape = eights(hidden.rows * width);
                 let kind = number_of(activation);
                 let n_rows = hidden.rows as u32;
@@ -188,12 +190,14 @@ impl CudaOperations {
             }
         }
         let between = if matches!(mlp.kind, Mlp::Gated(_)) { &gated } else { &hidden };
-        self.product(Then::Add, &mlp.second, between, rows)?;
-        (self.normal, self.hidden, self.gated) = (normal, hidden, gated);
+        self.product(Epilogue::Add, &mlp.second, between, rows)?;
+        self.normal = normal;
+        self.hidden = hidden;
+        self.gated = gated;
         Ok(())
     }
 
-    /// By cuDNN where it can, else by our own kernel. Addresses of the first query, key and value.
+    /// By cuDNN if it supports the problem, else by our own kernel. Addresses of the first query, key and value.
     fn attend(
         &mut self,
         problem: &Problem,
@@ -202,7 +206,7 @@ impl CudaOperations {
         out: &mut DeviceRows,
     ) -> Result<()> {
         let size = (problem.sequences * problem.queries, problem.heads * problem.head);
-        out.resize(&self.stream, size, self.precision)?;
+        out.resize(&self.stream, size.0, size.1, self.precision)?;
         if mask == Mask::None {
             if !self.attentions.contains_key(problem) {
                 let plan = problem.plan(&self.cudnn, self.precision)?;
@@ -310,7 +314,7 @@ impl CudaOperations {
         let rows = height / patch;
         let columns = width / patch;
         let n_images = pixels.len() / (3 * height * width);
-        out.resize(&self.stream, (n_images * rows * columns, 3 * patch * patch), self.precision)?;
+        out.resize(&self.stream, n_images * rows * columns, 3 * patch * patch, self.precision)?;
         let parcel = self.staging.send(&self.stream, pixels, &[])?;
         let shape = eights(out.rows * out.stride());
         let [n_images, height, width, patch, rows, columns, stride] =
@@ -321,7 +325,7 @@ impl CudaOperations {
     }
 }
 
-/// Where the sums of an attention are in its workspace: behind what the plan needs.
+/// The position of the sums of an attention in its workspace, after that of the plan.
 fn sums_start(plan: &Plan) -> usize {
     plan.workspace.next_multiple_of(256)
 }
@@ -382,7 +386,7 @@ impl Operations for CudaOperations {
     ) -> VisionResult<()> {
         let n_images = patches.rows / positions.rows.max(1);
         let tokens = before.rows + positions.rows;
-        out.resize(&self.stream, (n_images * tokens, patches.columns), self.precision)?;
+        out.resize(&self.stream, n_images * tokens, patches.columns, self.precision)?;
         let shape = eights(n_images * tokens * patches.columns);
         let [n_images, n_before, n_patches, columns] =
             [n_images, before.rows, positions.rows, patches.columns].map(|n| n as u32);
@@ -427,7 +431,7 @@ impl Operations for CudaOperations {
         rows: &DeviceRows,
         out: &mut DeviceRows,
     ) -> VisionResult<()> {
-        Ok(self.product(Then::Add, linear, rows, out)?)
+        Ok(self.product(Epilogue::Add, linear, rows, out)?)
     }
 
     fn mlp_add(
@@ -479,7 +483,7 @@ impl Operations for CudaOperations {
         out: &mut DeviceRows,
     ) -> VisionResult<()> {
         let n_sequences = rows.rows / tokens;
-        out.resize(&self.stream, (n_sequences * count, rows.columns), self.precision)?;
+        out.resize(&self.stream, n_sequences * count, rows.columns, self.precision)?;
         let shape = eights(n_sequences * count * rows.columns);
         let [n_sequences, tokens, count, columns] =
             [n_sequences, tokens, count, rows.columns].map(|n| n as u32);
@@ -501,7 +505,7 @@ impl Operations for CudaOperations {
         out: &mut DeviceRows,
     ) -> VisionResult<()> {
         let n_sequences = rows.rows / tokens;
-        out.resize(&self.stream, (n_sequences, rows.columns), self.precision)?;
+        out.resize(&self.stream, n_sequences, rows.columns, self.precision)?;
         let shape = eights(n_sequences * rows.columns);
         let [n_sequences, tokens, skipped, columns] =
             [n_sequences, tokens, skipped, rows.columns].map(|n| n as u32);

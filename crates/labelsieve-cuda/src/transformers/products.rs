@@ -14,26 +14,26 @@ use crate::error::{Error, Result};
 use crate::gpu::at;
 use crate::networks::ActivationPrecision;
 
-/// Bytes that a product may take beside its operands: what NVIDIA advises for Hopper.
+/// Workspace of a product in bytes: NVIDIA's recommendation for Hopper.
 const WORKSPACE: usize = 32 << 20;
 
-/// What is done with W x + b.
+/// The operation after W x + b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Then {
+pub(super) enum Epilogue {
     Store,
-    /// Added to what is there.
+    /// Add to the output.
     Add,
-    /// Through GELU by tanh.
+    /// Apply GELU by tanh.
     Gelu,
 }
 
-/// Which product: `rows` rows of `inputs` numbers become rows of `outputs`.
+/// The shape of a product: `rows` rows of `inputs` numbers become rows of `outputs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub rows: usize,
     pub inputs: usize,
     pub outputs: usize,
-    pub then: Then,
+    pub then: Epilogue,
 }
 
 /// Addresses on the device.
@@ -57,7 +57,7 @@ pub(super) struct Products {
 unsafe impl Send for Products {}
 
 impl Products {
-    /// Fails when the library is missing, which cudarc would answer with a panic.
+    /// Fails if the library is missing, in which case cudarc would panic.
     pub fn new(stream: &Arc<CudaStream>, precision: ActivationPrecision) -> Result<Products> {
         // SAFETY: loading the library runs only its own initialisers.
         if !unsafe { sys::is_culib_present() } {
@@ -77,7 +77,7 @@ impl Products {
         }
         let plan = &self.plans[&shape];
         let one = 1f32;
-        let beta = if shape.then == Then::Add { 1f32 } else { 0f32 };
+        let beta = if shape.then == Epilogue::Add { 1f32 } else { 0f32 };
         let pointer = |address: u64| address as *const c_void;
         let bias = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER;
         // SAFETY: the descriptors are alive, the addresses are those of buffers of the sizes they say, and the scalars are read
@@ -115,7 +115,7 @@ impl Drop for Products {
     }
 }
 
-/// A product as the library wants it described, and how it will be done.
+/// The descriptors of a product and its algorithm.
 struct Plan {
     description: sys::cublasLtMatmulDesc_t,
     weight: sys::cublasLtMatrixLayout_t,
@@ -125,13 +125,13 @@ struct Plan {
 }
 
 impl Plan {
-    /// The library counts columns first, so it is asked for outᵀ = W rowsᵀ, where W is stored as its own transpose.
+    /// The library is column-major, so it is asked for outᵀ = W rowsᵀ, where W is stored as its own transpose.
     fn new(
         handle: sys::cublasLtHandle_t,
         shape: Shape,
         precision: ActivationPrecision,
     ) -> std::result::Result<Plan, CublasError> {
-        use sys::cublasLtEpilogue_t as Epilogue;
+        use sys::cublasLtEpilogue_t as BlasEpilogue;
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         let number = match precision {
             ActivationPrecision::Bf16 => sys::cudaDataType::CUDA_R_16BF,
@@ -151,8 +151,8 @@ impl Plan {
         };
         let transposed = cudarc::cublas::sys::cublasOperation_t::CUBLAS_OP_T;
         let epilogue = match then {
-            Then::Store | Then::Add => Epilogue::CUBLASLT_EPILOGUE_BIAS,
-            Then::Gelu => Epilogue::CUBLASLT_EPILOGUE_GELU_BIAS,
+            Epilogue::Store | Epilogue::Add => BlasEpilogue::CUBLASLT_EPILOGUE_BIAS,
+            Epilogue::Gelu => BlasEpilogue::CUBLASLT_EPILOGUE_GELU_BIAS,
         };
         let workspace = WORKSPACE;
         let limit = sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
@@ -185,7 +185,7 @@ impl Plan {
     }
 
     /// # Safety
-    /// `T` is what the attribute is in C.
+    /// `T` must be the C type of the attribute.
     unsafe fn describe<T>(
         &self,
         attribute: sys::cublasLtMatmulDescAttributes_t,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::at;
 use crate::networks::ActivationPrecision;
 
-/// Rows of numbers on the device, each filled up with zeros to a multiple of eight numbers.
+/// Rows of numbers on the device, each padded with zeros to a multiple of eight numbers.
 #[derive(Default)]
 pub struct DeviceRows {
     pub(super) rows: usize,
@@ -25,18 +25,20 @@ impl DeviceRows {
         self.columns.next_multiple_of(8)
     }
 
-    /// Other rows of this size, whatever they hold.
+    /// Changes the size; the contents are unspecified.
     pub(super) fn resize(
         &mut self,
         stream: &Arc<CudaStream>,
-        (rows, columns): (usize, usize),
+        rows: usize,
+        columns: usize,
         precision: ActivationPrecision,
     ) -> Result<()> {
-        (self.rows, self.columns) = (rows, columns);
+        self.rows = rows;
+        self.columns = columns;
         let bytes = (rows * self.stride() * precision.size()).max(1);
         if self.buffer.as_ref().is_none_or(|buffer| buffer.len() < bytes) {
-            self.buffer = None; // first give back, then ask
-            // SAFETY: whoever asks for rows writes all of them before they are read.
+            self.buffer = None; // free before allocating
+            // SAFETY: callers write all rows before they are read.
             self.buffer = Some(unsafe { stream.alloc(bytes) }?);
         }
         Ok(())
@@ -46,7 +48,7 @@ impl DeviceRows {
         self.buffer.as_ref().map_or(0, at)
     }
 
-    /// Replaces them by copies.
+    /// Replaces the rows by copies.
     pub(super) fn write(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -54,7 +56,7 @@ impl DeviceRows {
         columns: usize,
         precision: ActivationPrecision,
     ) -> Result<()> {
-        self.resize(stream, (values.len() / columns.max(1), columns), precision)?;
+        self.resize(stream, values.len() / columns.max(1), columns, precision)?;
         let bytes = encode(values, columns, self.stride(), precision);
         if let Some(buffer) = self.buffer.as_mut().filter(|_| !bytes.is_empty()) {
             stream.memcpy_htod(&bytes, &mut buffer.slice_mut(..bytes.len()))?;
@@ -62,7 +64,7 @@ impl DeviceRows {
         Ok(())
     }
 
-    /// Their numbers, once everything queued is done.
+    /// Reads the numbers, once everything queued is done.
     pub(super) fn read(&self, stream: &Arc<CudaStream>, precision: ActivationPrecision) -> Result<Vec<f32>> {
         let mut bytes = vec![0u8; self.rows * self.stride() * precision.size()];
         if let Some(buffer) = self.buffer.as_ref().filter(|_| !bytes.is_empty()) {
@@ -76,10 +78,10 @@ impl DeviceRows {
 
 /// A linear layer on the device.
 pub struct DeviceLinear {
-    /// Numbers in and out, both filled up to multiples of eight.
+    /// Numbers in and out, both padded to multiples of eight.
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// Numbers out that count.
+    /// Numbers out without padding.
     pub(super) columns: usize,
     weight: CudaSlice<u8>,
     bias: CudaSlice<u8>,
@@ -118,7 +120,7 @@ impl DeviceNorm {
     pub(super) fn new(stream: &Arc<CudaStream>, norm: &Norm) -> Result<DeviceNorm> {
         let width = norm.weight.len();
         if !width.is_multiple_of(8) {
-            return Err(Error::Failed(format!("a width of {width} is no multiple of eight")));
+            return Err(Error::Failed(format!("a width of {width} is not a multiple of eight")));
         }
         let weight = stream.clone_htod(&norm.weight)?;
         let bias = stream.clone_htod(&norm.bias)?;
@@ -184,7 +186,10 @@ mod tests {
         for precision in [ActivationPrecision::F32, ActivationPrecision::Bf16] {
             let bytes = encode(&[1.0, 2.0, 3.0, 4.0], 2, 8, precision);
             let mut expected = [0f32; 16];
-            (expected[0], expected[1], expected[8], expected[9]) = (1.0, 2.0, 3.0, 4.0);
+            expected[0] = 1.0;
+            expected[1] = 2.0;
+            expected[8] = 3.0;
+            expected[9] = 4.0;
             assert_eq!(decode(&bytes, precision), expected);
         }
     }

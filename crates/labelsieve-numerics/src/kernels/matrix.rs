@@ -395,7 +395,7 @@ mod tests {
             MatrixRef { values: &[], layout: Layout::by_rows(2, 0) },
             MatrixRef { values: &[], layout: Layout::by_rows(0, 3) },
             Sum::Replace,
-            (&mut out[..], Layout::by_rows(2, 3)),
+            MatrixMut { values: &mut out, layout: Layout::by_rows(2, 3) },
         );
         assert_eq!(out, [0.0; 6]);
         multiply(

@@ -18,7 +18,7 @@ pub const EPOCHS: [usize; 4] = [10, 20, 30, 50];
 /// A sanity limit: more would take centuries.
 const MAX_EPOCHS: usize = 1_000_000;
 
-/// How the cosine classifier is learned: SGD with momentum on **eq. (6)** from the prototypes, the learning rate
+/// The training of a cosine classifier: SGD with momentum on **eq. (6)** from the prototypes, the learning rate
 /// annealed by half a cosine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -91,7 +91,7 @@ impl Accuracy {
     }
 }
 
-/// How many classes come before `label`.
+/// The number of classes ranked before `label`.
 fn rank_of(scores: &[f32], label: usize) -> usize {
     let own = scores[label];
     scores.iter().enumerate().filter(|&(c, &s)| s > own || (s == own && c < label)).count()

@@ -29,7 +29,7 @@ pub struct FewWayTrial {
     pub queries: Vec<Vec<usize>>,
 }
 
-/// How few-way trials are drawn: the mini-ImageNet protocol is 5-way with 15 queries of each class.
+/// The settings of few-way trials; the mini-ImageNet protocol is 5-way with 15 queries of each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FewWay {
     /// Classes in a trial.

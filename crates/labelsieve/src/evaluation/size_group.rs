@@ -7,7 +7,7 @@ pub struct SizeGroup {
     pub from: u64,
     /// Largest number of candidates in the group.
     pub to: u64,
-    /// How many classes fall into it.
+    /// Number of classes in the group.
     pub n_classes: usize,
 }
 

@@ -209,11 +209,11 @@ mod tests {
     fn most_neighbours_are_found_by_looking_at_some_pairs_and_the_recall_is_the_real_one() {
         let features = clustered(20_000);
         let exact = Neighbours::exact(&features, 10);
-        let (found, told) = search(&features, 0.9);
+        let (found, measured) = search(&features, 0.9);
         let hits = |i: usize| found.of(i).0.iter().filter(|other| exact.of(i).0.contains(other)).count();
         let real = (0..20_000).map(hits).sum::<usize>() as f64 / 200_000.0;
         assert!((0.85..1.0).contains(&real), "{real}");
-        assert!((real - told).abs() < 0.05, "{real}, told {told}");
+        assert!((real - measured).abs() < 0.05, "{real}, measured {measured}");
         for i in 0..20_000 {
             let (indices, similarities) = found.of(i);
             assert!(similarities.is_sorted_by(|a, b| a >= b) && !indices.contains(&(i as u32)));

@@ -76,7 +76,8 @@ mod tests {
                 for a in 0..degrees.len() {
                     for b in (0..degrees.len()).filter(|&b| close(a, b)) {
                         let first = expected[a].min(expected[b]);
-                        (expected[a], expected[b]) = (first, first);
+                        expected[a] = first;
+                        expected[b] = first;
                     }
                 }
             }

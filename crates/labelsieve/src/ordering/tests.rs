@@ -87,7 +87,7 @@ fn lengths_that_do_not_fit_are_refused() {
     assert_eq!(error.to_string(), "relevance: expected 2 values, found 1");
 }
 
-/// What the covering order should be: every gain anew before every choice.
+/// The slow covering order: recomputes every gain before every choice.
 fn plain_covering(case: &Case, count: usize) -> Vec<u32> {
     let n = case.decisions.len();
     let noisy = case.pool.features();

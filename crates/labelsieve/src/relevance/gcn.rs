@@ -17,7 +17,7 @@ pub struct Gcn {
     pub lambda: Option<f32>,
     /// Neighbours per example.
     pub neighbours: usize,
-    /// How the network is trained.
+    /// The settings of the training.
     pub training: Training,
 }
 

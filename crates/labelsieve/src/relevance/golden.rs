@@ -3,7 +3,8 @@
 use labelsieve_numerics::random::Stream;
 use serde_json::Value;
 
-use super::network::{Cell, Network, Weights};
+use super::cell::{Cell, Weights};
+use super::network::Network;
 use super::pool_rows::PoolRows;
 use super::units::{Dropout, HIDDEN};
 use super::*;

@@ -66,13 +66,13 @@ proptest! {
         };
         let jobs: Vec<Job> = cleans.iter().enumerate().map(job).collect();
         let method = if is_mlp { Method::Mlp(Mlp { training: short(), ..Mlp::default() }) } else { Method::Gcn(Gcn { neighbours, training: short(), ..Gcn::default() }) };
-        let told = Mutex::new(vec![0; jobs.len()]);
+        let reported = Mutex::new(vec![0; jobs.len()]);
         let model = method.build().unwrap();
-        let together = model.relevance_of_all(&jobs, &|i, _| told.lock().unwrap()[i] += 1);
+        let together = model.relevance_of_all(&jobs, &|i, _| reported.lock().unwrap()[i] += 1);
         let together: Vec<Relevance> = together.into_iter().map(Result::unwrap).collect();
         let alone = one_at_a_time(&method, &jobs);
         prop_assert_eq!(bits(&together), bits(&alone));
-        prop_assert!(told.into_inner().unwrap().iter().all(|&times| times == 1));
+        prop_assert!(reported.into_inner().unwrap().iter().all(|&times| times == 1));
     }
 }
 
@@ -104,11 +104,11 @@ fn a_stopped_job_ends_with_an_error_and_leaves_the_others_alone() {
     stopped.stop();
     let problem = ClassProblem::new(&clean, &pool).unwrap();
     let jobs = [&running, &stopped, &running].map(|watch| Job { problem: problem.watched(watch), seed: 1 });
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let model = Method::gcn().build().unwrap();
-    let scored = model.relevance_of_all(&jobs, &|i, _| told.lock().unwrap().push(i));
+    let scored = model.relevance_of_all(&jobs, &|i, _| reported.lock().unwrap().push(i));
     assert_eq!(scored[1], Err(Error::Numerics(labelsieve_numerics::Error::Stopped)));
-    assert_eq!(told.into_inner().unwrap(), [0, 2]);
+    assert_eq!(reported.into_inner().unwrap(), [0, 2]);
     assert_eq!(scored[0], scored[2]);
     assert_eq!(running.done(), 2 * 302, "each counts the rows of its training");
     assert_eq!(

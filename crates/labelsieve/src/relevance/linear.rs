@@ -64,7 +64,7 @@ impl RelevanceModel for Linear {
 /// rest: .935 and .948 with 0.1, .947 and .958 with 0.5, .950 and .962 with 0.9; top-1 is level (80.3 to 80.8 %, 81.1 to 81.7 %).
 const REJECTED_SHARE: f32 = 0.5;
 
-/// How many examples of other classes [`others`] draws, at most.
+/// The limit of examples that [`others`] draws.
 pub const MAX_OTHERS: usize = 1000;
 
 /// Clean examples of the classes other than `class`, at most [`MAX_OTHERS`], drawn at random: the negatives of `class`. The

@@ -15,7 +15,7 @@ use crate::model::{ClassProblem, Job, Relevance, RelevanceModel, one_by_one};
 pub struct Mlp {
     /// Weight λ of the noisy examples in the loss; none: the paper's choice for the number of clean examples.
     pub lambda: Option<f32>,
-    /// How the network is trained.
+    /// The settings of the training.
     pub training: Training,
 }
 

@@ -3,6 +3,7 @@
 mod adam;
 mod auto;
 mod beta;
+mod cell;
 mod class_graph;
 #[cfg(test)]
 mod contract;

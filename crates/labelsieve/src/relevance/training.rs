@@ -4,9 +4,10 @@ use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::cell::{Cell, Weights};
 use super::lambda_of;
 use super::loss::loss_weights;
-use super::network::{Cell, Network, Weights};
+use super::network::Network;
 use super::pool_rows::{CellRows, PoolRows};
 use super::units::Dropout;
 use crate::error::{Error, Result, check};
@@ -14,7 +15,7 @@ use crate::graph::Propagation;
 use crate::model::{ClassProblem, Job, Relevance};
 use crate::schedule::LARGE;
 
-/// How the network is trained; the defaults are the paper's.
+/// The settings of a training; the defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Training {
@@ -49,7 +50,7 @@ impl Training {
     }
 }
 
-/// The settings of a training, and the memory limit for training several networks at once.
+/// A training with its λ, and the memory limit for training several networks at once.
 #[derive(Clone, Copy)]
 pub(super) struct Trainer {
     pub lambda: Option<f32>,

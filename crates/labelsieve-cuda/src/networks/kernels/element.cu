@@ -1,4 +1,4 @@
-// What every kernel file of the networks starts with: the type of activations, and how work is spread.
+// The common start of every kernel file of the networks: the type of activations, and the distribution of work.
 //
 // An image is stored pixel by pixel, channels side by side. With EXACT its numbers are f32, else bf16 (the upper half of an
 // f32), which tensor cores multiply. Arithmetic is f32 either way. Threads take eight channels at a time.

@@ -46,13 +46,13 @@ extern "C" __global__ void __launch_bounds__(128) row_gradients(float* gradients
         gradients[start + c] = (gradients[start + c] - along * unit[start + c]) / length;
 }
 
-// What the host sends along with the images of a step.
+// The data that the host sends with the images of a step.
 struct Sgd {
     float rate, momentum, decay;
     uint learns_scale, split;
 };
 
-// What an image adds to the loss and to the gradient of the scale, and whether its class had the largest cosine: of equal ones,
+// The contribution of an image to the loss and to the gradient of the scale, and whether its class had the largest cosine: of equal ones,
 // the first.
 struct Outcome {
     float loss, scale_gradient;
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(128) class_gradients(float* cosines
     }
 }
 
-// What all steps since the last look added up to.
+// The totals of all steps since the last read.
 struct Sums {
     double loss;
     ulong64 correct, images, steps;

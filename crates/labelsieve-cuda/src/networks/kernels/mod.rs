@@ -1,4 +1,4 @@
-//! The kernels of the networks: what cuDNN does not do, or not as fast.
+//! The kernels of the networks, for operations that cuDNN lacks or does slower.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::ActivationPrecision;
 use crate::error::Result;
 use crate::kernels::{Modules, kernels};
 
-/// What every file starts with.
+/// The common start of every kernel file.
 const PRELUDE: &str = concat!(include_str!("element.cu"), "\n", include_str!("sums.cu"));
 
 kernels! {
@@ -28,7 +28,7 @@ impl Kernels {
     }
 }
 
-/// What NVRTC has to know of a precision.
+/// The macro definitions of a precision.
 pub(crate) fn options(precision: ActivationPrecision) -> &'static [&'static str] {
     match precision {
         ActivationPrecision::Bf16 => &[],

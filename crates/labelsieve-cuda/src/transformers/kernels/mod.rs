@@ -1,4 +1,4 @@
-//! Kernels of transformers: CUDA C for everything that is no product.
+//! Kernels of transformers: CUDA C for everything except products.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::kernels::{Modules, kernels};
 use crate::networks::ActivationPrecision;
 use crate::networks::kernels::options;
 
-/// What every file starts with.
+/// The common start of every kernel file.
 const PRELUDE: &str =
     concat!(include_str!("../../networks/kernels/element.cu"), "\n", include_str!("warps.cu"));
 

@@ -1,28 +1,25 @@
-//! GCN and MLP: many networks trained at once, a few launches an iteration. The arithmetic is in `network.cu`.
+//! GCN and MLP: many networks trained at once, a few launches per iteration. The arithmetic is in `network.cu`.
+
+mod launches;
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, LaunchConfig};
+use cudarc::driver::CudaSlice;
 use labelsieve::Relevance;
 use labelsieve::engine::Job;
 use labelsieve::relevance::{Training, lambda_of, loss_weights};
 use labelsieve_numerics::random::Stream;
 
+use self::launches::Networks;
 use crate::batch::{BatchModel, LoadedPool, upload_rows};
-use crate::cells::{
-    Cell, Group, HIDDEN, MAX_CELLS, OWN, OWN_SLAB, ROWS, TILE, X_SCALE, max_slot_bytes, max_theta,
-    n_parameters, rate_of, scale_of_halves, x_bytes,
-};
+use crate::cells::{Cell, Group, MAX_CELLS, max_slot_bytes, scale_of_halves, x_bytes};
 use crate::error::Result;
-use crate::gpu::{Gpu, at, blocks, launch};
+use crate::gpu::{Gpu, at};
 use crate::graph::{
     ChangedRows, CleanRows, EdgeBuffers, Edges, NoisyEdges, Propagation, edges_per_row, insertion_bytes,
     propagate,
 };
-use crate::kernels::{
-    BACKWARD_NARROW_SHARED, BACKWARD_WIDE_SHARED, FORWARD_NARROW_SHARED, FORWARD_WIDE_SHARED,
-};
-use crate::memory::{Carver, Tile};
+use crate::memory::Carver;
 use crate::rows::{Rows, fill_side_by_side, row_keys};
 
 /// The two-layer network with its settings; without neighbours it is the MLP.
@@ -38,7 +35,7 @@ pub(crate) struct PreparedPool {
     groups: Vec<PreparedGroup>,
 }
 
-/// X of the noisy rows by themselves, which every cell has but for its own rows.
+/// X of the noisy rows alone, shared by all cells except for their own rows.
 struct SharedRows {
     x: CudaSlice<u8>,
     inverse_degree: CudaSlice<f32>,
@@ -66,8 +63,8 @@ impl BatchModel for NetworkModel {
         self.neighbours
     }
 
-    /// Most clean rows are near `neighbours` others, which they give an edge and cost another; a hub among them may change more.
-    /// Then memory may run out in spite of the plan, and a smaller batch is tried.
+    /// An estimate: most clean rows add an edge to `neighbours` others and remove another. A hub may change more; if memory then runs
+    /// out in spite of the plan, a smaller batch is tried.
     fn bytes(&self, k: usize, z: usize, dim: usize) -> usize {
         let count = self.neighbours.unwrap_or(0);
         let n_own = k + z.min(3 * k * count);
@@ -181,7 +178,7 @@ impl NetworkModel {
     }
 }
 
-/// What the rows of a job weigh in the loss: all clean and all noisy ones alike, or each for itself, clean rows first.
+/// The weights of the rows of a job in the loss: one for clean and one for noisy rows, or one per row, clean rows first.
 struct LossWeights {
     clean: f32,
     noisy: f32,
@@ -208,13 +205,14 @@ impl LossWeights {
         }
     }
 
-    /// Tells the cell, and how large its gradients can get: |∂L/∂a| is at most the row's weight, and ∂s is a sum of up to
-    /// 1 + count of them with factors of at most 1. Comes back where the weights differ from row to row.
+    /// Sets the weights of a cell, and the scales of its gradients: |∂L/∂a| is at most the row's weight, and ∂s is a sum of up to
+    /// 1 + count of them with factors of at most 1. Returns the weights if they differ between rows.
     fn describe(&self, gpu: &Gpu, cell: &mut Cell, count: Option<usize>) -> Result<Option<CudaSlice<f32>>> {
         let terms = 1.001 * (1 + count.unwrap_or(0)) as f32;
         cell.shared_scale = scale_of_halves(terms * self.max_noisy);
         cell.own_scale = scale_of_halves(terms * self.max_noisy.max(self.max_clean));
-        (cell.clean_weight, cell.noisy_weight) = (self.clean, self.noisy);
+        cell.clean_weight = self.clean;
+        cell.noisy_weight = self.noisy;
         cell.n_clean = self.n_clean as u32;
         let each = self.each.as_ref().map(|weights| gpu.copy(weights)).transpose()?;
         cell.loss_weights = each.as_ref().map_or(0, at);
@@ -222,7 +220,7 @@ impl LossWeights {
     }
 }
 
-/// `make` of 0, 1, …, by several threads where each costs this many numbers.
+/// `make` of 0, 1, …, on several threads if each costs enough numbers.
 fn side_by_side<R: Send>(n: usize, cost: usize, make: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let mut made: Vec<Option<R>> = (0..n).map(|_| None).collect();
     fill_side_by_side(&mut made, 1, cost, |items, made| {
@@ -231,7 +229,7 @@ fn side_by_side<R: Send>(n: usize, cost: usize, make: impl Fn(usize) -> R + Sync
     made.into_iter().map(|made| made.expect("every item is made")).collect()
 }
 
-/// Cells with so many rows and edges of their own in memory that starts at `base`, and the bytes that takes.
+/// Lays out cells with these numbers of own rows and edges in memory from `base`, and returns the bytes.
 fn lay_out_cells(base: u64, n: usize, dim: usize, totals: &[(usize, usize)]) -> (Vec<Cell>, usize) {
     let mut carver = Carver::new(base);
     let cells = totals.iter().map(|&(n_own, n_edges)| {
@@ -241,8 +239,7 @@ fn lay_out_cells(base: u64, n: usize, dim: usize, totals: &[(usize, usize)]) -> 
     (cells.collect(), carver.taken())
 }
 
-/// The own rows of all cells, one after the other: which they are, what they are, and where their edges begin, with one number
-/// more for each cell.
+/// The own rows of all cells, one after the other: their indices, keys, and the starts of their edges, plus one end per cell.
 struct OwnRows {
     names: CudaSlice<u32>,
     keys: CudaSlice<u64>,
@@ -315,7 +312,7 @@ impl CleanSets {
         Ok(CleanSets { keys: row_keys(gpu, &rows)?, rows, sizes })
     }
 
-    /// Where the rows of each job are.
+    /// The range of the rows of each job.
     fn each(&self, slots: &[usize]) -> Vec<CleanRows> {
         let mut first = 0;
         let each = self.sizes.iter().zip(slots).map(|(&k, &slot)| {
@@ -367,14 +364,14 @@ impl SharedRows {
         }
     }
 
-    /// How many edges each row has among the noisy ones.
+    /// The number of edges of each noisy row.
     fn edge_counts(&self, gpu: &Gpu) -> Result<Option<Vec<u32>>> {
         let count = |edges: &Arc<Edges>| Ok(edges_per_row(&gpu.read(&edges.offsets, self.n + 1)?));
         self.edges.as_ref().map(count).transpose()
     }
 }
 
-/// How many edges the noisy rows of each cell have.
+/// The number of edges of the noisy rows of each cell.
 struct EdgeCounts<'a> {
     shared: &'a [u32],
     rows: Vec<u32>,
@@ -393,7 +390,7 @@ impl PreparedGroup {
         Ok(EdgeCounts { shared, rows: gpu.read(&self.own.names, n_rows)?, offsets, n_own })
     }
 
-    /// What the cells say, once they are trained. `host`: memory to be used again.
+    /// The results of the cells, once they are trained. `host`: memory to be reused.
     fn relevance(&self, gpu: &Gpu, shared: Option<&[u32]>, host: &mut Vec<f32>) -> Result<Vec<Relevance>> {
         let n = self.group.n as usize;
         let counts = shared.map(|shared| self.edge_counts(gpu, shared)).transpose()?;
@@ -423,158 +420,5 @@ impl EdgeCounts<'_> {
             }
         }
         counts
-    }
-}
-
-/// A list of work that a launch goes through, a block each.
-struct Work {
-    tiles: CudaSlice<Tile>,
-    n: usize,
-}
-
-impl Work {
-    fn new(gpu: &Gpu, sizes: impl Iterator<Item = (usize, usize)>) -> Result<Work> {
-        let tiles: Vec<Tile> =
-            sizes.flat_map(|(job, n)| (0..n).map(move |index| Tile::new(job, index))).collect();
-        Ok(Work { n: tiles.len(), tiles: gpu.copy(&tiles)? })
-    }
-}
-
-/// Queues a kernel over a list of work, if there is any.
-macro_rules! launch_over {
-    ($networks:expr, $kernel:ident, $work:expr, $threads:expr, $shared:expr $(, $argument:expr)* $(,)?) => {
-        if $work.n > 0 {
-            let gpu = $networks.gpu;
-            let shape = blocks($work.n, $threads);
-            let shape = LaunchConfig { shared_mem_bytes: $shared, ..shape };
-            launch!(
-                gpu.stream,
-                gpu.kernels.$kernel,
-                shape,
-                at(&$work.tiles),
-                at(&$networks.groups),
-                at(&$networks.cells),
-                $($argument),*
-            );
-        }
-    };
-}
-
-/// A batch of networks and the lists of work that each launch goes through.
-struct Networks<'a> {
-    gpu: &'a Gpu,
-    groups: CudaSlice<Group>,
-    cells: CudaSlice<Cell>,
-    n_cells: usize,
-    initial: Work,
-    forward_wide: Work,
-    forward_narrow: Work,
-    sparse: Work,
-    backward_wide: Work,
-    backward_narrow: Work,
-}
-
-impl<'a> Networks<'a> {
-    fn new(gpu: &'a Gpu, groups: &[Group], cells: &[Cell]) -> Result<Networks<'a>> {
-        let group_of = |cell: &Cell| &groups[cell.group as usize];
-        let wide = || groups.iter().enumerate().filter(|(_, group)| !group.is_narrow());
-        // A single cell's group, and every cell's own rows.
-        let narrow = |shared: fn(&Group) -> usize, own: fn(&Group, usize) -> usize| {
-            cells.iter().enumerate().flat_map(move |(number, cell)| {
-                let group = group_of(cell);
-                let shared = if group.is_narrow() { shared(group) } else { 0 };
-                [(number, shared), (number | OWN, own(group, cell.n_own as usize))]
-            })
-        };
-        let in_tiles = |n: u32| (n as usize).div_ceil(TILE);
-        let sparse_shared = groups.iter().enumerate().map(|(number, group)| (number, in_tiles(group.n)));
-        let sparse_own = cells.iter().enumerate().map(|(number, cell)| (number | OWN, in_tiles(cell.n_own)));
-        let initial = |(number, cell): (usize, &Cell)| {
-            (number, n_parameters(group_of(cell).width as usize).div_ceil(256))
-        };
-        Ok(Networks {
-            gpu,
-            groups: gpu.copy(groups)?,
-            cells: gpu.copy(cells)?,
-            n_cells: cells.len(),
-            initial: Work::new(gpu, cells.iter().enumerate().map(initial))?,
-            forward_wide: Work::new(
-                gpu,
-                wide().map(|(number, group)| (number, group.n_row_blocks() * group.n_chunks as usize)),
-            )?,
-            forward_narrow: Work::new(gpu, narrow(Group::n_row_blocks, |_, n| n.div_ceil(ROWS)))?,
-            sparse: Work::new(gpu, sparse_shared.chain(sparse_own))?,
-            backward_wide: Work::new(
-                gpu,
-                wide().map(|(number, group)| (number, group.n_slab_blocks() * group.n_chunks as usize)),
-            )?,
-            backward_narrow: Work::new(
-                gpu,
-                narrow(Group::n_slab_blocks, |group, n| n.div_ceil(OWN_SLAB) * group.n_column_blocks()),
-            )?,
-        })
-    }
-
-    /// Leaves p of every noisy row, in evaluation mode, in each cell's memory.
-    fn train(&self, training: &Training) -> Result<()> {
-        let theta_scale = scale_of_halves(max_theta(training));
-        launch_over!(self, initial_parameters, self.initial, 256, 0, theta_scale);
-        let threshold = (training.dropout * 65536.0) as u32;
-        let scale = 1.0 / (1.0 - training.dropout);
-        for iteration in 0..training.iterations {
-            self.forward(iteration, threshold, scale, theta_scale)?;
-            launch_over!(self, probability, self.sparse, 256, 0, 0u32);
-            launch_over!(self, gather, self.sparse, 256, 0);
-            launch_over!(self, backward_wide, self.backward_wide, 256, BACKWARD_WIDE_SHARED);
-            let shared = BACKWARD_NARROW_SHARED;
-            launch_over!(self, backward_narrow, self.backward_narrow, 256, shared, OWN_SLAB as u32);
-            self.adam_step(training, iteration, scale, theta_scale)?;
-        }
-        self.forward(0, 0, 1.0, theta_scale)?;
-        launch_over!(self, probability, self.sparse, 256, 0, 1u32);
-        Ok(())
-    }
-
-    /// Active units and s.
-    fn forward(&self, iteration: usize, threshold: u32, scale: f32, theta_scale: f32) -> Result<()> {
-        let iteration = iteration as u32;
-        let unscale = 1.0 / (X_SCALE * theta_scale);
-        let wide = FORWARD_WIDE_SHARED;
-        let narrow = FORWARD_NARROW_SHARED;
-        launch_over!(self, forward_wide, self.forward_wide, 256, wide, iteration, threshold, scale, unscale);
-        launch_over!(
-            self,
-            forward_narrow,
-            self.forward_narrow,
-            256,
-            narrow,
-            iteration,
-            threshold,
-            scale,
-            unscale
-        );
-        Ok(())
-    }
-
-    /// Adam's two corrections are numbers of the iteration alone, made here in `f64` as on the CPU.
-    fn adam_step(&self, training: &Training, iteration: usize, scale: f32, theta_scale: f32) -> Result<()> {
-        let gpu = self.gpu;
-        let step = iteration as i32 + 1;
-        let rate = rate_of(training, iteration);
-        let rate = (f64::from(rate) / (1.0 - f64::from(0.9f32).powi(step))) as f32;
-        let root = (1.0 - f64::from(0.999f32).powi(step)).sqrt() as f32;
-        launch!(
-            gpu.stream,
-            gpu.kernels.adam,
-            blocks(self.n_cells * HIDDEN, 512),
-            at(&self.groups),
-            at(&self.cells),
-            rate,
-            root,
-            training.weight_decay,
-            scale,
-            theta_scale,
-        );
-        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The `labelsieve` command: arguments in, exit code out. The binary and the Python wheel both start it here.
 
+mod answers;
 mod arguments;
 mod commands;
 mod hint;

@@ -25,7 +25,7 @@ pub(crate) use originals::Originals;
 use crate::classes::Classes;
 use crate::statistics::{auc, mean};
 use crate::svg::scale::with_separators;
-use crate::svg::style;
+use crate::svg::style::{self, Theme};
 use crate::{Figure, ResultTable, RunInfo};
 
 const CSS: &str = include_str!("report.css");
@@ -245,7 +245,8 @@ fn tiles(classes: &Classes) -> Vec<(String, String)> {
 }
 
 fn stylesheet() -> String {
-    let (light, dark) = (style::variables(false), style::variables(true));
+    let light = style::variables(Theme::Light);
+    let dark = style::variables(Theme::Dark);
     let themes = format!(
         ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
          @media screen{{:root[data-theme=dark]{{{dark}}}}}\n" // paper is white

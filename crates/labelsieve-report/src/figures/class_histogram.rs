@@ -1,5 +1,6 @@
 //! The small histogram beside a class: the distribution of its candidates over relevance or probability.
 
+use crate::classes::RatedCandidate;
 use crate::statistics::histogram;
 use crate::svg::{Anchor, Canvas, Drawing, Position, short, style};
 
@@ -9,10 +10,10 @@ const N_BINS: usize = 20;
 
 /// Relevant ones below, irrelevant ones on top of them; those of unknown truth are drawn like relevant ones. `threshold` is a
 /// line between those that are kept and the others.
-pub(crate) fn draw(candidates: &[(f32, Option<bool>)], threshold: Option<f64>) -> Drawing {
+pub(crate) fn draw(candidates: &[RatedCandidate], threshold: Option<f64>) -> Drawing {
     let pick = |wrong: bool| {
-        let values = candidates.iter().filter(move |(_, truth)| (*truth == Some(false)) == wrong);
-        histogram(values.map(|(value, _)| *value), N_BINS)
+        let values = candidates.iter().filter(move |candidate| (candidate.truth == Some(false)) == wrong);
+        histogram(values.map(|candidate| candidate.value), N_BINS)
     };
     let right = pick(false);
     let wrong = pick(true);

@@ -22,7 +22,7 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
         "cumulative-relevance",
         "Cumulative relevance",
         "The share of a class's candidates (vertical) whose relevance is at most x (horizontal). A curve that rises on the \
-         left means that most candidates were found irrelevant; one that rises on the right, that most were kept.",
+         left means that most candidates are irrelevant; one that rises on the right, that most are relevant.",
         FigureKind::CumulativeRelevance { classes: classes.relevance() },
     )];
     let known = classes.by_truth();
@@ -44,7 +44,7 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
             "reliability",
             "Probability against ground truth",
             "Candidates by their probability (horizontal), and the share of them that belongs to its class (vertical). On the \
-             diagonal, probabilities keep their word; below it, they promise too much. The expected error is the mean \
+             diagonal, probabilities are calibrated; below it, they are too high. The expected error is the mean \
              distance from the diagonal over candidates. Bars count the candidates.",
             FigureKind::Reliability { series: vec![ReliabilitySeries { name: "all classes".to_owned(), bins }] },
         ));
@@ -66,7 +66,7 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
 }
 
 const NOISE_CAPTION: &str = " Noise is the share of candidates that do not belong to their class.";
-const ADVICE_CAPTION: &str = " Kept are candidates with at least the advised probability, keep ≥; of these, so many are expected to be right.";
+const ADVICE_CAPTION: &str = " Candidates with at least the advised probability (keep ≥) are kept; right is the share of these expected to belong to the class.";
 
 /// One row per class.
 pub(crate) fn class_table(classes: &Classes) -> ResultTable {

@@ -82,7 +82,7 @@ fn counts(canvas: &mut Canvas, bins: &[Bin], panel: &Panel, across: &Scale, top:
 pub(super) fn describe(series: &[ReliabilitySeries]) -> String {
     let told = series.iter().filter(|series| n(series) > 0).map(|series| {
         let bins = series.bins.iter().filter(|bin| bin.n > 0);
-        let bins = bins.map(|bin| format!("{:.2} said, {:.2} true of {}", bin.mean, bin.share, bin.n));
+        let bins = bins.map(|bin| format!("{:.2} predicted, {:.2} true of {}", bin.mean, bin.share, bin.n));
         format!("{}: {}.", name(series), bins.collect::<Vec<_>>().join("; "))
     });
     told.collect::<Vec<_>>().join(" ")

@@ -12,7 +12,7 @@ use crate::classes::{Class, ClassNumbers, Classes};
 use crate::figures::class_histogram;
 use crate::svg::scale::with_separators;
 
-/// Closes what [`heading`] opened.
+/// Closes the elements that [`heading`] opened.
 pub(super) const END: &str =
     "</div>\n</section>\n<dialog id=\"detail\" aria-labelledby=\"detail-h\"></dialog>\n";
 
@@ -72,7 +72,7 @@ fn pictures(classes: &Classes, intro: &Intro<'_>) -> String {
         ),
     };
     if intro.has_links {
-        text += " Links to originals work as long as this file and the pictures stay where they are.";
+        text += " Links to originals work while this file and the pictures stay where they are.";
     }
     text
 }
@@ -98,7 +98,7 @@ pub(crate) fn write(
         let words = advised(&advice, probabilities.len());
         let histogram = class_histogram::draw(&probabilities, Some(advice.threshold)).inline(
             &format!("likely-{number}"),
-            &format!("Probability of the candidates of {}, with the line from which to keep", class.name),
+            &format!("Probability of the candidates of {}, with the advised threshold", class.name),
             &words,
         );
         format!("\n<p class=\"advice\">{}</p>\n{histogram}", escape(&words))
@@ -172,14 +172,13 @@ fn advised(advice: &Advice, n_candidates: usize) -> String {
 
 /// Badges for a class whose relevance is not reliable.
 fn doubted(doubts: &Doubts) -> String {
-    const HELP: &str = "More candidates or a few decisions (labelsieve review) help.";
+    const HELP: &str = "More candidates or a few decisions help.";
     let badge = |name: &str, why: &str| {
         format!("<p class=\"doubt\"><span class=\"tag\">{name}</span> {why} {HELP}</p>\n")
     };
-    let flat = doubts.is_flat.then(|| badge("flat", "Relevance hardly tells these candidates apart."));
+    let flat = doubts.is_flat.then(|| badge("flat", "Relevance barely separates these candidates."));
     let small = doubts.small_pool.map(|neighbours| {
-        let why =
-            format!("Hardly more candidates than the {neighbours} neighbours that each has in the graph.");
+        let why = format!("Barely more candidates than the {neighbours} neighbours of each in the graph.");
         badge("small pool", &why)
     });
     [flat, small].into_iter().flatten().collect()
